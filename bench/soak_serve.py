@@ -241,7 +241,8 @@ class ServeSoak:
         wrong += [f"on stderr: {line}" for line in self.served.errors]
         known = set(CODES.findall((Path(__file__).parents[1] / "docs" / "diagnostics.md").read_text()))
         for line in self.served.log:
-            status, found = line.get("status", 0), line.get("code", "")
+            status = line["status"] if line.get("event") == "request" else 0  # work has one, too: a word
+            found = line.get("code", "")
             if status >= 500 or (found and found not in known):
                 wrong.append(f"in the log: {line}")
         warm, end = self.warm_and_end()
