@@ -156,14 +156,21 @@ async def test_refused_command_ends_the_work_and_is_told() -> None:
     assert "weft skills show count-lines" in text
 
 
-async def test_what_a_hook_refused_is_not_said_to_wait_for_a_rule() -> None:
-    no = '{"error": {"code": "PERMISSION_DENIED", "message": "Not allowed: the hook \'guard\': no"}}'
+@pytest.mark.parametrize(
+    ("who", "advice"),
+    [
+        ("the hook 'guard': no", "A hook refused it, which no rule outweighs: weft hooks list"),
+        ("the skill 'x' allows exec_shell only for y", "The skill itself allows no more, which no rule widens"),
+    ],
+)
+async def test_what_no_rule_outweighs_is_not_said_to_wait_for_one(who: str, advice: str) -> None:
+    no = f'{{"error": {{"code": "PERMISSION_DENIED", "message": "Not allowed: {who}"}}}}'
     answers: dict[str, str | Answer] = {
         "Skill": wrap("count-lines", _BODY),
         "exec_shell": lambda call: Message("tool", no, tool_call_id=call.id, is_error=True),
     }
     _, text = await run("$count-lines", answers)
-    assert "- A hook refused it, which no rule outweighs: weft hooks list" in text
+    assert f"- {advice}" in text
     assert "weft help permissions" not in text
 
 
