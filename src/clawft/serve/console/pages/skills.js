@@ -121,7 +121,7 @@ function make(skill) {
   const reason = skill.reasons[0]?.message ?? "";
   return h(
     "div",
-    { class: reason ? "skill-row has-reason" : "skill-row" },
+    { class: reason && !isUsable(skill.state) ? "skill-row has-reason" : "skill-row" },
     h(
       "div",
       { class: "skill-what" },
