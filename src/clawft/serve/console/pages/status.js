@@ -40,7 +40,7 @@ export async function render(view) {
         ["Questions", count(status.questions)], ["Generation", count(status.generation)],
       ]),
       section("Parts", {}, h("ul", { class: "card problems" }, status.subsystems.map(part))),
-      section("Work that goes on", {}, work(executions, again)),
+      section("Work that goes on", {}, work(executions, again, status.executions)),
       section("Changes on disk", { sub: `seen by ${status.watching}` }, changes()),
       section("Daemon", {}, h("div", { class: "card" }, facts([
         ["Version", status.version],
@@ -59,7 +59,7 @@ function part(one) {
   return problemNode(problem, { lead: chip("problem", "bad") });
 }
 
-function work(executions, again) {
+function work(executions, again, all) {
   const cancel = async (one) => {
     try {
       await request("cancel", { execution: one.execution });
@@ -72,7 +72,7 @@ function work(executions, again) {
   return table({
     label: "Work that goes on",
     rows: executions,
-    none: nothing("Nothing goes on now."),
+    none: nothing(all ? `${plural(all, "turn goes on", "turns go on")}, of others: your token does not show them.` : "Nothing goes on now."),
     columns: [
       { title: "What", cell: (one) => one.skill || "a message" },
       { title: "Who", cell: (one) => one.caller },
