@@ -21,7 +21,8 @@ def check_serving(app: App) -> Iterator[Check]:
         return  # none was made yet
     if mode & 0o077:
         why = "whoever reads it may do everything that you may, by the daemon"
-        yield Check("serve", "problem", f"Others can get at the token in {path}", why=why, fix=f"chmod 600 {quote(path)}")
+        message = f"Others can get at the token in {path}"
+        yield Check("serve", "problem", message, why=why, fix=f"chmod 600 {quote(path)}")
 
 
 def _check_running(app: App) -> Iterator[Check]:
