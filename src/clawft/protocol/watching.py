@@ -45,7 +45,7 @@ class GetStatus(Request, frozen=True, kw_only=True, tag="get_status"):
 class Status(Answer, frozen=True, kw_only=True, tag="status"):
     """`watching` tells how changes on disk are seen; `you` and `scopes` who asks, as the daemon knows them.
 
-    `executions`, `waiting` and `questions` count what the caller may see: its own, or everybody's.
+    `executions`, `waiting` and `questions` count everybody's, also where the caller is shown only its own.
     """
 
     version: str

@@ -35,9 +35,7 @@ def _subscribed(daemon: Daemon, topics: tuple[Topic, ...]) -> Subscribed:
 
 
 async def get_status(daemon: Daemon, call: Call, _request: GetStatus) -> Status:
-    app, live, caller = daemon.app, daemon.registry.live, call.caller
-    entries = [one for one in daemon.executions.entries if caller.owns(one.caller)]
-    questions = [one for one in daemon.questions.waiting if caller.may("approve") or caller.owns(one.caller)]
+    app, live, entries = daemon.app, daemon.registry.live, daemon.executions.entries
     return Status(
         version=__version__,
         started=daemon.started,
@@ -49,9 +47,9 @@ async def get_status(daemon: Daemon, call: Call, _request: GetStatus) -> Status:
         subsystems=tuple(map(describe_health, daemon.subsystems)),
         executions=sum(not one.waiting for one in entries),
         waiting=sum(one.waiting for one in entries),
-        questions=len(questions),
-        you=caller.name,
-        scopes=tuple(sorted(caller.scopes)),
+        questions=len(daemon.questions.waiting),
+        you=call.caller.name,
+        scopes=tuple(sorted(call.caller.scopes)),
     )
 
 
