@@ -31,12 +31,17 @@ class ServeWorld(World):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.script = folder / "script.json"
+        self._scripts = folder / "scripts"
+        self._scripts.mkdir()
         self.say([{"text": "Done: {asked}"}])
 
     def say(self, steps: Sequence[dict[str, Any]]) -> None:
         """Have the model answer so from now on: `{"text": …}`, `{"tool_calls": [{"name", "arguments"}]}` …"""
+        number = len(list(self._scripts.iterdir()))
+        self.script = self._scripts / f"{number}.json"
         self.script.write_text(json.dumps({"steps": list(steps), "by_turn": True}))
+        if number and (self.user_dir / "config.toml").exists():  # a runtime that is open has read the one before
+            self.write_config()
 
     def write_config(self) -> None:
         provider = f'[providers.script]\nwire = "scripted"\nscript = "{self.script}"\n'

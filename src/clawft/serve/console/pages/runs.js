@@ -49,8 +49,17 @@ function renderList(view, params) {
 }
 
 // What is read again is made anew: whoever was on a button stays on the one with the same words, of the same question.
-// Questions that came or moved take no click for a moment.
-async function keepFocus(view, again) {
+// Questions that came or moved take no click for a moment. One reading waits for the other: in between nothing has the focus.
+const reading = new WeakMap();
+
+function keepFocus(view, again) {
+  const read = () => readKeepingFocus(view, again);
+  const mine = (reading.get(view) ?? Promise.resolve()).then(read, read);
+  reading.set(view, mine);
+  return mine;
+}
+
+async function readKeepingFocus(view, again) {
   const asked = () => [...view.element.querySelectorAll(".question")];
   const nameOf = (one) => `${one.closest(".question")?.dataset.question} ${one.textContent}`;
   const isHere = () => view.element.contains(document.activeElement);
