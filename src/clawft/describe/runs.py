@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.protocol.runs import RunEntry, RunError, RunQuestion, RunUsage
+from clawft.protocol.runs import RunEntry, RunError, RunQuestion
 
 if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
@@ -26,7 +26,7 @@ def describe_run(run: "Run", questions: "Iterable[Question]" = ()) -> RunEntry:
         started=run.started,
         finished=run.finished,
         steps=run.steps,
-        usage=RunUsage(input_tokens=run.usage.input_tokens, output_tokens=run.usage.output_tokens),
+        usage={"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens},
         error=RunError(code=error.code, message=error.message, hint=error.hint or None) if error else None,
         title=run.title,
         queue=run.queue,

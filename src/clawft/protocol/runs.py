@@ -19,7 +19,6 @@ __all__ = [
     "RunQuestion",
     "RunStarted",
     "RunStatus",
-    "RunUsage",
     "RunsChanged",
     "RunsList",
     "StartRun",
@@ -52,11 +51,6 @@ class RunQuestion(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...]
 
 
-class RunUsage(Struct, frozen=True, kw_only=True):
-    input_tokens: int
-    output_tokens: int
-
-
 class RunError(Struct, frozen=True, kw_only=True):
     """Why a run failed."""
 
@@ -75,7 +69,7 @@ class RunEntry(Struct, frozen=True, kw_only=True):
     started: str | None
     finished: str | None
     steps: int
-    usage: RunUsage
+    usage: dict[str, int]
     error: RunError | None
     title: str
     queue: str

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.messages import Usage
 from clawft.protocol.base import Answer, Problem, Request
 
 __all__ = ["GetUsage", "SkillUsage", "UsageAnswer", "UsageBudget", "UsageSum"]
@@ -19,7 +20,7 @@ class GetUsage(Request, frozen=True, kw_only=True, tag="get_usage"):
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
 
 
-class UsageSum(Struct, frozen=True, kw_only=True):
+class UsageSum(Usage, frozen=True, kw_only=True):
     """Of one day, model or session: its `name`. `unpriced` are calls of models whose price is not known.
 
     `tokens` counts also what is known without its kind.
@@ -27,8 +28,6 @@ class UsageSum(Struct, frozen=True, kw_only=True):
 
     name: str
     calls: int
-    input_tokens: int
-    output_tokens: int
     tokens: int
     usd: float
     unpriced: int = 0

@@ -2,8 +2,7 @@
 
 from typing import Any, Literal
 
-from msgspec import Struct
-
+from clawft.messages import Usage
 from clawft.run.database import Records
 
 __all__ = ["Sum", "load_sums"]
@@ -14,13 +13,11 @@ _MOST_FIRST = "sum(usd) DESC, sum(input_tokens + output_tokens) DESC, {0}"
 _DAYS = "SELECT scope, tokens, usd FROM {0}spent WHERE scope >= ?1 AND scope <= ?2 ORDER BY scope LIMIT ?3"
 
 
-class Sum(Struct, frozen=True, kw_only=True):
+class Sum(Usage, frozen=True, kw_only=True):
     """Of one day, model or session. `tokens` counts also what is known without its kind: of days before it was kept."""
 
     name: str
     calls: int
-    input_tokens: int
-    output_tokens: int
     tokens: int
     usd: float
     unpriced: int = 0  # calls of models whose price is not known

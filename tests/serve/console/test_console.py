@@ -66,7 +66,7 @@ def test_a_strangers_skill_is_reviewed_approved_and_run_to_its_streamed_end(
     expect(page.locator(".fold").first).to_contain_text('"command": "touch counted"')
     assert (world.project / "counted").exists()
     watched.go("/skills/plan")
-    page.get_by_role("link", name="Run", exact=True).last.click()
+    page.locator("main").get_by_role("link", name="Run", exact=True).click()
     expect(page.locator("main .notice")).to_contain_text("This begins a new session")
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     expect(page).to_have_title("Run · project · weft")
