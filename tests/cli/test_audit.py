@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from clawft.cli.audit import command as audit_command
+from clawft.cli.root import weft as root
 from clawft.trust.audit import Audit
 from clawft.trust.seal import Seal
 
@@ -25,7 +25,7 @@ def run(child_env: dict[str, str]) -> Callable[..., tuple[int, str, str]]:
 
     def invoke(*args: str) -> tuple[int, str, str]:
         done = CliRunner(env={"HOME": child_env["HOME"], "CLAWFT_HOME": None}).invoke(
-            audit_command, args, standalone_mode=False
+            root, ["audit", *args], standalone_mode=False
         )
         if done.exception:
             raise done.exception

@@ -214,6 +214,7 @@ def test_which_daemons_run_is_told_with_settings_that_cannot_be_read(world: Serv
         assert ask(world, "status").returncode == 0
 
 
+@pytest.mark.soak
 def test_one_that_ends_says_so(world: ServeWorld) -> None:
     world.config += '[serve]\ndrain_s = 60\npublic_url = "https://weft.example.com"\n'
     world.say([{"text": "late", "delay_ms": 60_000}])

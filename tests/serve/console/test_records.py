@@ -149,6 +149,7 @@ def test_a_skill_of_a_registry_is_looked_at_and_installed(daemon: ServedDaemon, 
     expect(page.locator("h1")).to_contain_text("notes")
 
 
+@pytest.mark.soak
 def test_filled_pages_have_no_serious_finding_and_fit_a_phone(
     daemon: ServedDaemon, open_page: OpenPage, axe: str
 ) -> None:
@@ -166,6 +167,7 @@ def test_filled_pages_have_no_serious_finding_and_fit_a_phone(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
+@pytest.mark.soak
 def test_the_focus_stays_with_its_question_whatever_else_is_asked(
     world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
 ) -> None:
@@ -180,6 +182,7 @@ def test_the_focus_stays_with_its_question_whatever_else_is_asked(
     expect(mine).to_be_focused()
 
 
+@pytest.mark.soak
 def test_a_long_conversation_is_read_from_its_end_too(
     world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
 ) -> None:
