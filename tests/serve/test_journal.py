@@ -27,7 +27,7 @@ async def test_reloads_work_and_questions_are_logged_without_texts(world: ServeW
         await ask(socket, type="answer_question", id="2", question=asked["question"]["question"], answer="no")
         await hear_until(socket, "skill_result")
         by_event = {one["event"]: one for one in site.log}
-        assert by_event["reloaded"]["added"] == ["fresh"]
+        assert ["fresh"] in [one["added"] for one in site.log if one["event"] == "reloaded"]
         started, ended = by_event["execution-started"], by_event["execution-finished"]
         assert (started["skill"], started["owner"]) == ("greet", "owner")
         assert (ended["status"], ended["refused"], ended["execution"]) == ("done", 1, started["execution"])
