@@ -46,7 +46,9 @@ class ServeWorld(World):
     def write_config(self) -> None:
         provider = f'[providers.script]\nwire = "scripted"\nscript = "{self.script}"\n'
         default = '[agents.defaults]\nmodel = "script/m"\n'
-        (self.user_dir / "config.toml").write_text(default + self.config + "\n" + provider)
+        fresh = self.user_dir / "config.toml.new"  # whoever reads it meanwhile sees one or the other
+        fresh.write_text(default + self.config + "\n" + provider)
+        fresh.replace(self.user_dir / "config.toml")
 
     @asynccontextmanager
     async def open_daemon(self, settings: ServeSettings | None = None) -> AsyncIterator[Daemon]:
