@@ -22,7 +22,7 @@ def main(path: str) -> None:
         except WebSocketDisconnect:
             pass
 
-    listening = socket.socket()
+    listening = socket.socket(proto=socket.IPPROTO_TCP)  # so named, asyncio sends at once (TCP_NODELAY)
     listening.bind(("127.0.0.1", 0))
     listening.listen()
     print(listening.getsockname()[1], flush=True)
