@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sysconfig
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -45,9 +46,12 @@ class World:
     ) -> Path:
         """A skill of the user's own, or one that came with the project."""
         folder = (self.project / ".clawft" if strangers else self.user_dir) / "skills" / name
-        folder.mkdir(parents=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         text = f"---\nname: {name}\ndescription: {description or f'Does {name}.'}\n{head}---\n\n{body}\n"
-        (folder / "SKILL.md").write_text(text)
+        with tempfile.TemporaryDirectory(dir=self.home) as made:
+            (Path(made) / name).mkdir()
+            (Path(made) / name / "SKILL.md").write_text(text)
+            (Path(made) / name).rename(folder)  # with all it holds, so that it is one change
         return folder
 
     def add_hook(self, name: str, events: str, body: str, *, strangers: bool = False) -> Path:

@@ -130,3 +130,18 @@ def test_tokens_that_cannot_be_read_let_nobody_in(tmp_path: Path) -> None:
     with pytest.raises(Unreadable):
         tokens.check("wft_" + "x" * 43)
     assert tokens.check("own-token-of-the-user") is not None
+
+
+def test_a_change_that_leaves_time_and_size_as_they_were_counts_at_once(tmp_path: Path) -> None:
+    daemon, other = ServeTokens(str(tmp_path)), ServeTokens(str(tmp_path))
+    secret, _ = other.create("one", ["read"])
+    path = tmp_path / "serve-tokens.json"
+    assert daemon.check(secret)
+    was = path.stat()
+    text = path.read_text()
+    path.write_text(text.replace(ServeTokens(str(tmp_path)).get("one").hash, "0" * 64))
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns, path.stat().st_ino) == (
+        was.st_size, was.st_mtime_ns, was.st_ino,
+    )  # fmt: skip
+    assert daemon.check(secret) is None

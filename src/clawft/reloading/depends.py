@@ -19,10 +19,12 @@ from clawft.trust.origin import list_locks
 from clawft.trust.seal import KEY_NAME
 from clawft.workspace import MARKER, resolve_path
 
-__all__ = ["Depends", "Stamps", "check_width", "find_depends", "list_entries", "stamp_all", "stamp_files"]
+__all__ = ["Depends", "Stamps", "check_width", "find_depends", "list_entries", "stamp_all", "stamp_paths"]
 
 MAX_ENTRIES = 10_000  # of hooks and plugins that are looked at
 _MAX_BYTES = 16 << 20
+_TICK_NS = 20_000_000  # more than one step of the clock that the kernel stamps files with
+_COARSE_TICK_NS = 2_000_000_000  # the same of file systems that keep whole seconds
 _DECIDED = ("approvals.json", "overrides.json", "publishers.toml", "grants.json", KEY_NAME)
 _CLAUDE = (".claude/settings.json", ".claude/settings.local.json")
 
@@ -50,12 +52,30 @@ class Depends(Struct, frozen=True):
 
 
 class Stamps(Struct, frozen=True):
-    """How all but skills and agents was when it was read; equal while nothing of it changed."""
+    """How everything was when it was read; equal while nothing of it changed.
+
+    `places`: the files of skills, agents and commands, and the folders in which new ones appear. `taken_ns`: when
+    reading began.
+    """
 
     statuses: dict[str, Status | None]
     hashes: dict[str, bytes]
     hooks: bytes
     plugins: bytes
+    taken_ns: int
+    places: dict[str, Status | None] = {}
+
+    def has_changed_files(self) -> bool:
+        """Return whether a file with settings, decisions or installed skills may have changed since."""
+        return bool(_find_changed(self.statuses, self.taken_ns))
+
+    def find_changed_places(self) -> list[str]:
+        """Return the places that may have changed since."""
+        return _find_changed(self.places, self.taken_ns)
+
+    def has_changed_trees(self, depends: Depends) -> bool:
+        """Return whether something below the folders of hooks and plugins changed since."""
+        return self.hooks != _stamp_trees(depends.hooks) or self.plugins != _stamp_trees(depends.plugins)
 
     def decided(self, depends: Depends) -> dict[str, bytes]:
         """What the files hold in which the user's decisions stand."""
@@ -87,18 +107,38 @@ def find_depends(app: App) -> Depends:
     )
 
 
-def stamp_files(depends: Depends) -> dict[str, Status | None]:
-    """The status of every single file; None for one that is not there. Quick: it is asked before every call."""
-    return {path: _status(path) for path in depends.files}
+def stamp_paths(paths: Iterable[str]) -> dict[str, Status | None]:
+    """Return the status of each path; None for one that is not there. Quick: it is asked before every call."""
+    return {path: _status(path) for path in paths}
 
 
-def stamp_all(depends: Depends, before: Stamps | None = None, touched: Iterable[str] | None = None) -> Stamps:
-    """How everything is now. With `before` and `touched`, only what lies there is looked at again."""
-    statuses = stamp_files(depends)
+def _find_changed(stamps: dict[str, Status | None], taken_ns: int) -> list[str]:
+    """Return the paths whose status is another one, or is too young to tell.
+
+    Two writes within one tick of the file system's clock may leave the same times and size. So a file that was written
+    at about the time it was read counts as changed until it is read again.
+    """
+    return [
+        path
+        for path, status in stamps.items()
+        if _status(path) != status or (status is not None and abs(taken_ns - status[1]) <= _tick_ns(status[1]))
+    ]
+
+
+def _tick_ns(changed_ns: int) -> int:
+    return _TICK_NS if changed_ns % 1_000_000_000 else _COARSE_TICK_NS
+
+
+def stamp_all(
+    depends: Depends, taken_ns: int, before: Stamps | None = None, touched: Iterable[str] | None = None
+) -> Stamps:
+    """Return how everything is now. With `before` and `touched`, only what lies there is looked at again."""
+    statuses = stamp_paths(depends.files)
     known = before.hashes if before else {}
     old = before.statuses if before else {}
+    young = {*_find_changed(old, before.taken_ns)} if before else ()
     hashes = {
-        path: known[path] if path in known and old.get(path) == status else _hash(path)
+        path: known[path] if path in known and path not in young and old.get(path) == status else _hash(path)
         for path, status in statuses.items()
         if path not in depends.config  # their values are compared
     }
@@ -106,8 +146,8 @@ def stamp_all(depends: Depends, before: Stamps | None = None, touched: Iterable[
         paths = tuple(touched)
         hooks = _stamp_trees(depends.hooks) if _concerns(depends.hooks, paths) else before.hooks
         plugins = _stamp_trees(depends.plugins) if _concerns(depends.plugins, paths) else before.plugins
-        return Stamps(statuses, hashes, hooks, plugins)
-    return Stamps(statuses, hashes, _stamp_trees(depends.hooks), _stamp_trees(depends.plugins))
+        return Stamps(statuses, hashes, hooks, plugins, taken_ns)
+    return Stamps(statuses, hashes, _stamp_trees(depends.hooks), _stamp_trees(depends.plugins), taken_ns)
 
 
 def _concerns(trees: frozenset[str], paths: Iterable[str]) -> bool:

@@ -4,19 +4,21 @@ The next one takes over what was not touched. What comes of that is what reading
 """
 
 import os
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.app import App
+from clawft.config.load import config_files
 from clawft.discovery.catalog import Catalog, Found
 from clawft.discovery.load import no_collection
 from clawft.discovery.locations import Location
-from clawft.reloading.depends import Depends, Stamps, find_depends, list_entries, stamp_all
+from clawft.reloading.depends import Depends, Stamps, find_depends, list_entries, stamp_all, stamp_paths
 from clawft.reloading.parts import Draft, Part, Row, draft_part, seen_of, with_real
 from clawft.trust.state import judge_each, judge_together
 
@@ -61,10 +63,13 @@ def load_generation(before: Generation, at: str, touched: Collection[str] | None
 
 
 def _load_next(before: Generation, at: str, touched: Collection[str] | None) -> Generation:
+    taken_ns = time.time_ns()
     app, old = before.app.reopen(), before.read
+    # Taken before anything is read: what is written meanwhile differs at the next look.
+    first = stamp_paths({*config_files(app.workspace), *(old.depends.files | old.stamps.places.keys() if old else ())})
     paths = None if touched is None or len(touched) > _MANY or old is None else with_real(touched)
     depends = find_depends(app)
-    stamps = stamp_all(depends, old.stamps if old else None, paths)
+    stamps = stamp_all(depends, taken_ns, old.stamps if old else None, paths)
     if old is not None and app.config.skills != before.app.config.skills:
         paths = None
     limit = app.config.skills.max_skill_prompt_bytes
@@ -80,8 +85,26 @@ def _load_next(before: Generation, at: str, touched: Collection[str] | None) -> 
     parts = _judge(app, drafts, everything=everything, other_skills=old is None or old.versions != versions)
     vars(app)["skills"] = judge_together([row.alone for part in parts.values() for row in part.rows])
     app.agents  # noqa: B018  read now, on this thread
+    paths_now = _find_places(depends, found, app.locations)
+    places = stamp_paths(paths_now - first.keys()) | {path: first[path] for path in paths_now & first.keys()}
+    statuses = {path: first.get(path, status) for path, status in stamps.statuses.items()}
+    stamps = structs.replace(stamps, statuses=statuses, places=places)
     number = before.number + 1
     return Generation(number, app, at, number, Read(depends, stamps, parts, versions, judged_by))
+
+
+def _find_places(depends: Depends, found: Iterable[Found], locations: Iterable[Location]) -> set[str]:
+    """Return the files of skills, agents and commands, and the folders in which new ones appear."""
+    places = {one.path for one in locations} | depends.agents
+    for tree in depends.agents:
+        places.update(path for path, _ in list_entries(tree))
+    for skill in found:
+        places.add(skill.file)
+        folder = os.path.dirname(skill.folder if skill.base_dir else skill.file)
+        while len(folder) > len(skill.location.path) and folder not in places:
+            places.add(folder)
+            folder = os.path.dirname(folder)
+    return places
 
 
 def _renames(drafts: Sequence[Draft]) -> bool:

@@ -19,7 +19,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.protocol.base import to_problem
 from clawft.protocol.changes import PathChange, SkillsChanged
 from clawft.reloading.compare import compare
-from clawft.reloading.depends import check_width, stamp_files
+from clawft.reloading.depends import check_width
 from clawft.reloading.generation import Generation, Read, load_generation
 
 __all__ = ["LiveSkills"]
@@ -28,6 +28,7 @@ MAX_PATHS = 100  # that an event names
 _MAX_PENDING = 10_000
 _LOOK_S = 2.0  # how often everything is looked at without a watcher, and with one: it may have missed something
 _DOUBT_S = 60.0
+_MANY_STAMPS = 500  # more are compared in a thread
 _SHARE = 20  # at most this part of the time goes into that
 _RESTLESS_S = 5.0  # after so long, what still changes is read all the same
 
@@ -46,6 +47,7 @@ class LiveSkills:
         self._wake = anyio.Event()
         self._watcher: Watcher | None = None
         self._asked: object = None
+        self._started = 0  # loads
         self._pending: dict[str, Kind] = {}  # what was seen to change and is not read yet
         self._seen = 0
         self._last = 0.0  # when something was last seen to change
@@ -76,12 +78,15 @@ class LiveSkills:
             task_status.started()
             while True:
                 pause_s = max(_DOUBT_S if self.watching == "watchfiles" else _LOOK_S, _SHARE * self._took_s)
-                with anyio.move_on_after(pause_s):
+                with anyio.move_on_after(pause_s) as waited:
                     await self._wake.wait()
                 self._wake = anyio.Event()
                 await self._rest()
                 before, unseen = self.current, not self._pending
                 is_due = time.monotonic() - self._looked >= pause_s  # however much is seen meanwhile
+                if unseen and not (is_due or self._doubt or waited.cancelled_caught):
+                    await self._watch()  # a call has read what was seen
+                    continue
                 await self._reload(everything=unseen or is_due)
                 if unseen and self.current is not before:
                     self._stop_watcher()  # it may have missed that: it is started anew
@@ -91,22 +96,38 @@ class LiveSkills:
             self.watching = "off"
 
     async def refresh(self) -> Generation:
-        """The current generation, after a quick look: before a call.
+        """Return the current generation, after a look at what changed: before a call, which sees every edit before it.
 
-        With a watcher that is one at the files that hold settings, decisions and what was installed; only where one of
-        them changed, everything is read. Without a watcher it is, but not more often than edits are to rest.
+        The files that hold settings, decisions and skills are compared with what was read. Where settings or decisions
+        changed, everything is read; else the skills that changed. Files deeper in a skill's folder, hooks and plugins
+        are seen by the watcher; without one everything is read, but not more often than edits are to rest.
         """
-        if not self._is_fresh():
+        started = self._started
+        if await self._find_stale() is not None:
             async with self._loading:
-                if not self._is_fresh():  # nobody else looked while this one waited
-                    await self._load(everything=True)
+                # Enough if a load began after this call, however many calls waited for it.
+                if self._started == started and (stale := await self._find_stale()) is not None:
+                    await self._load(everything=stale == "all")
         return self.current
 
-    def _is_fresh(self) -> bool:
+    async def _find_stale(self) -> Literal["all", "some"] | None:
+        """Find out whether everything must be read again, or some of it, which is noted as pending."""
         read = self._newest.read
-        if self.watching == "watchfiles" and read is not None and not self._doubt:
-            return stamp_files(read.depends) == read.stamps.statuses
-        return time.monotonic() - self._looked < self._settings.watch_debounce_ms / 1000
+        if read is None or self._doubt:
+            return "all"
+        count = len(read.stamps.statuses) + len(read.stamps.places)
+        if count > _MANY_STAMPS:
+            changed_files, places = await to_thread.run_sync(_compare, read)
+        else:
+            changed_files, places = _compare(read)
+        if changed_files:
+            return "all"
+        if self.watching != "watchfiles":
+            is_old = time.monotonic() - self._looked >= self._settings.watch_debounce_ms / 1000
+            return "all" if places or is_old or read.stamps.has_changed_trees(read.depends) else None
+        for path in places:
+            self._pending.setdefault(path, "modified")
+        return "some" if self._pending else None
 
     async def reload(self) -> Generation:
         """The generation of what is on disk now, all of it: after an installation, or another change of our own."""
@@ -139,6 +160,7 @@ class LiveSkills:
 
     async def _load(self, *, everything: bool) -> None:
         """Read what is on disk now: what was seen to change, or everything. Whoever calls it has the lock."""
+        self._started += 1
         pending, self._pending = self._pending, {}
         seen, self._seen = self._seen, 0
         everything, start = everything or self._doubt, time.perf_counter()
@@ -259,6 +281,12 @@ class LiveSkills:
 
     def _at(self) -> str:
         return self._now().isoformat(timespec="milliseconds")
+
+
+def _compare(read: Read) -> tuple[bool, list[str]]:
+    """Return whether a file with settings or decisions changed, and which places of skills and agents."""
+    changed = read.stamps.has_changed_files()
+    return changed, [] if changed else read.stamps.find_changed_places()
 
 
 def _since(start: float) -> float:

@@ -9,7 +9,7 @@ import shlex
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import msgspec
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import check_json_version, create_file, lock_file, read_regular, replace_file
 from clawft.protocol.base import Scope
 from clawft.serve.caller import ALL_SCOPES, Caller
 
@@ -26,11 +26,13 @@ __all__ = ["OWN", "SCOPES", "ServeToken", "ServeTokens", "load_own"]
 OWN = "owner"  # the name of whoever holds the user's own token
 SCOPES: tuple[Scope, ...] = ("read", "run", "approve", "admin")
 PREFIX = "wft_"
+VERSION = 1  # of the file
 MAX_TOKENS = 1_000
 _MAX_FILE = 1 << 20
 _MAX_LABEL = 100
 _FEWEST = 16  # characters of a token that a person chose
 _LOCK_S = 5.0
+_YOUNG_NS = 2_000_000_000
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?")
 _SECRET = re.compile(r"[\x21-\x7e]{1,500}")
 
@@ -57,7 +59,7 @@ class ServeToken(Struct, frozen=True, kw_only=True):
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
-    version: int = 1
+    version: int = VERSION
     tokens: tuple[ServeToken, ...] = ()
 
 
@@ -75,13 +77,7 @@ def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str],
     if not make:
         return ""
     os.makedirs(user_dir, mode=0o700, exist_ok=True)
-    made = os.path.join(user_dir, f".serve-token.{os.getpid()}.{secrets.token_hex(6)}.tmp")
-    replace_file(made, f"{PREFIX}{secrets.token_urlsafe(32)}\n".encode())
-    try:
-        with suppress(FileExistsError):  # another came first
-            os.link(made, path)
-    finally:
-        os.unlink(made)
+    create_file(path, f"{PREFIX}{secrets.token_urlsafe(32)}\n".encode())
     return load_own(settings, user_dir, environ)
 
 
@@ -98,7 +94,7 @@ class ServeTokens:
     def __init__(self, user_dir: str, own: str = "") -> None:
         self._path = os.path.join(user_dir, "serve-tokens.json")
         self._own = _hash(own) if own else ""
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, ...] | None = None
         self._kept: dict[str, ServeToken] = {}
 
     def check(self, secret: str) -> Caller | None:
@@ -155,20 +151,23 @@ class ServeTokens:
             kept.remove(_get(kept, name))
 
     def _load(self) -> dict[str, ServeToken]:
+        now_ns = time.time_ns()
         try:
             status = os.stat(self._path)
-            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+            seen = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         except OSError:
             seen = None
         if seen != self._seen:
             self._kept = {one.hash: one for one in self._read()}
-            self._seen = seen
+            # Written just now, it may be written again with the same times and size: then it is read again next time.
+            self._seen = seen if seen is None or abs(now_ns - seen[1]) > _YOUNG_NS else ()
         return self._kept
 
     def _read(self) -> tuple[ServeToken, ...]:
         text = _read_private(self._path, _MAX_FILE, 0o022)
         if text is None:
             return ()
+        check_json_version(text, VERSION, self._path)
         try:
             return msgspec.json.decode(text, type=_Kept).tokens
         except msgspec.DecodeError as error:

@@ -35,6 +35,7 @@ def _subscribed(daemon: Daemon, topics: tuple[Topic, ...]) -> Subscribed:
 
 
 async def get_status(daemon: Daemon, call: Call, _request: GetStatus) -> Status:
+    await daemon.registry.live.refresh()
     app, live, entries = daemon.app, daemon.registry.live, daemon.executions.entries
     return Status(
         version=__version__,
