@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from clawft.trust.strangers import RunTrust, Strangers
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
-    from clawft.config.edit import Change, Edited, Scope
+    from clawft.config.edit import Changes, Edited, Scope
     from clawft.config.masking import Secrets
     from clawft.discovery.plugin_cache import Places
     from clawft.run import Runtime
@@ -155,15 +155,19 @@ class App:
             vars(self).pop(name, None)
         return found if agreed else {}
 
-    def edit_config(self, scope: "Scope", changes: "Sequence[Change]") -> "Edited":
+    def edit_config(self, scope: "Scope", changes: "Changes") -> "Edited":
         """Change settings; what was approved, or is new, is approved after: the user asked. Raises: ClawftError."""
         from clawft.config.edit import edit_config
 
+        around = self._stay_approved() if scope == "project" else None
+        return edit_config(self.workspace, scope, changes, self.environ, around=around)
+
+    @contextmanager
+    def _stay_approved(self) -> Iterator[None]:
         ours = all(self._is_approved_config(*one) for one in self._project_configs().items())
-        edited = edit_config(self.workspace, scope, changes, self.environ)
-        if ours and scope == "project":
+        yield
+        if ours:
             self.approve_config()
-        return edited
 
     def _project_configs(self) -> dict[str, bytes]:
         paths = [path for path in config_files(self.workspace) if os.path.dirname(path) != self.workspace.user_dir]

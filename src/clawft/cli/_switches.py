@@ -7,7 +7,6 @@ from msgspec import UNSET
 
 from clawft.app import App
 from clawft.config.edit import Change, Edited
-from clawft.config.load import own_values
 
 __all__ = ["write_switches"]
 
@@ -17,17 +16,21 @@ def write_switches(app: App, section: Literal["hooks", "plugins"], keys: Iterabl
 
     Raises: ClawftError.
     """
-    written = own_values(app.config, app.workspace.user_dir, section).get("entries", {})
-    changes = []
-    for key in dict.fromkeys(keys):
-        path = (section, "entries", key)
-        entry: dict[str, Any] = written.get(key, {})
-        if not enabled:
-            changes.append(Change((*path, "enabled"), False))
-        elif entry.get("enabled", True):
-            continue  # it is on already
-        elif entry.keys() <= {"enabled"}:
-            changes.append(Change(path, UNSET))
-        else:
-            changes.append(Change((*path, "enabled"), True))
-    return app.edit_config("user", changes)
+
+    def plan(values: dict[str, Any]) -> list[Change]:
+        written = values.get(section, {}).get("entries", {})
+        changes = []
+        for key in dict.fromkeys(keys):
+            path = (section, "entries", key)
+            entry: dict[str, Any] = written.get(key, {})
+            if not enabled:
+                changes.append(Change((*path, "enabled"), False))
+            elif entry.get("enabled", True):
+                continue  # it is on already
+            elif entry.keys() <= {"enabled"}:
+                changes.append(Change(path, UNSET))
+            else:
+                changes.append(Change((*path, "enabled"), True))
+        return changes
+
+    return app.edit_config("user", plan)

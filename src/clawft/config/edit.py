@@ -1,8 +1,8 @@
 """Changes to a config file: comments and layout stay, what cannot be meant is never written, writers take turns."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -22,10 +22,10 @@ from clawft.config.load import (
 )
 from clawft.config.rewrite import rewrite_table, rewrite_toml
 from clawft.errors import ClawftError
-from clawft.files import lock_file, real_path, replace_file
+from clawft.files import get_hint, lock_file, real_path, replace_file
 from clawft.workspace import MARKER, Workspace
 
-__all__ = ["Change", "Edited", "Scope", "edit_config"]
+__all__ = ["Change", "Changes", "Edited", "Scope", "edit_config"]
 
 Scope = Literal["user", "project"]
 LOCK_TIMEOUT_S = 10.0
@@ -47,26 +47,46 @@ class Edited(Struct, frozen=True):
     changed: bool
 
 
+# What to change; or what makes that from the values of the file, read while no other writer can change it.
+Changes = Sequence[Change] | Callable[[dict[str, Any]], Sequence[Change]]
+
+
 def edit_config(
-    workspace: Workspace, scope: Scope, changes: Sequence[Change], environ: Mapping[str, str], *, header: str = ""
+    workspace: Workspace,
+    scope: Scope,
+    changes: Changes,
+    environ: Mapping[str, str],
+    *,
+    header: str = "",
+    around: AbstractContextManager[None] | None = None,
 ) -> Edited:
     """Make all changes in the user's or the project's config file, or none. A new file starts with the header.
 
+    `around` is open while the file is held against other writers.
+
     Raises: ClawftError for a value or a file that cannot be meant, and for a file that cannot be written.
     """
-    for change in changes:
-        _check(change, environ)
+    if not callable(changes):
+        _check_all(changes, environ)
     folder = _find_folder(workspace, scope)
-    if not os.path.isdir(folder) and all(change.value is UNSET for change in changes):
-        return Edited(os.path.join(folder, CONFIG_NAMES[0]), (UNSET,) * len(changes), changed=False)
+    if not os.path.isdir(folder):
+        wanted = changes({}) if callable(changes) else changes
+        if all(change.value is UNSET for change in wanted):
+            return Edited(os.path.join(folder, CONFIG_NAMES[0]), (UNSET,) * len(wanted), changed=False)
     mode = 0o600 if scope == "user" else 0o644
     try:
         os.makedirs(folder, 0o700 if scope == "user" else 0o777, exist_ok=True)
-        with _locked(folder):
+        with _locked(folder), around or nullcontext():
             return _edit(_find_file(folder, scope), changes, environ, header=header, mode=mode)
     except OSError as error:
+        path = error.filename or folder
         message = f"The config was not changed: {error.strerror}"
-        raise ClawftError("not-written", message, path=folder, hint="Check its permissions") from error
+        raise ClawftError("not-written", message, path=path, hint=get_hint(error, path)) from error
+
+
+def _check_all(changes: Sequence[Change], environ: Mapping[str, str]) -> None:
+    for change in changes:
+        _check(change, environ)
 
 
 def _check(change: Change, environ: Mapping[str, str]) -> None:
@@ -121,9 +141,12 @@ def _locked(folder: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _edit(file: str, changes: Sequence[Change], environ: Mapping[str, str], *, header: str, mode: int) -> Edited:
+def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: str, mode: int) -> Edited:
     data = read_config(file) or (header.encode() if file.endswith(".toml") else b"")
     old = parse_config(file, data, environ).values
+    if callable(changes):
+        changes = changes(deepcopy(old))
+        _check_all(changes, environ)
     wanted = deepcopy(old)
     before = tuple(rewrite_table(wanted, change.path, change.value) for change in changes)
     if repr(wanted) == repr(old):

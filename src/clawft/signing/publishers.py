@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import check_version, lock_file, read_regular, replace_file
 from clawft.signing.sshsig import PublicKey, parse_public_key
 from clawft.signing.statements import SKILL_SPACE
 
@@ -40,6 +40,7 @@ __all__ = [
 PUBLISHERS_NAME = "publishers.toml"
 ANY = "*"
 MAX_BYTES = 4 << 20
+VERSION = 1
 LOCK_S = 10.0
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?\Z")
 _PATTERN = re.compile(r"[A-Za-z0-9._*?-]{1,100}(?:/[A-Za-z0-9._*?-]{1,100})?\Z")
@@ -105,7 +106,7 @@ class Publishers(Struct, frozen=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    version: int = 1
+    version: int = VERSION
     publisher: dict[str, Publisher] = {}
     revoked: dict[str, Revoked] = {}
 
@@ -156,7 +157,7 @@ def change_publishers(user_dir: str, change: Callable[[Publishers], Publishers])
 
 def render_publishers(publishers: Publishers) -> str:
     """The text of a trust file: the same for the same publishers."""
-    blocks = [_HEAD + "version = 1"]
+    blocks = [f"{_HEAD}version = {VERSION}"]
     for name, one in sorted(publishers.publisher.items()):
         blocks.append(f"[publisher.{_quote(name)}]\nskills = [{', '.join(_quote(each) for each in one.skills)}]")
         for key in sorted(one.key, key=lambda key: key.key):
@@ -200,7 +201,9 @@ def _quote(text: str) -> str:
 
 def _parse(content: bytes, path: str) -> _File:
     try:
-        file = msgspec.convert(_with_times(tomllib.loads(content.decode())), _File)
+        raw = tomllib.loads(content.decode())
+        check_version(raw.get("version"), VERSION, path)
+        file = msgspec.convert(_with_times(raw), _File)
         _check(file)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError, RecursionError) as error:
         message = f"The file of publishers cannot be read: {error}"
@@ -210,8 +213,8 @@ def _parse(content: bytes, path: str) -> _File:
 
 def _check(file: _File) -> None:
     """What the types do not say. Raises: ValueError."""
-    if file.version != 1:
-        raise ValueError(f"its version is {file.version}, and only 1 is known")
+    if file.version != VERSION:
+        raise ValueError(f"its version is {file.version}, and only {VERSION} is known")
     seen: dict[str, str] = {}
     for name, one in file.publisher.items():
         if not is_publisher(name) or not all(map(is_pattern, one.skills)):

@@ -1,7 +1,7 @@
 """Rules in one config file: what stands there, and changing it."""
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import click
 from msgspec import UNSET
@@ -9,39 +9,47 @@ from msgspec import UNSET
 from clawft.app import App
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import one_line, print_json, say
-from clawft.config import config_files, parse_config, read_config
 from clawft.config.edit import Change, Edited, Scope
 from clawft.config.permissions import KINDS, Kind
 from clawft.errors import ClawftError
+from clawft.trust.audit.log import Entry
 from clawft.trust.patterns import Pattern, parse_pattern
 from clawft.trust.readonly import is_launcher
 from clawft.trust.tools import means_any_tool
 
-__all__ = ["add_command", "load_lists", "save_lists", "warn_about"]
+__all__ = ["Lists", "add_command", "change_lists", "warn_about"]
 
 Lists = dict[Kind, tuple[str, ...]]
 
 
-def load_lists(app: App, scope: Scope) -> Lists:
-    """The rules of the user's or the project's own file. Raises: ClawftError."""
-    user_dir = app.workspace.user_dir
-    for path in config_files(app.workspace):
-        data = read_config(path) if (os.path.dirname(path) == user_dir) == (scope == "user") else None
-        if data is not None:
-            section = parse_config(path, data, app.environ).values.get("permissions", {})
-            return {kind: tuple(section.get(kind, ())) for kind in KINDS}
-    return dict.fromkeys(KINDS, ())
+def change_lists(app: App, scope: Scope, change: Callable[[Lists], Lists]) -> tuple[Edited, Lists]:
+    """Put what `change` makes of the rules of the user's or the project's own file in their place: the edit, and the
+    rules before it. Each change is a line of the audit log first; no other writer comes in between.
+
+    Raises: ClawftError.
+    """
+    before: Lists = {}
+    logged: list[Entry] = []
+
+    def plan(values: dict[str, Any]) -> list[Change]:
+        section = values.get("permissions", {})
+        before.update({kind: tuple(section.get(kind, ())) for kind in KINDS})
+        after = change(before)
+        changed = [kind for kind in KINDS if before[kind] != after[kind]]
+        lines = [line for line in _list_changes(scope, before, after) if line not in logged]
+        app.audit.write_all(lines)
+        logged.extend(lines)  # it is called twice where the folder is yet to be made
+        return [Change(("permissions", kind), list(after[kind]) or UNSET) for kind in changed]
+
+    return app.edit_config(scope, plan), before
 
 
-def save_lists(app: App, scope: Scope, before: Lists, after: Lists) -> Edited:
-    """Write what changed; each change is a line of the audit log first. Raises: ClawftError."""
+def _list_changes(scope: Scope, before: Lists, after: Lists) -> Iterator[Entry]:
     for kind in KINDS:
         for text in (*before[kind], *after[kind]):
             if (text in before[kind]) != (text in after[kind]):
                 done = "revoked" if text in before[kind] else "allow"
-                app.audit.write("approval", f"rule {kind} {text}", decision=done, rule=f"[permissions] of the {scope}")
-    changed = [kind for kind in KINDS if before[kind] != after[kind]]
-    return app.edit_config(scope, [Change(("permissions", kind), list(after[kind]) or UNSET) for kind in changed])
+                yield Entry("approval", f"rule {kind} {text}", done, {"rule": f"[permissions] of the {scope}"})
 
 
 def warn_about(pattern: Pattern, kind: Kind, servers: Mapping[str, object]) -> Iterable[str]:
@@ -64,16 +72,18 @@ def add_command(kind: Kind, text: str) -> click.Command:
     def command(patterns: tuple[str, ...], scope: Scope, output: str) -> None:
         app = open_here()
         parsed = [_get_pattern(text) for text in patterns]
-        before = load_lists(app, scope)
-        added = tuple(dict.fromkeys((*before[kind], *(one.text for one in parsed))))
-        others = {one.text for one in parsed}
-        after = {name: tuple(one for one in before[name] if one not in others) for name in KINDS} | {kind: added}
-        edited = save_lists(app, scope, before, after)
+        texts = tuple(one.text for one in parsed)
+
+        def add(rules: Lists) -> Lists:
+            others = {name: tuple(rule for rule in rules[name] if rule not in texts) for name in KINDS}
+            return others | {kind: tuple(dict.fromkeys((*rules[kind], *texts)))}
+
+        edited, before = change_lists(app, scope, add)
         if output == "json":
             print_json(
                 "clawft.permissions.change.v1",
                 kind=kind,
-                patterns=[one.text for one in parsed],
+                patterns=list(texts),
                 path=edited.file,
                 changed=edited.changed,
             )

@@ -6,7 +6,7 @@ from clawft.app import App
 from clawft.cli._confirm import confirm
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import one_line, print_json, print_table, say
-from clawft.cli.permissions._rules import load_lists, save_lists
+from clawft.cli.permissions._rules import Lists, change_lists
 from clawft.config.edit import Change, Edited, Scope
 from clawft.config.permissions import KINDS
 from clawft.errors import NotFound
@@ -55,12 +55,16 @@ def _to_json(one: Imported) -> dict[str, object]:
 def _write(app: App, found: list[Imported], scope: Scope, *, yes: bool) -> Edited | None:
     if not yes and not _agrees(sum(bool(one.becomes) for one in found), scope):
         return None
-    before = load_lists(app, scope)
-    after = {
-        kind: tuple(dict.fromkeys((*before[kind], *(one.becomes for one in found if one.kind == kind and one.becomes))))
-        for kind in KINDS
-    }
-    edited = save_lists(app, scope, before, after)
+
+    def add(rules: Lists) -> Lists:
+        return {
+            kind: tuple(
+                dict.fromkeys((*rules[kind], *(one.becomes for one in found if one.kind == kind and one.becomes)))
+            )
+            for kind in KINDS
+        }
+
+    edited, _ = change_lists(app, scope, add)
     mode = next((one.becomes for one in found if one.kind == "mode" and one.becomes), "")
     if mode:
         app.audit.write("mode", mode, decision="allow", rule="weft permissions import")

@@ -67,8 +67,11 @@ def command(name: str, url: str, source: str | None, **given: Any) -> int:
     elif _moves(app, name, url):
         changes.append(Change(("registries", name, "token")))
         say(f"note: {name} is at another address now, so its token is not sent there: weft registries token {name}")
-    changes += _make_default(app, name) if asked.default else []
-    edited = app.edit_config("user", changes)
+
+    def plan(values: dict[str, Any]) -> list[Change]:
+        return [*changes, *(_make_default(values, name) if asked.default else [])]
+
+    edited = app.edit_config("user", plan)
     if asked.output == "json":
         print_json("clawft.registries.add.v1", name=name, url=url, path=edited.file, changed=edited.changed)
     else:
@@ -97,12 +100,12 @@ def _moves(app: App, name: str, url: str) -> bool:
     return old is not None and old.token is not None and read_url(old.url).origin != read_url(url).origin
 
 
-def _make_default(app: App, name: str) -> list[Change]:
+def _make_default(values: dict[str, Any], name: str) -> list[Change]:
     """This one is the default, and no other."""
-    known = own_registries(app.config, app.workspace.user_dir, app.environ)
-    others = [one for one, settings in known.items() if settings.default and one != name]
+    known = values.get("registries", {})
+    others = [other for other, settings in known.items() if settings.get("default") and other != name]
     return [
-        *(Change(("registries", one, "default"), UNSET) for one in others),
+        *(Change(("registries", other, "default"), UNSET) for other in others),
         *([Change(("registries", name, "default"), True)] if name != CLAWHUB or others else []),
     ]
 
