@@ -72,6 +72,7 @@ def settings_page() -> str:
         "that stands there twice or a wrong type is an error with its line. `weft config show` tells where each value",
         "comes from, `weft config set` changes one. NAME and MODEL are names that you choose. A key or password is a",
         'reference to a variable, `{ env = "NAME" }`; nothing prints what it holds.',
+        "Before all sections a file may say `version = 1`: a weft that knows only older versions refuses it.",
         "",
     ]
     for path, section in list_sections().items():

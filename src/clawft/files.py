@@ -1,16 +1,27 @@
-"""Read one file that may be hostile, without ever blocking; replace one at once; take turns with other processes."""
+"""Read one file that may be hostile, without ever blocking; replace one at once; take turns with other processes;
+refuse what a newer weft wrote."""
 
 import errno
 import fcntl
 import os
+import re
+import shlex
 import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-from clawft.errors import Unreadable
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ClawftError, Unreadable
 
 __all__ = [
+    "check_json_version",
+    "check_version",
+    "create_file",
     "create_private",
+    "get_hint",
     "is_within",
     "lock_file",
     "read_optional",
@@ -24,6 +35,49 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _POLL_S = 0.01
+_TEMPORARY = re.compile(r"\.[0-9a-f]{12}\.tmp")
+# What the system says -> what a person can do about it; {} is the path.
+_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Make room on the disk: df -h {}"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Check its permissions: ls -ld {}"),
+    **dict.fromkeys(
+        (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS),
+        "Its file system has no locks: keep the folder on a local disk, with CLAWFT_HOME",
+    ),
+    **dict.fromkeys(
+        (errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.ESTALE),
+        "The disk or its connection fails: look at the system's log (dmesg), and keep a copy of {}",
+    ),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "Too many files are open: end programs, or raise ulimit -n"),
+    errno.EROFS: "The file system can only be read: mount it for writing, or set CLAWFT_HOME to another folder",
+    errno.ENOTDIR: "A file is in the place of a folder. Look at it, then move it away: ls -ld {}",
+    errno.EISDIR: "A folder is in the place of a file. Look at it, then move it away: ls -ld {}",
+    errno.ELOOP: "It is a symbolic link, or a circle of them: ls -ld {}",
+    errno.ENOENT: "It is not there: ls -ld {}",
+    errno.ENAMETOOLONG: "Use a shorter name",
+    errno.EFBIG: "The file would be larger than the limit of this process: ulimit -f",
+}
+
+
+class _Versioned(Struct):
+    version: int = 1
+
+
+def check_version(found: object, newest: int, path: str, name: str = "") -> None:
+    """Refuse what a newer weft wrote: read by this one it could mean something else. `name` is for what is no file.
+
+    What is no number is left to who reads the rest. Raises: ClawftError with code `format-newer`.
+    """
+    if isinstance(found, int) and found > newest:
+        written = f"{name or os.path.basename(path)} was written by a newer weft"
+        message = f"{written} (format {found}; this weft reads up to {newest})"
+        raise ClawftError("format-newer", message, path=path, hint="Update weft, or use the weft that wrote it")
+
+
+def check_json_version(data: bytes | msgspec.Raw, newest: int, path: str) -> None:
+    """The same for an object of JSON, before its other fields are looked at; one without a `version` is the first."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        check_version(msgspec.json.decode(data, type=_Versioned).version, newest, path)
 
 
 def real_path(path: str) -> str:
@@ -37,6 +91,12 @@ def real_path(path: str) -> str:
 def is_within(path: str, root: str) -> bool:
     """Whether an absolute, resolved path is the root or below it; never where either leads nowhere."""
     return bool(path and root) and (path == root or path.startswith(root.rstrip("/") + "/"))
+
+
+def get_hint(error: OSError, path: str) -> str:
+    """What a person can do about an error of the system with a path."""
+    hint = _HINTS.get(error.errno or 0, "See what the system says of it: ls -ld {}")
+    return hint.format(shlex.quote(path))
 
 
 def create_private(path: str) -> None:
@@ -78,7 +138,8 @@ def read_regular(
             data += more
         return data, status
     except OSError as error:
-        raise Unreadable("unreadable", f"The file cannot be read: {error.strerror}", path=path) from error
+        hint = get_hint(error, path)
+        raise Unreadable("unreadable", f"The file cannot be read: {error.strerror}", path=path, hint=hint) from error
     finally:
         os.close(descriptor)
 
@@ -100,27 +161,79 @@ def _open(path: str, flags: int, folder: int | None) -> int:
         if error.errno == errno.ELOOP:
             raise Unreadable("is-a-link", "The file is a symbolic link", path=path) from error
         raise Unreadable(
-            "unreadable", f"The file cannot be read: {error.strerror}", path=path, hint="Check its permissions"
+            "unreadable", f"The file cannot be read: {error.strerror}", path=path, hint=get_hint(error, path)
         ) from error
 
 
 def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
-    """Put new content in place of a file, all of it or nothing; it would survive a loss of power. Raises: OSError."""
+    """Put new content in place of a file, all of it or nothing; it would survive a loss of power.
+
+    What killed writers of this file left is removed. Raises: OSError, which names the file.
+    """
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
-    descriptor = os.open(temporary, _NEW, 0o600)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+        _sweep(folder, name)
+        with _temporary(folder, name) as (temporary, descriptor):
+            _fill(descriptor, content, mode)
+            os.replace(temporary, path)
+        sync_folder(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error  # `write` alone would name nothing
+
+
+def create_file(path: str, content: bytes, mode: int = 0o600) -> None:
+    """Put a file where there is none, whole and at once; one that is there stays as it is. Raises: OSError."""
+    folder, name = os.path.split(path)
+    with _temporary(folder, name) as (temporary, descriptor):
+        _fill(descriptor, content, mode)
+        with suppress(FileExistsError):
+            os.link(temporary, path)
     sync_folder(folder)
+
+
+@contextmanager
+def _temporary(folder: str, name: str) -> Iterator[tuple[str, int]]:
+    """A new file beside another, gone at the end unless it was renamed. Its lock says that its writer lives."""
+    while True:
+        temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
+        descriptor = os.open(temporary, _NEW, 0o600)
+        try:
+            with suppress(OSError):  # a file system without locks, where nothing is swept either
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not os.fstat(descriptor).st_nlink:
+                continue  # swept before it was locked
+            yield temporary, descriptor
+            return
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary)
+            os.close(descriptor)
+
+
+def _fill(descriptor: int, content: bytes, mode: int) -> None:
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    os.fchmod(descriptor, mode)
+    os.fsync(descriptor)
+
+
+def _sweep(folder: str, name: str) -> None:
+    """Remove the temporary files of a file whose writers are gone."""
+    try:
+        names = os.listdir(folder)
+    except OSError:  # it may be that only names that are known can be opened
+        return
+    for found in names:
+        if not found.startswith(f".{name}.") or not _TEMPORARY.fullmatch(found, len(name) + 1):
+            continue
+        path = os.path.join(folder, found)
+        with suppress(OSError):  # its writer is just done
+            descriptor = os.open(path, _FLAGS | _NOFOLLOW)
+            try:
+                if lock_file(descriptor):
+                    os.unlink(path)
+            finally:
+                os.close(descriptor)
 
 
 def sync_folder(folder: str) -> None:

@@ -28,6 +28,8 @@ from clawft.sessions import encode_key
 from clawft.wiring import open_runtime, open_usage
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from clawft.run.database import Records
     from clawft.run.durable.jobs import Fired, Jobs
     from clawft.run.durable.runs import Runs
@@ -37,6 +39,7 @@ __all__ = [
     "Runtimes",
     "complete_request",
     "open_app_runs",
+    "open_database",
     "open_gateway",
     "open_worker",
     "run_settings",
@@ -99,6 +102,13 @@ async def start_run(app: App, request: RunRequest) -> str:
     return await to_thread.run_sync(start)
 
 
+def open_database(app: App) -> "Engine":
+    """The database of runs, with its tables. Raises: ClawftError."""
+    from clawft.run.durable.database import make_url, open_engine
+
+    return open_engine(make_url(run_settings(app), app.workspace.user_dir, app.environ))
+
+
 @asynccontextmanager
 async def open_worker(
     app: App,
@@ -106,15 +116,16 @@ async def open_worker(
     tell: Callable[[str], None],
     warn: Callable[[ClawftError], None],
     fired: "Callable[[Fired], None] | None" = None,
+    database: "Engine | None" = None,
 ) -> "AsyncIterator[RunWorker]":
     """A worker for the runs of the user, ready to work; `fired` hears of jobs that were due. Raises: ClawftError."""
-    from clawft.run.durable.database import make_url, open_engine
     from clawft.run.durable.scanning import ScanTask
     from clawft.run.durable.shared import SharedRecords
     from clawft.run.durable.worker import RunWorker
 
-    url = make_url(run_settings(app), app.workspace.user_dir, app.environ)
-    database = await to_thread.run_sync(open_engine, url)
+    if database is None:
+        database = await to_thread.run_sync(open_database, app)
+    url = database.url
     is_shared = url.get_backend_name() == "postgresql"
     runtimes = Runtimes(app.environ, lambda: SharedRecords(url) if is_shared else open_usage(app, patient=True))
     scans = ScanTask(app.scan_dir)

@@ -1,9 +1,10 @@
 """`weft worker`: do runs of the background, here, until it is stopped."""
 
+import itertools
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, ParamSpec, Protocol
@@ -18,6 +19,8 @@ from clawft.files import lock_file
 from clawft.protocol.encoding import encode
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from clawft.app import App
     from clawft.run.durable.jobs import Fired
     from clawft.run.durable.worker import Chore, Plan, RunWorker
@@ -28,6 +31,7 @@ __all__ = ["Tell", "command", "make_plan", "make_tell", "work_here"]
 P = ParamSpec("P")
 # Opens something for as long as a worker works; what it gives is called when that is to stop.
 Beside = Callable[["RunWorker"], AbstractAsyncContextManager[Callable[[], None]]]
+_AGAIN_S = (0.5, 1, 2, 5, 10)  # before a server that is away is tried again; from then on, the last one
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -163,14 +167,18 @@ async def work_here(
     failed: ClawftError | None = None
     heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
     tell = _unheard(tell)
-    async with open_worker(app, plan, tell, _unheard(show_error), fired) as worker:
+    database = await _wait_for_database(app, heard, caught, tell)
+    if database is None:
+        tell("stopped")
+        return caught[0]
+    async with open_worker(app, plan, tell, _unheard(show_error), fired, database) as worker:
         worker.chores += chores
-        tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
         gateway = open_gateway(app)
         # Beside the work, which waits for no hook; none takes longer than it may.
         async with anyio.create_task_group() as starting:
             starting.start_soon(_tell_hooks, gateway, "gateway:startup", {"reason": "start"}, tell)
             with anyio.open_signal_receiver(*heard) as signals:
+                tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
                 try:
                     async with beside(worker) if beside else nullcontext(_nothing) as halt:
                         failed = await _work(worker, signals, caught, tell, halt)
@@ -182,6 +190,57 @@ async def work_here(
             raise failed
         tell("stopped")
     return caught[0] if caught else 0
+
+
+async def _wait_for_database(
+    app: "App", heard: Sequence[signal.Signals], caught: list[int], tell: Callable[[str], None]
+) -> "Engine | None":
+    """The database of runs, as soon as its server is there; None if a signal came first. Raises: ClawftError."""
+    import anyio
+
+    opened: list[Engine] = []
+    failed: ClawftError | None = None
+    with anyio.open_signal_receiver(*heard) as signals:
+        async with anyio.create_task_group() as group:
+
+            async def listen() -> None:
+                async for number in signals:
+                    caught.append(number)
+                    group.cancel_scope.cancel()
+
+            group.start_soon(listen)
+            try:
+                opened.append(await _open_patiently(app, tell))
+            except ClawftError as error:
+                failed = error  # a group would hide it among others
+            group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return opened[0] if opened else None
+
+
+async def _open_patiently(app: "App", tell: Callable[[str], None]) -> "Engine":
+    """Open the database of runs; a server that is away is waited for, one that refuses is not. Raises: ClawftError."""
+    import anyio
+    from anyio import to_thread
+
+    from clawft.run.durable.database import is_away
+    from clawft.working import open_database
+
+    for tries in itertools.count():
+        try:
+            database = await to_thread.run_sync(open_database, app, abandon_on_cancel=True)
+        except ClawftError as error:
+            if not is_away(error):
+                raise
+            if not tries:
+                tell(f"{error}. Waiting for it")
+            await anyio.sleep(_AGAIN_S[min(tries, len(_AGAIN_S) - 1)])
+        else:
+            if tries:
+                tell("The database of runs is back")
+            break
+    return database
 
 
 async def _work(

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawft.config.secret import is_key_name
 from clawft.errors import ClawftError
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import check_json_version, lock_file, read_regular, replace_file
 from clawft.workspace import find_workspace
 
 __all__ = ["KEYS_NAME", "Keystore", "Place", "find_keyring", "open_keystore"]
@@ -114,6 +114,7 @@ class Keystore:
         if status.st_mode & _EXPOSED:
             message = "Others may read the file of keys, so it is not used"
             raise ClawftError("keys-exposed", message, path=self.path, hint=f"Run: chmod 600 {shlex.quote(self.path)}")
+        check_json_version(data, 1, self.path)
         try:
             return msgspec.json.decode(data, type=_Document).keys
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -14,7 +14,7 @@ from clawft.config.keys import SetTwice, is_free, join_path, normalise_keys
 from clawft.config.secret import EnvValue, SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
 from clawft.errors import ClawftError, Diagnostic
-from clawft.files import read_optional
+from clawft.files import check_version, read_optional
 from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # a list of skills needs none of these
@@ -52,6 +52,7 @@ __all__ = [
 
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
+VERSION = 1  # of what a config file may say; one without a `version` is of the first
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
 SECTIONS = (
     *("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks"),
@@ -232,7 +233,12 @@ def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
     """
     if any(line.count(b".") > MAX_DOTS for line in data.split(b"\n")):
         raise ClawftError("config-invalid", f"A line has more than {MAX_DOTS} dots", path=path)
-    layer = Layer(path, _decode(path, data), data)
+    values = _decode(path, data)
+    version = values.pop("version", VERSION)
+    check_version(version, VERSION, path)
+    if type(version) is not int or version < 1:
+        raise ClawftError("config-invalid", "version: expected a number from 1 on", path=path, hint="Leave it out")
+    layer = Layer(path, values, data)
     check_layer(layer, environ)
     return layer
 

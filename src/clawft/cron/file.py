@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.cron.jobs import Job
 from clawft.errors import ClawftError
-from clawft.files import lock_file, read_optional
+from clawft.files import check_json_version, lock_file, read_optional
 
 __all__ = ["file_path", "load_file", "put_away"]
 
@@ -33,6 +33,7 @@ def load_file(user_dir: str) -> tuple[Job, ...]:
     data = read_optional(path, _MAX_BYTES)
     if data is None:
         return ()
+    check_json_version(data, 1, path)
     try:
         jobs = msgspec.json.decode(data, type=_Document).jobs
         for job in jobs:

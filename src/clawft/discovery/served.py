@@ -13,7 +13,7 @@ from msgspec import Struct
 from clawft.discovery.catalog import Found
 from clawft.discovery.locations import Location
 from clawft.errors import Unreadable
-from clawft.files import read_optional
+from clawft.files import check_json_version, read_optional
 
 __all__ = [
     "ORIGIN_FILE",
@@ -66,9 +66,11 @@ def find_place(user_dir: str, origin: Origin) -> str:
 
 
 def _read_origin(user_dir: str, place: str) -> Origin | None:
-    """Where what lies in a place came from; None where that is not its place."""
+    """Where what lies in a place came from; None where that is not its place. Raises: ClawftError `format-newer`."""
+    path = f"{place}/{ORIGIN_FILE}"
     try:
-        data = read_optional(f"{place}/{ORIGIN_FILE}", _MAX_BYTES)
+        data = read_optional(path, _MAX_BYTES)
+        check_json_version(data or b"", 1, path)
         origin = msgspec.json.decode(data or b"", type=Origin)
     except (Unreadable, msgspec.DecodeError):
         return None

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from clawft.errors import ClawftError
+from clawft.files import check_version
 from clawft.hub.database import Database, Execute
 
 __all__ = ["COLUMNS", "KEYS", "SCHEMA", "empty_tables", "prepare_tables", "set_counters"]
@@ -78,9 +78,7 @@ def prepare_tables(database: Database) -> None:
         execute("CREATE TABLE IF NOT EXISTS hub_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)", ())
         found = execute("SELECT value FROM hub_meta WHERE key = 'schema'", ())
         schema = int(found[0][0]) if found else 0
-        if schema > SCHEMA:
-            message = f"The hub's database is of a newer version of weft: {schema}, and this one knows {SCHEMA}"
-            raise ClawftError("hub-newer", message, hint="Use the version of weft that wrote it, or a newer one")
+        check_version(schema, SCHEMA, "", "The hub's database")
         for step in _STEPS[schema:]:
             step(execute, database.dialect)
         if schema < SCHEMA:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from clawft.errors import ClawftError
-from clawft.files import read_optional, replace_file
+from clawft.files import check_version, read_optional, replace_file
 from clawft.format.toml import read_toml
 from clawft.locks.check import compute_locked, is_digest, is_plain_name, is_plain_path, why_bad_origin
 from clawft.locks.layout import FIELDS, read_quickly, render_value
@@ -44,7 +44,7 @@ def load_lock(path: str) -> dict[str, LockedSkill]:
     """The skills of a lock by name; none where there is no lock.
 
     Raises: Unreadable; ClawftError `lock-conflict` for one that git could not merge, `lock-invalid` for any other that
-    must not be followed.
+    must not be followed; `format-newer`.
     """
     data = read_optional(path, MAX_LOCK_BYTES)
     return {} if data is None else parse_lock(data, path)
@@ -120,8 +120,8 @@ def _read_toml(text: str, path: str) -> dict[str, dict[str, Any]]:
         raise _invalid(path, f"It is not TOML: {error}") from error
     version = raw.pop("version", None)
     if type(version) is not int or version != VERSION:
-        hint = "A newer weft wrote it: update weft" if type(version) is int and version > VERSION else ""
-        raise _invalid(path, f"Its version is {version!r}, and {VERSION} is what is known here", hint)
+        check_version(version, VERSION, path)
+        raise _invalid(path, f"Its version is {version!r}, and {VERSION} is what is known here")
     skills = raw.pop("skill", {})
     if raw:
         raise _invalid(path, f"'{min(raw)}' is nothing that a lock has")
@@ -185,6 +185,6 @@ def _why_refused(skill: LockedSkill) -> str:
     return why_bad_origin(skill.origin, skill.commit)
 
 
-def _invalid(path: str, message: str, hint: str = "") -> ClawftError:
-    hint = hint or "Restore it from version control; or remove it, and install the skills again"
+def _invalid(path: str, message: str) -> ClawftError:
+    hint = "Restore it from version control; or remove it, and install the skills again"
     return ClawftError("lock-invalid", f"The lock is not followed. {message}", path=path, hint=hint)

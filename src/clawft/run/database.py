@@ -14,12 +14,14 @@ from threading import RLock
 from typing import Any, Protocol, TypeVar
 
 from clawft.errors import ClawftError
+from clawft.files import check_version
 
 __all__ = ["Database", "Records", "RecordsAway", "work_on"]
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
 
+VERSION = 1  # of the tables of a file; 0 is what the first weft wrote, and the same
 _WAIT_S = 10  # for another process that is writing
 _PAUSES_S = (0.1, 0.25, 0.5, 1.0, 2.0)
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -87,7 +89,11 @@ class Database:
         with self._translated():
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
+            ((version,),) = self.execute("PRAGMA user_version")
+            check_version(version, VERSION, path)
             self.prepare("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
+            if not version:
+                self.execute(f"PRAGMA user_version={VERSION}")
         except ClawftError:
             self.close()
             raise

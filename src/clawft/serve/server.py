@@ -108,8 +108,11 @@ def _routes(daemon: Daemon, metrics: Metrics, api: Api) -> list[BaseRoute]:
     async def healthz(request: Request) -> Response:
         """How every part is; what is wrong with one is for those with a token."""
         request.scope["operation"] = "healthz"
+        is_known = "visitor" in request.scope["state"]
+        if is_known:
+            await daemon.registry.live.refresh()
         found = [describe_health(one) for one in daemon.subsystems]
-        return _answer_health(found, is_known="visitor" in request.scope["state"])
+        return _answer_health(found, is_known=is_known)
 
     async def show_metrics(request: Request) -> Response:
         request.scope["operation"] = "metrics"

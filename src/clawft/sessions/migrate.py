@@ -3,6 +3,7 @@
 import os
 
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import check_version
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key
 from clawft.sessions.log import open_regular, read_range
 from clawft.sessions.record import VERSION, Header, decode_line
@@ -36,9 +37,7 @@ def load_header(descriptor: int, path: str) -> Header | None:
 def check_header(header: Header | None, key: str, path: str) -> Header:
     """The header of a session that goes on under a key. Raises: ClawftError when it must not be written."""
     header = header or Header(key=key)
-    if header.version > VERSION:
-        message = f"The session was written by a later version ({header.version})"
-        raise ClawftError("session-version", message, path=path, hint="Update weft, or use another session")
+    check_version(header.version, VERSION, path)
     if header.key != key and header.key.casefold() == key.casefold():
         # A file system that does not tell "A" from "a" gave the file of another session.
         message = f"The file of session '{key}' holds session '{header.key}'"

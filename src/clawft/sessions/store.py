@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.files import sync_folder
+from clawft.files import check_version, sync_folder
 from clawft.sessions.draft import Draft, load_past
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key, is_fork_key
 from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
@@ -135,6 +135,7 @@ class SessionStore:
         lines = self._load(key, path).split(b"\n")[:-1]
         first = decode_line(lines[0]) if lines else None
         cwd = first.cwd if isinstance(first, Header) else ""
+        check_version(first.version if isinstance(first, Header) else 0, VERSION, path)
         header = self._new_header(new_key, cwd, forked_from=key)
         kept = _first_turns(lines[1:] if isinstance(first, Header) else lines, turns)
         self._make_folder()

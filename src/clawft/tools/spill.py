@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError
-from clawft.files import read_regular
+from clawft.files import check_json_version, read_regular
 from clawft.tools.tool import ToolContext, ToolError
 
 __all__ = [
@@ -117,6 +117,7 @@ def load_originals(keep_dir: str, holding: bytes = b"") -> list[Original]:
     for line in lines:
         try:
             if holding in line:
+                check_json_version(line, 1, os.path.join(keep_dir, MANIFEST))
                 kept.append(msgspec.json.decode(line, type=Original))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue

@@ -11,13 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import check_json_version, lock_file, read_regular, replace_file
 from clawft.trust.seal import Seal
 
 __all__ = ["Codes", "Records"]
 
 MAX_BYTES = 8 << 20
 LOCK_S = 10.0
+VERSION = 1  # of both files: it is not written as long as it is 1, so that every weft reads them
 _ATTEMPTS = 5
 _AGAIN = "Look at what it holds, remove the file, and decide again"
 
@@ -33,18 +34,20 @@ class Codes(Struct, frozen=True):
     tampered: str
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
+class _File(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The records as they are encoded, and the seal on just these bytes."""
 
     seal: str
     records: msgspec.Raw
+    version: int = 1
 
 
-class _Head(Struct, frozen=True, forbid_unknown_fields=True):
+class _Head(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which records are the newest, by their hash: two while they are being replaced. An older file does not count."""
 
     seal: str
     newest: tuple[str, ...]
+    version: int = 1
 
 
 class Records(Generic[T]):
@@ -77,10 +80,13 @@ class Records(Generic[T]):
         """The hashes of what may stand in the file now. Where it is not told, nothing may: it is told before a file is
         written, so whoever removed it may have put back an older one."""
         try:
-            head = msgspec.json.decode(read_regular(self._head_path, MAX_BYTES)[0], type=_Head)
+            data = read_regular(self._head_path, MAX_BYTES)[0]
+            check_json_version(data, VERSION, self._head_path)
+            head = msgspec.json.decode(data, type=_Head)
         except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, RecursionError):
             return ()
-        return head.newest if self._seal.holds(_join(head.newest), f"{self.noun} newest", head.seal) else ()
+        label = _label(f"{self.noun} newest", head.version)
+        return head.newest if self._seal.holds(_join(head.newest), label, head.seal) else ()
 
     def _note_newest(self, *hashes: str) -> None:
         newest = tuple(one for one in hashes if one)
@@ -95,13 +101,14 @@ class Records(Generic[T]):
         if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o022:
             message = f"Others may write the {self.noun}, so they count for nothing"
             raise ClawftError(self.codes.unsafe, message, path=self.path, hint=f"Run: chmod 600 {self.path}")
+        check_json_version(data, VERSION, self.path)
         try:
             file = msgspec.json.decode(data, type=_File)
             records = msgspec.json.decode(file.records, type=tuple[self.kind, ...])  # type: ignore[name-defined]
         except (msgspec.DecodeError, RecursionError) as error:
             message = f"The {self.noun} cannot be read: {error}"
             raise ClawftError(self.codes.damaged, message, path=self.path, hint=_AGAIN) from error
-        if not self._seal.holds(bytes(file.records), self.noun, file.seal):
+        if not self._seal.holds(bytes(file.records), _label(self.noun, file.version), file.seal):
             message = f"The {self.noun} were changed by something else than weft, so they count for nothing"
             raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
         return records, _hash(bytes(file.records))
@@ -134,6 +141,11 @@ class Records(Generic[T]):
             yield
         finally:
             os.close(descriptor)
+
+
+def _label(noun: str, version: int) -> str:
+    """What a seal is for: the version too, so that nobody makes a file count as one of another version."""
+    return noun if version == 1 else f"{noun} {version}"
 
 
 def _join(hashes: Sequence[str]) -> bytes:

@@ -10,13 +10,12 @@ import shlex
 import stat
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import create_file, get_hint, read_regular
 
 __all__ = ["KEY_NAME", "Seal"]
 
 KEY_NAME = "trust.key"
 KEY_BYTES = 32
-LOCK_S = 10.0
 _EXPOSED = 0o077  # any right of the group or of others
 
 
@@ -59,20 +58,13 @@ class Seal:
 
     def _make(self) -> bytes:
         """A new key; or the one that another process made meanwhile."""
-        folder = os.path.dirname(self.path)
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                if not lock_file(descriptor, LOCK_S):
-                    raise ClawftError("seal-busy", "Another program keeps the user's folder locked", path=folder)
-                if not os.path.lexists(self.path):
-                    replace_file(self.path, os.urandom(KEY_BYTES), 0o600)
-            finally:
-                os.close(descriptor)
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            create_file(self.path, os.urandom(KEY_BYTES))
         except OSError as error:
             message = f"No key to seal approvals with can be written: {error.strerror}"
-            raise ClawftError("seal-unwritable", message, path=self.path, hint="Check the folder") from error
+            hint = get_hint(error, self.path)
+            raise ClawftError("seal-unwritable", message, path=self.path, hint=hint) from error
         key = self._load()
         if not key:  # removed at once: nothing is signed with no key at all
             raise ClawftError("seal-unwritable", "The key to seal approvals with does not stay", path=self.path)

@@ -15,15 +15,16 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.files import create_private
+from clawft.files import check_version, create_private
 from clawft.run.durable import file_path
-from clawft.run.durable.tables import METADATA
+from clawft.run.durable.tables import FORMAT, METADATA, VERSION
 
 __all__ = [
     "Stored",
     "describe",
     "identify",
     "insert_new",
+    "is_away",
     "is_passing",
     "make_tables",
     "make_url",
@@ -39,6 +40,8 @@ _FULL = ("database or disk is full", "No space left on device", "disk I/O error"
 _LASTING = (sa.exc.DataError, sa.exc.IntegrityError, sa.exc.ProgrammingError)
 _OTHER_TABLES = ("no such table", "no such column", "has no column")
 _LOCKED = ("database is locked", "database table is locked")
+_REFUSED = ("FATAL:", "password")  # the server answered, or wants what it was not given
+_NOT_YET = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients", "reserved for")
 _AGAIN_S = 0.02
 _POOL = 8
 
@@ -72,22 +75,37 @@ def open_engine(url: sa.URL) -> sa.Engine:
         engine = _open_file(url) if is_file else _open_server(url)
         try:
             make_tables(engine, METADATA)
-        except DBAPIError:
+        except (DBAPIError, ClawftError):
             engine.dispose()
             raise
     return engine
 
 
 def make_tables(engine: sa.Engine, metadata: sa.MetaData) -> None:
-    """Those that are not there. Of several processes that begin at once, each finds what another has just made."""
+    """Those that are not there. Of several processes that begin at once, each finds what another has just made.
+
+    Raises: ClawftError for a database with tables of a newer version, in which nothing is made; DBAPIError.
+    """
     left = len(metadata.tables)
     while True:
         try:
-            return metadata.create_all(engine)
+            with engine.begin() as connection:
+                _check_format(connection)
+                return metadata.create_all(connection)
         except DBAPIError as error:
             left -= 1
             if left < 0 or not any(word in str(error) for word in ("already exists", "duplicate key")):
                 raise
+
+
+def _check_format(connection: sa.Connection) -> None:
+    """Note the version of our tables where none is noted yet: what an earlier weft made is of the first."""
+    FORMAT.create(connection, checkfirst=True)
+    if (found := connection.scalar(sa.select(FORMAT.c.version))) is None:
+        connection.execute(insert_new(connection, FORMAT).values(id=1, version=VERSION))
+        found = connection.scalar(sa.select(FORMAT.c.version))  # another process may have been quicker
+    path = str(connection.engine.url.database) if connection.dialect.name == "sqlite" else ""
+    check_version(found, VERSION, path, "" if path else "The database of runs")
 
 
 def _open_file(url: sa.URL) -> sa.Engine:
@@ -198,6 +216,11 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     else:
         code, hint = "runs-database", "Check the file and its permissions"
     return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
+
+
+def is_away(error: ClawftError) -> bool:
+    """Whether a server cannot be reached, or does not take connections yet; not where it refuses what it is given."""
+    return error.code == "runs-unreachable" and (_says(error, _NOT_YET) or not _says(error, _REFUSED))
 
 
 def is_passing(error: BaseException) -> bool:

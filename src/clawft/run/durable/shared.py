@@ -17,7 +17,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from clawft.errors import ClawftError
+from clawft.files import check_version
 from clawft.run.database import RecordsAway
+from clawft.run.durable.tables import VERSION
 
 __all__ = ["SharedRecords"]
 
@@ -63,8 +65,15 @@ class SharedRecords:
     def prepare(self, *statements: str) -> None:
         with self.transaction():
             self.execute("SELECT pg_advisory_xact_lock(?1)", (_MAKING,))
+            self._check_format()
             for statement in statements:
                 self.execute(statement)
+
+    def _check_format(self) -> None:
+        """Raises: ClawftError where the tables of runs, beside which ours are, are of a newer version."""
+        ((table,),) = self.execute("SELECT to_regclass('weft_format')::text")
+        for (version,) in self.execute("SELECT version FROM weft_format") if table else ():
+            check_version(version, VERSION, self._place, "The shared record of costs")
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._translated():

@@ -5,9 +5,18 @@ Times are ISO texts for people; nothing is decided by them, but when a job is du
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 
-__all__ = ["EVENT", "FLEET", "JOB", "METADATA", "QUESTION", "RUN", "SCHEDULE", "WORKER"]
+__all__ = ["EVENT", "FLEET", "FORMAT", "JOB", "METADATA", "QUESTION", "RUN", "SCHEDULE", "VERSION", "WORKER"]
 
 METADATA = MetaData()
+VERSION = 1  # of all `weft_` tables; a change of one that an older weft would misread is a new one
+
+# One row: the version of all `weft_` tables in this database.
+FORMAT = Table(
+    "weft_format",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+)
 
 RUN = Table(
     "weft_run",

@@ -6,18 +6,20 @@ a process that is killed in between leaves nothing that looks like a stranger's 
 
 import errno
 import os
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from clawft.files import check_version
 from clawft.trust.audit.line import NO_HASH, parse_line
 from clawft.trust.seal import Seal
 
-__all__ = ["HEAD_BYTES", "Head", "judge_extra", "read_head", "write_head"]
+__all__ = ["HEAD_BYTES", "VERSION", "Head", "judge_extra", "read_head", "write_head"]
 
 HEAD_BYTES = 512  # one page at most, so that nobody reads half of it
 LABEL = "audit-head"
+VERSION = 1  # of the lines and of the head, under whose seal it is
 
 
 class Head(Struct, frozen=True, array_like=True):
@@ -28,6 +30,10 @@ class Head(Struct, frozen=True, array_like=True):
     size: int = 0
     files: int = 0  # how many full ones lie beside it
     next: str = ""
+    version: int = VERSION
+
+
+_VERSION_AT = Head.__struct_fields__.index("version")
 
 
 def write_head(descriptor: int, head: Head, seal: Seal) -> None:
@@ -39,15 +45,20 @@ def write_head(descriptor: int, head: Head, seal: Seal) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def read_head(descriptor: int, seal: Seal) -> Head | None:
-    """What the seal holds for; None where it holds for nothing. A new file is an empty log. Raises: as above."""
+def read_head(descriptor: int, seal: Seal, log: str) -> Head | None:
+    """What the seal holds for; None where it holds for nothing. A new file is an empty log. `log` is the file it is of.
+
+    Raises: OSError; ClawftError for a key that cannot be used, and for a log of a newer version.
+    """
     data = os.pread(descriptor, HEAD_BYTES, 0)
     if not data:
         return Head()
     content, _, mac = data.rstrip().rpartition(b" ")
     if not seal.holds(content, LABEL, mac.decode("ascii", "replace")):
         return None
-    return msgspec.json.decode(content, type=Head)
+    fields = msgspec.json.decode(content, type=list[Any])
+    check_version(fields[_VERSION_AT] if len(fields) > _VERSION_AT else 1, VERSION, log)
+    return msgspec.convert(fields, Head)
 
 
 def judge_extra(extra: bytes, sealed: Head) -> Literal["own", "torn", "foreign"]:

@@ -199,7 +199,7 @@ class _Pen:
         self.file = -1
 
     def __enter__(self) -> "_Pen":
-        sealed = read_head(self.head_file, self.audit.seal)
+        sealed = read_head(self.head_file, self.audit.seal, self.audit.path)
         self.file = open_own(self.audit.path, _FLAGS | os.O_APPEND)
         try:
             size = os.fstat(self.file).st_size

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from clawft.errors import ClawftError
+from clawft.trust.audit.head import read_head
 from clawft.trust.audit.line import Line, parse_line
 from clawft.trust.audit.log import Audit, count_full, full_path, open_own
 
@@ -52,8 +54,27 @@ class Selected(Struct, frozen=True):
     reached: int = 0
 
 
+def _check_version(audit: Audit) -> None:
+    """Lines are shown whether or not they can be verified, but not those that would be misread."""
+    try:
+        descriptor = open_own(audit.head_path, _READ)
+    except FileNotFoundError:
+        return
+    try:
+        read_head(descriptor, audit.seal, audit.path)
+    except ClawftError as error:
+        if error.code == "format-newer":
+            raise
+    finally:
+        os.close(descriptor)
+
+
 def select_lines(audit: Audit, limit: int, wanted: Wanted, *, most: int | None = None) -> Selected:
-    """The newest lines that are wanted; at most so many are looked at for them. Raises: OSError."""
+    """The newest lines that are wanted; at most so many are looked at for them.
+
+    Raises: OSError; ClawftError for a log of a newer version.
+    """
+    _check_version(audit)
     found: list[Line] = []
     unreadable = seen = last = 0
     for raw in _read_backwards(audit.path):

@@ -82,7 +82,7 @@ def _open(audit: Audit, stack: ExitStack) -> tuple[Head | None, IO[bytes] | None
     try:
         if not lock_file(descriptor, LOCK_S, POLL_S):
             raise ClawftError("audit-busy", "Another program holds the audit log", path=audit.head_path)
-        sealed, file = read_head(descriptor, audit.seal), _open_log(audit.path, stack)
+        sealed, file = read_head(descriptor, audit.seal, audit.path), _open_log(audit.path, stack)
         if sealed and (file is None or not os.fstat(file.fileno()).st_size):
             sealed = turned_over(audit.path, sealed)
         return sealed, file
