@@ -12,11 +12,12 @@ code := $(wildcard src tests tools bench examples)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest collect lint ruff format-check imports licences env types docs docs-check format demo tour screenshots bench eval-scan soak fuzz corpus lock clean help
+.PHONY: test pytest collect node-packages lint ruff format-check imports licences env types docs docs-check format demo tour screenshots bench eval-scan soak fuzz corpus lock clean help
 
 test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
-	@$(MAKE) --no-print-directory -j$(JOBS) lint collect
-	@$(MAKE) --no-print-directory pytest
+	@rm -f .cache/tests.txt; began=$$(date +%s); \
+	$(MAKE) --no-print-directory -j$(TESTERS) lint collect node-packages && $(MAKE) --no-print-directory pytest; status=$$?; \
+	echo "make test: $$(($$(date +%s) - began)) s"; cat .cache/tests.txt 2>/dev/null || echo "tests: not run"; exit $$status
 
 pytest: .venv/dev.stamp ## Tests with coverage
 	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime dovecot-imapd:dovecot chromium
@@ -28,6 +29,10 @@ pytest: .venv/dev.stamp ## Tests with coverage
 # Done once beside the lint, what takes long in each process that runs tests: compiling all of them.
 collect: .venv/dev.stamp
 	$(call check,tests collected,PYTHONDONTWRITEBYTECODE= $(bin)/pytest --collect-only -q -m 'not soak')
+
+# Done beside the lint, so that no test waits for npm.
+node-packages: .venv/dev.stamp
+	$(call check,packages of node,$(bin)/python tools/node_packages.py)
 
 lint: types ruff format-check imports licences env docs-check ## Style, import direction, licences, types
 

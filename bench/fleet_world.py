@@ -68,11 +68,11 @@ class FleetWorld(RunsWorld):
 
     def break_off(self, process: subprocess.Popen[str], how: signal.Signals, when: Callable[[], bool]) -> str:
         """Signal a process as soon as something is so; what it said."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         try:
             while not when() and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.01)
             process.send_signal(how)
-            return process.communicate(timeout=30)[1]
+            return process.communicate(timeout=60)[1]
         finally:
             process.kill()

@@ -19,7 +19,7 @@ from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
 if TYPE_CHECKING:
     from clawft.web.visit import Log
 
-START_S = 20.0
+START_S = 60.0
 OPEN = QuotaSettings(reads_per_minute=10_000_000, writes_per_minute=10_000_000)
 
 

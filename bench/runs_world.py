@@ -100,7 +100,7 @@ def end_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             one.send_signal(signal.SIGTERM)
     for one in processes:
         try:
-            one.wait(10)
+            one.wait(60)
         except subprocess.TimeoutExpired:
             one.kill()
             one.wait()

@@ -157,7 +157,7 @@ def _start() -> socket.socket:
 
 def _end(process: "subprocess.Popen[bytes]", asking: socket.socket) -> None:
     asking.close()
-    process.wait(30)
+    process.wait(60)
 
 
 def _receive(source: socket.socket, count: int, form: struct.Struct | None = None) -> Any:

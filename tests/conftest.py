@@ -1,4 +1,4 @@
-"""What tests share: the skip guard, the Hypothesis profile, environments to change and to pass on, servers."""
+"""What tests share: plugins, the Hypothesis profile, environments to change and to pass on, servers."""
 
 import os
 import sysconfig
@@ -14,7 +14,7 @@ from hub_world import ServedHub, serve_hub
 from postgres import Postgres, find_postgres
 from warm import WarmPopen
 
-pytest_plugins = ["collecting", "skip_guard", "unmeasured"]
+pytest_plugins = ["usual_signals", "collecting", "skip_guard", "tally", "unmeasured"]
 
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("ci")
@@ -108,4 +108,4 @@ def site() -> Iterator[ThreadingHTTPServer]:
         thread.start()
         yield server
         server.shutdown()
-        thread.join(10)
+        thread.join(60)

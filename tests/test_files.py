@@ -1,14 +1,20 @@
 """Reading a file that may be hostile: links, folders, FIFOs, devices and sizes; replacing and locking one."""
 
+import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from clawft.errors import Unreadable
-from clawft.files import is_within, lock_file, read_optional, read_regular, replace_file
+from clawft.files import create_file, get_hint, is_within, lock_file, read_optional, read_regular, replace_file
+from warm import run_warm
 
 
 def test_regular_file_is_read_with_its_status(tmp_path: Path) -> None:
@@ -129,6 +135,91 @@ def test_file_that_cannot_be_replaced_leaves_all_as_it_was(tmp_path: Path) -> No
     with pytest.raises(OSError, match="directory"):
         replace_file(str(tmp_path / "a"), b"content")
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+# The system is asked to make it lasting when the temporary file is whole and not yet renamed.
+_KILLED_HALFWAY = """
+import os, signal, sys
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+from clawft.cli import main
+sys.argv = ["weft", *sys.argv[1:]]
+main()
+"""
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next_write(tmp_path: Path, child_env: dict[str, str]) -> None:
+    words = ["config", "set", "memory.enabled", "false"]
+    folder = tmp_path / "home" / ".clawft"
+    for _ in range(3):
+        killed = subprocess.run(
+            [sys.executable, "-c", _KILLED_HALFWAY, *words], cwd=tmp_path, env=child_env, check=False
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert [path.suffix for path in folder.iterdir()] == [".tmp"]  # the one before is gone
+
+    assert run_warm(["weft", *words], cwd=tmp_path, env=child_env).returncode == 0
+    assert [path.name for path in folder.iterdir()] == ["config.toml"]
+
+
+def test_the_temporary_file_of_a_writer_that_lives_stays(tmp_path: Path) -> None:
+    other, foreign = tmp_path / ".a.json.0123456789ab.tmp", tmp_path / ".ab.json.0123456789ab.tmp"
+    foreign.touch()
+    with other.open("w") as held:
+        assert lock_file(held.fileno())
+        replace_file(str(tmp_path / "a.json"), b"one")
+        assert other.exists()
+
+    replace_file(str(tmp_path / "a.json"), b"two")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [foreign.name, "a.json"]
+
+
+def test_of_many_who_replace_a_file_at_once_all_succeed_and_one_content_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    contents = [bytes([number]) * 50_000 for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda content: replace_file(str(path), content), contents * 20))  # raises what a write raised
+    assert path.read_bytes() in contents
+    assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_created_file_is_whole_and_the_first_one_stays(tmp_path: Path) -> None:
+    create_file(str(tmp_path / "key"), b"one")
+    create_file(str(tmp_path / "key"), b"two")
+
+    assert ((tmp_path / "key").read_bytes(), os.listdir(tmp_path)) == (b"one", ["key"])
+
+
+_LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+from clawft.files import replace_file
+try:
+    replace_file(sys.argv[1], b"x" * 2000)
+except OSError as error:
+    print(error.strerror, error.filename)
+"""
+
+
+def test_an_error_while_a_file_is_written_names_it(tmp_path: Path, child_env: dict[str, str]) -> None:
+    path = str(tmp_path / "a.json")
+    done = subprocess.run(
+        [sys.executable, "-c", _LIMITED, path], env=child_env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"File too large {path}\n"
+    assert not list(tmp_path.glob("*a.json*"))
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (errno.ENOSPC, "Make room on the disk: df -h '/a b'"),
+        (errno.EACCES, "Check its permissions: ls -ld '/a b'"),
+        (errno.ENOLCK, "Its file system has no locks: keep the folder on a local disk, with CLAWFT_HOME"),
+        (errno.EXDEV, "See what the system says of it: ls -ld '/a b'"),
+    ],
+)
+def test_a_hint_is_about_what_the_system_refused(number: int, hint: str) -> None:
+    assert get_hint(OSError(number, os.strerror(number)), "/a b") == hint
 
 
 def test_lock_has_one_holder_and_waits_as_long_as_told(tmp_path: Path) -> None:

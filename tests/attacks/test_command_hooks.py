@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from clawft.format.hook_matcher import find_match
 from clawft.hooking import load_command_standings
 from clawft.messages import Noticed
 from clawft.trust.command_hooks import approve_commands
+from effort import within
 from wire import Reply, call, say
 from world import World, collect, only
 
@@ -152,9 +152,8 @@ async def test_it_allows_nothing_that_a_rule_denies_or_a_person_is_asked(world: 
 
 @pytest.mark.parametrize("bomb", ["(a*)*b" * 80, "(x+x+)+y|^W", "((a{0,100}){0,100}){0,100}$", "(.*)" * 240 + "!"])
 def test_a_matcher_takes_no_time(bomb: str) -> None:
-    started = time.monotonic()
-    find_match(bomb, ["a" * 5_000, "x" * 5_000])
-    assert time.monotonic() - started < 2
+    with within(2):
+        find_match(bomb, ["a" * 5_000, "x" * 5_000])
 
 
 async def test_a_hook_cannot_end_the_mark_that_its_words_are_in(world: World) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from clawft.hooking import load_command_standings
 from clawft.messages import MessageSent, ToolFinished
 from clawft.run.hooks import escape_marks
 from clawft.trust.command_hooks import approve_commands
+from effort import within
 from wire import call, say
 from world import Person, World, collect, error_of, only
 
@@ -64,10 +64,9 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
 
 
 def test_marks_are_found_at_once_in_any_text() -> None:
-    started = time.process_time()
-    for piece in ("<", "<\u200b", "< /", "<h", "<" + " " * 1000):
-        escape_marks(piece * (200_000 // len(piece)))
-    assert time.process_time() - started < 2
+    with within(2):
+        for piece in ("<", "<\u200b", "< /", "<h", "<" + " " * 1000):
+            escape_marks(piece * (200_000 // len(piece)))
 
 
 @pytest.mark.anyio

@@ -309,11 +309,11 @@ async def test_forged_lines_of_the_protocol_end_the_plugin(yard: Yard, said: str
                             left = left[os.write(number, left):]
                 except OSError:
                     pass
-            time.sleep(20)
+            time.sleep(600)
         return "fine"
     """)
     async with yard.open() as plugins:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             assert (await fail(plugins, forge=True)).code == "plugin-nonsense"
         assert (await plugins.call(ID, "execute_tool", name="try_it", arguments={})).content == "fine"
 
@@ -325,10 +325,10 @@ async def test_messages_of_a_channel_that_is_not_its_own_are_not_taken(yard: Yar
                 os.write(number, b'{"type":"ask","id":1,"what":"deliver_inbound","channel":"post","given":{}}\\n' * 300)
             except OSError:
                 pass
-        time.sleep(20)
+        time.sleep(600)
     """)
     async with yard.open() as plugins:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             assert (await fail(plugins)).code == "plugin-flooded"
 
 
@@ -347,7 +347,7 @@ HARM = {
     "result": ("return 'x' * 5_000_000", {"plugin-result"}),
     "no-json": ("return {1: object()}", {"plugin-result"}),
     "half": ("return '\\ud800'", {"plugin-result"}),
-    "closed": ("os.closerange(0, 40); time.sleep(20)", {"plugin-ended", "plugin-timeout"}),
+    "closed": ("os.closerange(0, 40); time.sleep(600)", {"plugin-ended", "plugin-timeout"}),
 }
 
 
@@ -357,7 +357,7 @@ async def test_a_plugin_that_does_harm_fails_and_the_next_call_works(yard: Yard,
     yard.add_tool(f"if arguments:\n{lines}\nreturn 'fine'")
     call_s = 1.5 if "plugin-timeout" in codes else 10
     async with yard.open({"call_timeout_s": call_s, "memory_mb": 64, "shutdown_timeout_s": 0.3}) as plugins:
-        with anyio.fail_after(15):
+        with anyio.fail_after(60):
             assert (await fail(plugins, harm=True)).code in codes
         told = [one.code for one in plugins.check()]
         assert len(told) == 1

@@ -35,7 +35,7 @@ def test_quick_run_prints_every_line_and_writes_json(tmp_path: Path, child_env: 
         "first-token", "concurrent", "dynamic", "fork", "runs-step", "sandbox", "hook",
         "hook-kept", "wasm", "wasm-call", "audit", "verify", "session", "memory-search",
         "hub-200", "install-100", "serve-list", "serve-500", "serve-memory", "serve-edit",
-        "mcp-stdio", "mcp-http", "plugins-50", "prompt", "keystroke",
+        "mcp-stdio", "mcp-http", "plugins-50", "reload", "prompt", "keystroke",
         "scan-warm", "scan-unchanged", "scan-large", "scan-memory",
     ]  # fmt: skip
     if "sandbox" not in names:  # where there is no bubblewrap

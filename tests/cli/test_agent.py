@@ -211,7 +211,7 @@ def test_ctrl_c_at_a_question_ends_at_once(
     process = subprocess.Popen(words, cwd=project, env=environment, stdin=slave, stdout=slave, stderr=slave)
     _read_until(master, b"[y]es")
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=60) == 130
     os.close(slave)
     os.close(master)
     assert not (project / "made").exists()

@@ -272,7 +272,7 @@ def _prompt(command: list[str], folder: Path, env: dict[str, str]) -> Iterator[C
     os.close(slave)
 
     def type_(keys: str, wanted: str) -> None:
-        got, until = "", time.monotonic() + 30
+        got, until = "", time.monotonic() + 60
         os.write(master, keys.encode())
         while wanted not in got:
             assert select.select([master], [], [], max(0, until - time.monotonic()))[0], got

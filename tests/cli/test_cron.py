@@ -345,7 +345,7 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
             while "stopping: " not in "".join(heard):
                 heard.append(next(scheduler.stderr or iter(())))
             scheduler.send_signal(signal.SIGINT)  # said twice, it does not wait for the model
-            out, err = scheduler.communicate(timeout=40)
+            out, err = scheduler.communicate(timeout=60)
         finally:
             scheduler.kill()
 
@@ -359,6 +359,24 @@ def test_a_scheduler_tells_of_runs_and_a_signal_leaves_what_it_does_to_others(
     assert {one["id"]: one["last_status"] for one in _jobs(weft)} == {
         slow: "running", quick: "ok", asking: "waiting",
     }  # fmt: skip
+
+
+def test_a_scheduler_in_the_background_of_a_shell_ignores_ctrl_c_and_ends_when_it_is_asked_to(
+    weft: Weft, project: Path, child_env: dict[str, str]
+) -> None:
+    with subprocess.Popen(
+        ["sh", "-c", "trap '' INT; exec weft cron run"],
+        cwd=project, env=child_env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as scheduler:  # fmt: skip
+        try:
+            while " takes from " not in next(scheduler.stderr or iter(())):
+                pass
+            scheduler.send_signal(signal.SIGINT)
+            scheduler.send_signal(signal.SIGTERM)
+            scheduler.communicate(timeout=60)
+        finally:
+            scheduler.kill()
+    assert scheduler.returncode == 0, "which is 130 after SIGINT"
 
 
 def test_who_waits_for_a_job_may_leave_and_the_run_goes_on(
@@ -375,7 +393,7 @@ def test_who_waits_for_a_job_may_leave_and_the_run_goes_on(
                 with suppress(subprocess.TimeoutExpired):
                     waiting.wait(0.1)
             waiting.send_signal(signal.SIGINT)
-            _, err = waiting.communicate(timeout=40)
+            _, err = waiting.communicate(timeout=60)
         finally:
             waiting.kill()
 

@@ -200,7 +200,7 @@ def test_writers_take_turns(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
 
     assert [store.find(f"key{number}") for number in range(12)] == [f"sk-{number}" for number in range(12)]
 

@@ -40,7 +40,7 @@ def test_jobs_are_read_as_earlier_versions_wrote_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"{", b"[]", b"\xff", b'{"version": 2, "jobs": []}', b'{"version": 1, "jobs": [{}]}', b"[" * 100_000,
+        b"", b"{", b"[]", b"\xff", b'{"version": 0, "jobs": []}', b'{"version": 1, "jobs": [{}]}', b"[" * 100_000,
         b'{"version": 1, "jobs": [], "later": 1}',
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ from clawft.discovery.digest import compute_digest, list_files
 from clawft.discovery.requirements import Host
 from clawft.trust import judge_skills
 from clawft.workspace import Workspace, find_workspace
+from effort import within
 
 LIMIT = 32 * 1024
 TEXT = "---\ndescription: {0}\n---\n\nDo {0} to $1.\n"
@@ -154,11 +155,8 @@ def test_hostile_files_are_refused_at_once(tmp_path: Path) -> None:
     (root / "loop").symlink_to(root)
     with (root / "huge.md").open("wb") as file:
         file.truncate(200 << 30)
-    started = time.monotonic()
-
-    catalog = _load(root)
-
-    assert time.monotonic() - started < 2
+    with within(2):
+        catalog = _load(root)
     assert dict(_names(catalog)) == {
         "dangling": "unreadable",
         "device": "link-leaves-root",

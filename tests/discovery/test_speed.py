@@ -1,21 +1,10 @@
-"""NFR-3F-004: discovery of 100 skills under 100 ms (R176), agents under 50 ms (R84), render aside."""
+"""Discovery of 100 skills takes less than 100 ms, of agents less than 50 ms."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from clawft.discovery import Location, load_catalog
 from clawft.discovery.agents import load_agents
-
-
-def _best_ms(action: Callable[[], object]) -> float:
-    """The best of five, since other processes only ever add time."""
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return min(times) * 1000
+from effort import measure
 
 
 def test_a_hundred_skills_are_found_within_100_ms(tmp_path: Path) -> None:
@@ -31,8 +20,8 @@ def test_a_hundred_skills_are_found_within_100_ms(tmp_path: Path) -> None:
     cache = str(tmp_path / "cache")
     assert len(load_catalog(locations, max_prompt_bytes=32768).found) == 100
 
-    assert _best_ms(lambda: load_catalog(locations, max_prompt_bytes=32768)) < 100
-    assert _best_ms(lambda: load_catalog(locations, max_prompt_bytes=32768, cache_dir=cache)) < 100
+    assert measure(lambda: load_catalog(locations, max_prompt_bytes=32768)) < 0.1
+    assert measure(lambda: load_catalog(locations, max_prompt_bytes=32768, cache_dir=cache)) < 0.1
 
 
 def test_agents_are_loaded_within_50_ms(tmp_path: Path) -> None:
@@ -43,4 +32,4 @@ def test_agents_are_loaded_within_50_ms(tmp_path: Path) -> None:
     locations = [Location("user", "agents", str(tmp_path))]
     assert len(load_agents(locations)) == 24
 
-    assert _best_ms(lambda: load_agents(locations)) < 50
+    assert measure(lambda: load_agents(locations)) < 0.05

@@ -13,7 +13,7 @@ import pytest
 from clawft.discovery.watch import Kind, Tell, Watched, Watcher, find_remote
 from clawft.errors import ClawftError
 
-WAIT_S = 15.0
+WAIT_S = 60.0
 
 
 class Heard:

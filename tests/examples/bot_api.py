@@ -68,7 +68,7 @@ class BotApi:
             self._poller += 1
             self._changed.notify_all()
         self._server.shutdown()
-        self._thread.join(10)
+        self._thread.join(60)
         self._server.server_close()
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.contracts import ChannelAdapter, ChannelError, InboundMessage, Level, MessagePayload, Plugin
 
-_WAIT_S = 10.0
+_WAIT_S = 60.0
 
 
 class DirectHost:

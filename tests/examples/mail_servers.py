@@ -26,7 +26,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 TLS = Path(__file__).parents[1] / "providers" / "tls"  # a certificate for 127.0.0.1 that signs itself
 PASSWORD = 'open sesame "\\ü'
 BOT = "agent@example.com"
-_WAIT_S = 10.0
+_WAIT_S = 60.0
 _USERS = 100
 # Ends the server with all its processes when whoever holds the other end of the pipe is gone, whatever ended it.
 _GUARD = '"$1" -F -c "$0/dovecot.conf" & cat >/dev/null; rm -rf "$0"; kill -KILL 0'

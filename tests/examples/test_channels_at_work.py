@@ -137,7 +137,7 @@ def test_mails_and_messages_are_answered_each_thread_and_chat_in_its_session(wor
         wait(process, lambda: len(world.postbox.mails) == 2)
         wait(process, lambda: world.mailbox.flags() == ["$ClawftDone \\Seen", "$ClawftDone", "$ClawftDone \\Seen"])
         process.send(signal.SIGTERM)
-        assert process.wait(30) == 0, process.said
+        assert process.wait(60) == 0, process.said
     finally:
         process.close()
     assert [recipient for recipient, _ in world.postbox.mails] == ["alice@example.org"] * 2

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from email.message import EmailMessage
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.contracts import ChannelError
+from effort import within
 from email_channel.authenticity import check_authenticity
 from email_channel.imap import Imap, ImapError
 from email_channel.mail import Mail, Refusal, parse_mail
@@ -134,10 +134,8 @@ _FILENAMES = b"".join(b"filename*%d=a;" % number for number in range(10_000))
     ids=range(23),
 )  # fmt: skip
 def test_a_hostile_mail_is_read_or_refused_in_little_time(data: bytes) -> None:
-    began = time.process_time()
-    with suppress(Refusal):
+    with within(2), suppress(Refusal):
         assert read(data[:1_000_000]).sender == "alice@example.org"
-    assert time.process_time() - began < 2
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"", HEAD, HEAD + b"Content-Type: text/html;", HEAD + b"References:"]))
@@ -330,5 +328,5 @@ def test_an_answer_of_smtp_that_has_no_end_is_ended(tmp_path: Path, monkeypatch:
                 "agent@example.com",
                 "alice@example.org",
             )
-        endless.join(10)
+        endless.join(60)
     assert not endless.is_alive()

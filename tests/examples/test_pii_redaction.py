@@ -1,7 +1,6 @@
 """PII redaction: what is found, what stays, and that nothing of it reaches a model."""
 
 import json
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from clawft.contracts import PluginError
 from clawft.messages import Compacted, Image, TurnFailed, TurnFinished
 from clawft.run import TurnRequest
+from effort import within
 from pii_redaction.allowed import Allowed
 from pii_redaction.kinds import DETECTORS
 from pii_redaction.own import make_detector
@@ -73,14 +73,13 @@ def test_ordinary_text_of_code_stays(text: str) -> None:
 
 def test_the_sources_of_this_product_have_no_numbers_of_persons() -> None:
     found, numbers = Redactor(DETECTORS, Allowed(())), Numbers()
-    began, size = time.perf_counter(), 0
-    for file in (Path(__file__).parents[2] / "src" / "clawft").glob("[drt]*/*.py"):
-        text = file.read_text()
-        size += len(text)
-        found.redact(text, numbers, {})
+    texts = [file.read_text() for file in (Path(__file__).parents[2] / "src" / "clawft").glob("[drt]*/*.py")]
+    size = sum(map(len, texts))
+    with within(size / 100_000):  # it takes a tenth of that
+        for text in texts:
+            found.redact(text, numbers, {})
     assert {kind for kind, _ in numbers.known} <= {"IP"}  # examples in comments
     assert size > 500_000
-    assert time.perf_counter() - began < size / 100_000  # it takes a tenth of that
 
 
 def test_a_local_number_is_one_where_words_say_so() -> None:
@@ -136,9 +135,8 @@ HOSTILE = (
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_takes_for_ever(piece: str) -> None:
     text = (f"{piece} " * 20_000)[:50_000]
-    began = time.process_time()
-    redact(text)
-    assert time.process_time() - began < 1  # most take a twentieth of that
+    with within(1):  # most take a twentieth of that
+        redact(text)
 
 
 @pytest.fixture

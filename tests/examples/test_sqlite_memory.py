@@ -119,7 +119,7 @@ def test_processes_that_append_at_once_both_succeed(path: str) -> None:
     for one in workers:
         one.start()
     for one in workers:
-        one.join(30)
+        one.join(60)
         assert one.exitcode == 0
     with closing(SqliteMemory(open_database(path), 1000)) as memory:
         kept = (memory.retrieve("log") or "").split("\n\n")

@@ -349,5 +349,5 @@ def test_an_answer_that_has_no_end_is_ended(
         with pytest.raises(Unreachable) as caught:
             api.call("sendMessage")
         over.set()
-        endless.join(10)
+        endless.join(60)
     assert caught.value.in_doubt

@@ -57,11 +57,11 @@ def test_people_elsewhere_are_answered_by_the_gateway(tmp_path: Path) -> None:
         assert "m-eve" not in remote.answers()
         check_hooks(heard)
         second = world.start()
-        assert second.wait(20) == 1
+        assert second.wait(60) == 1
         assert f"error[gateway-running]: A gateway runs already, as process {process.pid}" in second.said
         check_taken_back(world)
         process.send(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         lines = [json.loads(line) for line in process.said.splitlines()]
     assert {one["schema"] for one in lines} == {"clawft.gateway.v1"}
     assert lines[-1]["text"] == "stopped"

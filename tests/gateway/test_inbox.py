@@ -100,7 +100,7 @@ def test_many_that_hand_in_the_same_message_at_once_make_one(desk: Desk) -> None
     for one in threads:
         one.start()
     for one in threads:
-        one.join(30)
+        one.join(60)
     assert sorted(taken) == ["known"] * 7 + ["new"]
     assert desk.count(INBOX) == 1
 

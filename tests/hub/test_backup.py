@@ -108,7 +108,7 @@ def test_a_backup_that_is_made_while_others_publish_holds_whole_versions(store: 
             assert check_backup(path) == manifest
     finally:
         stop.set()
-        writer.join(30)
+        writer.join(60)
     assert not failed
     restore_folder(path, str(tmp_path / "new"))
     restored = HubStore.open_folder(str(tmp_path / "new"))

@@ -35,7 +35,7 @@ def hub(tmp_path: Path, child_env: dict[str, str]) -> Iterator[str]:
             assert process.stdout is not None
             yield json.loads(process.stdout.readline())["url"]
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
 
@@ -151,7 +151,7 @@ def test_skills_finds_adds_and_refreshes(
         form: list[Any] = [("payload", (None, json.dumps({"slug": "tides", "version": version})))]
         form += [("files", (str(one.relative_to(folder)), one.read_bytes())) for one in folder.rglob("*.*")]
         headers = {"Authorization": f"Bearer {token}"}
-        answer = httpx2.post(f"{hub}/api/v1/skills", files=form, headers=headers, trust_env=False, timeout=30)
+        answer = httpx2.post(f"{hub}/api/v1/skills", files=form, headers=headers, trust_env=False, timeout=60)
         assert answer.status_code == 200, answer.text
 
     publish("1.0.0", "first")

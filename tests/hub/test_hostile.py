@@ -30,7 +30,7 @@ SKILL = b"---\nname: tides\ndescription: Tells the tides of a harbour when someb
 
 @pytest.fixture
 def client(served_hub: ServedHub) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=served_hub.url, trust_env=False, timeout=30) as opened:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, timeout=60) as opened:
         yield opened
 
 
@@ -180,7 +180,7 @@ def test_more_connections_than_there_are_files_do_not_stop_a_hub_nor_fill_its_lo
         address = ("127.0.0.1", urlsplit(hub.stdout.readline().decode().strip()).port or 0)
         for _ in range(800):
             peer = peers.enter_context(closing(socket.socket()))
-            peer.settimeout(10)
+            peer.settimeout(60)
             peer.connect(address)
         peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         with suppress(ConnectionError):
@@ -189,7 +189,7 @@ def test_more_connections_than_there_are_files_do_not_stop_a_hub_nor_fill_its_lo
         with closing(socket.create_connection(address, 10)) as peer:
             peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert peer.recv(12) == b"HTTP/1.1 200"
-        hub.communicate(timeout=20)
+        hub.communicate(timeout=60)
     assert (tmp_path / "log").stat().st_size < 20_000
 
 

@@ -86,7 +86,7 @@ def test_the_quick_reader_takes_what_is_usual() -> None:
         lambda text: text + text.partition("version = 1\n")[2],  # every block twice
         lambda text: text.replace('kind = "clawhub"\n', 'kind = "clawhub"\nkind = "git"\n'),
         lambda text: text.replace("files = [", 'later = "x"\nfiles = ['),
-        lambda text: text.replace("version = 1\n", "version = 2\n"),
+        lambda text: text.replace("version = 1\n", "version = 0\n"),
         lambda text: text.replace("version = 1\n", "version = true\n"),
         lambda text: text.replace("version = 1\n", "", 1),
         lambda text: text.replace("[skill.a]", '[skill."../a"]'),

@@ -24,7 +24,7 @@ def test_it_is_what_git_says(tmp_path: Path) -> None:
     def git(*words: str) -> str:
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(
-            ["git", *words], cwd=tmp_path, env=env, check=True, capture_output=True, text=True, timeout=30
+            ["git", *words], cwd=tmp_path, env=env, check=True, capture_output=True, text=True, timeout=60
         )
         return done.stdout.strip()
 

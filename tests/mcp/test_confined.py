@@ -130,7 +130,7 @@ async def test_all_that_a_confined_server_started_ends_with_it(confined: Callabl
     mark = f"MARK_{uuid4().hex}"
     async with confined(env={mark: "1"}) as hub:
         await hub.call("a__child", {})
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while len(_find_processes(mark)) < 2:  # a program that starts has no environment for a moment
                 await anyio.lowlevel.checkpoint()
     assert _find_processes(mark) == []

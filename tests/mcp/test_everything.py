@@ -80,7 +80,7 @@ async def test_it_is_used_over_http_and_its_end_is_noticed(hub_of: HubOf, everyt
         async with hub_of({"every": ServerSettings(url=url, timeout_s=20)}) as hub:
             await use_all(hub)
             process.kill()
-            process.wait(10)
+            process.wait(60)
             with pytest.raises(RemoteError) as caught:
                 await hub.call("every__echo", {"message": "hi"})
             assert caught.value.code == "mcp-lost"

@@ -43,7 +43,7 @@ def sdk_server(server: MCPServer, seen: list[str]) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         running.should_exit = True
-        thread.join(10)
+        thread.join(60)
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def raw_server(answer: Callable[[dict[str, Any], dict[str, str]], Answer]) -> It
             yield f"http://127.0.0.1:{server.server_port}/mcp"
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(60)
 
 
 def reply(body: dict[str, Any], result: dict[str, Any], **headers: str) -> Answer:
@@ -114,7 +114,7 @@ async def test_a_server_is_used_over_http_with_its_headers(
         async with hub_of({"web": settings}, {"TOKEN": "tok-12345"}) as hub:
             assert [tool.name for tool in (await hub.tools()).tools] == ["web__more"]
             assert (await hub.call("web__more", {})).text == "done"
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 while [tool.name for tool in (await hub.tools()).tools] != ["web__more", "web__new"]:
                     await anyio.sleep(0.01)
             assert (await hub.call("web__new", {})).text == "new"

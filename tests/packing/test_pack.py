@@ -2,7 +2,6 @@
 
 import io
 import os
-import time
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from clawft.packing.hashes import fingerprint_folder
 from clawft.packing.ignore import choose_files
 from clawft.packing.pack import pack_files, write_skill
 from clawft.packing.unpack import unpack
+from effort import within
 
 DOCUMENT = "---\nname: adder\ndescription: Adds numbers.\n---\nAdd them.\n"
 
@@ -193,8 +193,7 @@ def test_lines_that_mean_nothing_in_an_ignore_file_leave_nothing_out(tmp_path: P
 )
 def test_an_ignore_file_of_a_stranger_takes_nobodys_time(tmp_path: Path, text: str) -> None:
     folder = make(tmp_path / "adder", **{".gitignore": text, "a" * 200: "x"})
-    started = time.process_time()
-    with suppress(ClawftError):
-        choose_files(str(folder))
-    fingerprint_folder(str(folder))
-    assert time.process_time() - started < 3
+    with within(3):
+        with suppress(ClawftError):
+            choose_files(str(folder))
+        fingerprint_folder(str(folder))

@@ -91,7 +91,7 @@ async def test_a_process_that_ends_fails_all_its_calls_as_one_failure(yard: Yard
                     print("giving up")
                     os._exit(7)
                 if arguments["do"] == "wait":
-                    await asyncio.sleep(60)
+                    await asyncio.sleep(600)
                 return "here"
     """)
     async with yard.open({"max_failures": 2}) as plugins:

@@ -76,7 +76,7 @@ def scripted() -> Iterator[Scripted]:
         thread.start()
         yield world
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture

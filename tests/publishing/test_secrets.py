@@ -1,11 +1,10 @@
 """What is no longer secret once it was published: found by its form; what only stands for it is not."""
 
-import time
-
 import pytest
 
 from clawft.config.masking import Secrets
 from clawft.publishing.secrets import check_secrets
+from effort import within
 
 HIGH = "Zk3vQ9xT7bLm2Rw8Yc5Np1Hd6Js4Gf0A"
 
@@ -108,6 +107,5 @@ def test_a_file_full_of_them_is_told_of_in_few_lines() -> None:
 
 def test_ten_megabytes_in_one_line_are_read_to_their_end() -> None:
     text = "x = 1; y = sk-; " * 650_000 + f"gh{'p'}_{HIGH}abcd"
-    started = time.process_time()
-    assert codes(text) == ["secret-in-file"]
-    assert time.process_time() - started < 2
+    with within(2):
+        assert codes(text) == ["secret-in-file"]

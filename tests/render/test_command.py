@@ -27,7 +27,7 @@ PLACES = [
 
 
 def run(line: str) -> bytes:
-    return subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=True, timeout=10, env={}).stdout
+    return subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=True, timeout=60, env={}).stdout
 
 
 @pytest.mark.parametrize(("template", "before", "after"), PLACES)

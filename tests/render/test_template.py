@@ -1,13 +1,13 @@
 """Filling in a template: every token, the append rule, the escape, and that arguments are data (R48-R55, D17-D20)."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.render import Arguments, Variables, extract_variables, render_template, split_arguments
+from effort import measure, within
 
 
 @pytest.mark.parametrize(
@@ -239,10 +239,9 @@ def test_any_line_of_arguments_is_split(raw: str) -> None:
 )
 @pytest.mark.unmeasured
 def test_hostile_template_takes_bounded_time(template: str) -> None:
-    start = time.monotonic()
-    render_template(template, ["x", "y"], "s")
-    extract_variables(template)
-    assert time.monotonic() - start < 5
+    with within(5):
+        render_template(template, ["x", "y"], "s")
+        extract_variables(template)
 
 
 def test_five_hundred_thousand_backslashes_are_no_escape() -> None:
@@ -251,12 +250,7 @@ def test_five_hundred_thousand_backslashes_are_no_escape() -> None:
 
 def test_typical_prompt_renders_within_a_millisecond() -> None:
     template = "Do ${0} with $ARGUMENTS, cheaply ($5).\n" * 50
-    best = 1.0
-    for _ in range(20):
-        start = time.perf_counter()
-        render_template(template, ["a", "b"], "s")
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.001  # R55
+    assert measure(lambda: render_template(template, ["a", "b"], "s"), 20) < 0.001
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import json
 import stat
-import time
 
 import pytest
 
 from clawft.repl.reader import MAX_HISTORY_BYTES, open_history
 from clawft.workspace import find_workspace
+from effort import within
 from terminal import ALT_ENTER, CTRL_C, CTRL_D, CTRL_J, UP, Open
 from wire import call, say
 from world import World
@@ -84,10 +84,9 @@ async def test_paste_of_a_megabyte_does_not_freeze_the_prompt(world: World, term
     world.replies = [say("Read it all.")]
     pasted = "a line of pasted text\r\n" * 45_000
     async with terminal() as t:
-        start = time.perf_counter()
-        await t.paste(pasted)
-        await t.wait_for("characters]")
-        assert time.perf_counter() - start < 0.3
+        with within(2):
+            await t.paste(pasted)
+            await t.wait_for("characters]")
         t.type(" summarise this\r")
         await t.wait_for("Read it all.")
         assert world.sent()["messages"][-1]["content"] == pasted.replace("\r\n", "\n") + " summarise this"

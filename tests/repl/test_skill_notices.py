@@ -19,7 +19,7 @@ async def test_the_prompt_tells_which_skills_came_changed_and_went(
     monkeypatch.setattr(SkillNotices, "after_s", 0.0)
     first = world.add_skill("first")
     async with terminal(columns=100) as t:
-        await asyncio.wait_for(t.repl.skill_notices.following.wait(), 15)
+        await asyncio.wait_for(t.repl.skill_notices.following.wait(), 60)
         (first / "SKILL.md").write_text(
             "---\nname: first\ndescription: By hand.\ndisable-model-invocation: true\n---\n"
         )

@@ -16,7 +16,7 @@ import pytest
 from on_pty import OnPty
 from terminal import CTRL_D
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 Start = Callable[..., OnPty]
 
 

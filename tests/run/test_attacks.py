@@ -38,7 +38,7 @@ async def test_a_delegated_task_that_asks_is_seen_asking_and_waits_for_nobody_el
         asked.append(event)
         return "once"
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         events = await world.run(approve=approve)
     shown = [one.question for one in only(events, ApprovalNeeded)]
     assert shown == [one.question for one in asked] == ["A delegated task asks: Run: touch made"]
@@ -47,7 +47,7 @@ async def test_a_delegated_task_that_asks_is_seen_asking_and_waits_for_nobody_el
 
 async def test_a_delegated_task_without_anybody_to_ask_is_refused(world: World) -> None:
     world.replies = _delegating("exec_shell", {"command": "touch made"})
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         events = await world.run()
     assert isinstance(events[-1], TurnFinished)
     assert not (world.project / "made").exists()

@@ -69,7 +69,7 @@ async def test_a_patient_turn_goes_on_when_there_is_room_again(world: World, pat
     world.shared = lambda: database
     world.replies = [say("At last.")]
     events: list[Event] = []
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with world.talk() as conversation:
             async for event in conversation.run(TurnRequest("hello")):
                 events.append(event)

@@ -62,7 +62,7 @@ async def test_malformed_stream_is_an_error_with_a_code(world: World) -> None:
 async def test_a_stalled_stream_ends_in_its_time(world: World) -> None:
     world.provider = "timeout_s = 0.3\nmax_retries = 0"
     world.replies = lambda asked: Reply(text=("Once upon",), end="stall")
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         events = await world.run()
     assert isinstance(events[-1], TurnFailed)
 
@@ -86,7 +86,7 @@ async def test_cancelling_ends_the_turn_and_keeps_what_came(world: World) -> Non
             if isinstance(event, TextDelta):
                 conversation.cancel()
         assert only(events, TurnFinished)[0].stop == "cancelled"
-        assert world.server.hung_up.wait(10)
+        assert world.server.hung_up.wait(60)
         again = await collect(conversation, "again")
     assert only(again, TurnFinished)[0].text == "fresh"
     said = [one["content"] for one in world.sent()["messages"][1:]]
@@ -101,7 +101,7 @@ async def test_leaving_the_stream_closes_the_connection_and_the_turn(world: Worl
             if isinstance(event, TextDelta):
                 break
         await events.aclose()
-        assert world.server.hung_up.wait(10)
+        assert world.server.hung_up.wait(60)
     transcript = SessionStore(str(world.user_dir / "sessions")).read("test")
     assert [one.status for one in transcript.turns] == ["cancelled"]
 
@@ -120,7 +120,7 @@ async def test_cancelling_kills_the_command_that_runs(world: World) -> None:
         conversation.cancel()
 
     world.replies = [call("exec_shell", {"command": command}), say("never")]
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with world.talk(approve=yes) as conversation, anyio.create_task_group() as group:
             group.start_soon(cancel_what_runs, conversation)
             events = await collect(conversation, "go")

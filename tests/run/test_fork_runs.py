@@ -203,7 +203,7 @@ async def yes(event: ApprovalNeeded) -> Answer:
 
 
 async def until(path: Path) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not path.exists():
             await anyio.sleep(0.01)
 

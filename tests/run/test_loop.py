@@ -130,7 +130,7 @@ async def test_read_only_tools_run_side_by_side_and_results_keep_their_order(wor
         running += 1
         if running == 2:
             both.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await both.wait()  # one after the other would never meet
         return ToolResult(f"met {running}")
 

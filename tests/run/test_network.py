@@ -51,7 +51,7 @@ def site() -> Iterator[ThreadingHTTPServer]:
         thread.start()
         yield server
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 async def run_command(world: World, command: str, skill: str = "") -> str:

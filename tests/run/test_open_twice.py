@@ -49,7 +49,7 @@ def test_what_is_open_twice_here_stays_open_for_others(
     path = tmp_path / name
     with use(str(path)), use(str(path)):
         assert (tmp_path / f"{name}-wal").exists(), "what is written goes there first"
-        subprocess.run([sys.executable, "-c", LOOK, str(path)], check=True, timeout=30)
+        subprocess.run([sys.executable, "-c", LOOK, str(path)], check=True, timeout=60)
         assert (tmp_path / f"{name}-wal").exists(), "the other process thought that it was the last one"
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -159,7 +159,7 @@ async def test_a_request_that_is_tried_again_keeps_the_pace_too(world: World) ->
 async def test_a_turn_that_waits_for_its_provider_can_be_cancelled(world: World) -> None:
     world.provider = "requests_per_minute = 0.1"
     world.replies = [say("first"), say("never")]
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with world.talk() as conversation:
             await collect(conversation, "one")
             events = []

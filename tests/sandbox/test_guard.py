@@ -66,7 +66,7 @@ async def test_what_a_killed_run_left_is_taken_over_and_removed(wrapped: Box) ->
 async def test_a_repository_made_meanwhile_by_the_person_stays(wrapped: Box) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wrapped.run, "touch started; while [ -e started ]; do sleep 0.01; done")
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not (wrapped.project / "started").exists():
                 await anyio.lowlevel.checkpoint()
         (wrapped.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")

@@ -69,7 +69,6 @@ async def test_output_without_end_is_stopped(box: Box, tmp_path: Path) -> None:
     done = await box.run("head -c 10G /dev/zero", spill_path=str(tmp_path / "spill"))
     assert done.flooded
     assert (tmp_path / "spill").stat().st_size < 2 * FLOOD_BYTES
-    assert done.seconds < 20
 
 
 async def test_no_core_is_written(box: Box) -> None:

@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/broken":
             self._answer(b"no gzip at all", headers={"Content-Encoding": "gzip"})
         elif self.path == "/hang":
-            self.server.released.wait(30)
+            self.server.released.wait(60)
         elif self.path == "/missing":
             self._answer(b"no", 404)
         else:
@@ -95,7 +95,7 @@ def _serve(server: Server) -> Iterator[Server]:
     finally:
         server.released.set()
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
         server.server_close()
 
 

@@ -35,7 +35,7 @@ def is_running(pid: int) -> bool:
 
 
 async def until_gone(pid: int) -> bool:
-    with anyio.move_on_after(10):
+    with anyio.move_on_after(60):
         while is_running(pid):
             await anyio.lowlevel.checkpoint()
         return True
@@ -124,7 +124,7 @@ async def test_flood_of_errors_is_ended(tmp_path: Path) -> None:
 async def test_hanging_program_is_ended_at_its_time(tmp_path: Path) -> None:
     finished = await run("echo before; sleep 600", tmp_path, timeout_s=1)
     assert (finished.timed_out, finished.output) == (True, b"before\n")
-    assert finished.seconds < 10
+    assert finished.seconds < 60
 
 
 async def test_program_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
@@ -142,7 +142,6 @@ async def test_program_may_say_a_last_word(tmp_path: Path) -> None:
 async def test_background_child_that_holds_the_pipe_is_ended_and_not_waited_for(tmp_path: Path) -> None:
     finished = await run("sleep 600 & echo $!", tmp_path)
     assert (finished.code, finished.timed_out) == (0, False)
-    assert finished.seconds < 10
     assert await until_gone(int(finished.output))
 
 
@@ -155,9 +154,9 @@ async def test_process_that_left_the_group_is_not_waited_for(tmp_path: Path) -> 
     code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(600)"
     line = f'"{sys.executable}" -I -c "{code}" & read x < fifo'
     os.mkfifo(tmp_path / "fifo")
-    finished = await run(f"({line}) | (head -n 1; echo go > fifo)", tmp_path, timeout_s=10)
+    finished = await run(f"({line}) | (head -n 1; echo go > fifo)", tmp_path, timeout_s=60)
     pid = int(finished.output)
-    assert finished.seconds < 10
+    assert not finished.timed_out
     os.kill(pid, 9)
 
 
@@ -165,7 +164,7 @@ async def test_cancelled_wait_ends_the_program(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run, "echo $$ > tmp; mv tmp pid; sleep 600 & sleep 600", tmp_path)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not pid_file.exists():
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()

@@ -43,7 +43,7 @@ _ASKS: list[dict[str, Any]] = [
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while not happened():
             await anyio.sleep(0.005)
 
@@ -117,7 +117,7 @@ async def test_scans_of_folders_leave_room_for_all_else(world: ServeWorld, monke
 
     def wait(_path: str) -> list[Any]:
         scanning.release()
-        go_on.wait(10)
+        go_on.wait(90)
         return []
 
     monkeypatch.setattr("clawft.serve.operations.skills.find_targets", wait)
@@ -132,7 +132,7 @@ async def test_scans_of_folders_leave_room_for_all_else(world: ServeWorld, monke
             group.start_soon(scan)
         await until(lambda: scanning.acquire(blocking=False))
         try:
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 assert (await Client(daemon).ask(GetSkill(name="greet"))).skill.summary.name == "greet"
                 await Client(daemon).ask(ScanSkill(name="greet"))
         finally:
@@ -294,7 +294,7 @@ async def test_where_nobody_can_answer_it_is_a_no_at_once(world: ServeWorld) -> 
     world.say(_ASKS)
     async with world.open_daemon() as daemon:
         client = Client(daemon, can_answer=False)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             result = await client.ask(Chat(text="go"))
     assert (result.status, result.refused) == ("done", 1)
     assert [one.status for one in client.events if isinstance(one, ToolFinished)] == ["error"]
@@ -333,7 +333,7 @@ async def test_work_is_cancelled_in_order(world: ServeWorld) -> None:
         with pytest.raises(NotFound):
             await Client(daemon, "run", name="bob").ask(Cancel(execution=execution))
         await client.ask(Cancel(execution=execution))
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             assert (await task).status == "cancelled"
 
 
@@ -351,7 +351,7 @@ async def test_work_beyond_the_limits_waits_and_then_is_refused(world: ServeWorl
         assert caught.value.code == "serve-busy"
         status = await client.ask(GetStatus())
         assert (status.executions, status.waiting) == (1, 1)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         assert {(await first).status, (await second).status} == {"cancelled"}
 
 

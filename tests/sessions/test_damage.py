@@ -138,7 +138,7 @@ def test_file_of_a_later_version_is_read_but_not_written(store: SessionStore) ->
     assert [one.code for one in transcript.diagnostics] == ["session-version"]
     with pytest.raises(ClawftError) as caught:
         store.open("k")
-    assert caught.value.code == "session-version"
+    assert caught.value.code == "format-newer"
 
 
 def test_file_of_another_session_is_not_written(store: SessionStore) -> None:

@@ -222,7 +222,7 @@ def test_a_session_of_a_later_version_gets_no_draft(store: SessionStore) -> None
     path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2'))
     with pytest.raises(ClawftError) as caught:
         store.open_draft("k")
-    assert caught.value.code == "session-version"
+    assert caught.value.code == "format-newer"
 
 
 def test_a_line_that_another_is_writing_is_not_part_of_the_base(store: SessionStore) -> None:

@@ -251,7 +251,7 @@ def test_second_writer_is_told_and_readers_see_whole_turns(store: SessionStore, 
             assert child.stdout.readline() == "written\n"
         finally:
             child.stdin.close()
-        assert child.wait(30) == 0
+        assert child.wait(60) == 0
     with store.open("k") as session:
         assert (session.turns, len(session.messages)) == (300, 600)
 

@@ -56,7 +56,7 @@ def agent(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield {"PATH": os.environ["PATH"], "SSH_AUTH_SOCK": str(socket)}
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 @needs_openssh

@@ -92,7 +92,7 @@ def test_a_file_that_others_may_write_trusts_nobody(tmp_path: Path) -> None:
     "text",
     [
         "x",
-        "version = 2",
+        "version = 0",
         "publishers = 1",
         "[publisher.'../x']",
         "[publisher.Ada]",

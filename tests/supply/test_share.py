@@ -27,5 +27,5 @@ except ChildProcessError:
 
 def test_a_process_that_dies_takes_nothing_with_it(child_env: dict[str, str]) -> None:
     command = [sys.executable, "-c", CODE]
-    done = subprocess.run(command, env=child_env, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=child_env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "no child is left\n"), done.stderr

@@ -244,7 +244,7 @@ def test_that_it_goes_on_is_told_while_nothing_is_done_yet(app: App, site: Site)
     told: list[tuple[int, int]] = []
 
     async def wait_until_told() -> list[Wanted]:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while len(told) < 2:
                 await anyio.sleep(0.01)
         return []

@@ -422,7 +422,7 @@ async def test_many_mentions_do_no_harm(house: House) -> None:
 def make_repository(folder: Path) -> None:
     commit = ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "one"]
     for words in (["init", "-q"], commit):
-        subprocess.run(["git", "-C", str(folder), *words], check=True, timeout=20, env={"PATH": os.defpath})
+        subprocess.run(["git", "-C", str(folder), *words], check=True, timeout=60, env={"PATH": os.defpath})
 
 
 async def test_git_looks_at_the_project(house: House) -> None:

@@ -108,7 +108,7 @@ async def test_a_turn_that_is_cancelled_ends_its_module(world: World) -> None:
     world.replies = [LOAD, COUNT, say("x")]
     below = world.user_dir / "cache/programs"
     async with world.talk(approve=Person()) as conversation:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(collect, conversation, "go")
                 while not below.is_dir() or not list(below.glob("wasi-*/module")):

@@ -49,7 +49,7 @@ def site() -> Iterator[ThreadingHTTPServer]:
         thread.start()
         yield server
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture

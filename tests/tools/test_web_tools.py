@@ -63,7 +63,7 @@ def site() -> Iterator[Site]:
         thread.start()
         yield found
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 def inner(text: str) -> str:

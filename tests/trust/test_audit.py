@@ -239,7 +239,7 @@ def test_a_line_whose_writer_was_killed_before_the_seal_counts(tmp_path: Path) -
     last = json.loads(read_log(tmp_path)[-1])
     line = forge({**last, "seq": 3, "prev": last["hash"], "subject": "last words"})
     with open(audit.head_path, "r+b") as head:
-        sealed = read_head(head.fileno(), audit.seal)
+        sealed = read_head(head.fileno(), audit.seal, audit.path)
         assert sealed is not None
         write_head(head.fileno(), structs.replace(sealed, next=json.loads(line)["hash"]), audit.seal)
     assert verify_log(audit).broken is None, "killed before the line"

@@ -55,7 +55,7 @@ def _run(shell: str, line: str, folder: Path) -> list[tuple[str, ...]]:
     record.write_bytes(b"")
     env = {"PATH": "", "HOME": "/nowhere", "RECORD": str(record), "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
-        [shell, "-c", PRELUDE + line], env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=30
+        [shell, "-c", PRELUDE + line], env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, b""), line
     assert [path.name for path in folder.iterdir()] == ["record"], line

@@ -23,7 +23,7 @@ from clawft.web.listening import listen
 from clawft.web.server import Bounds, Tls, WebServer, check_tls
 from clawft.web.visit import Receive, Scope, Send, Visit
 
-START_S = 20.0
+START_S = 60.0
 UPGRADE = (
     b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -91,11 +91,9 @@ def closed_with(peer: ClientConnection) -> Close:
 def test_a_head_that_never_ends_is_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "head_s", 0.3)
     for begun in (b"", b"GET / HTTP/1.1\r\nHost: 127.", UPGRADE[:-2]):
-        began = time.monotonic()
-        with closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
+        with closing(socket.create_connection(("127.0.0.1", port), START_S)) as peer:
             peer.sendall(begun)
             assert read_all(peer) == b""
-        assert time.monotonic() - began < 8
 
 
 def test_a_websocket_is_no_slow_head(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,17 +110,17 @@ def test_a_websocket_that_takes_nothing_is_closed(port: int, monkeypatch: pytest
     monkeypatch.setattr(Connection, "stall_s", 0.3)
     with closing(socket.socket()) as peer:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        peer.settimeout(10)
+        peer.settimeout(START_S)
         peer.connect(("127.0.0.1", port))
         peer.sendall(UPGRADE)
         frame = Frame(Opcode.TEXT, b"flood").serialize(mask=True)
         ping = Frame(Opcode.PING, b"x" * 100).serialize(mask=True)
         peer.sendall(frame + ping)
-        began = time.monotonic()
+        until = time.monotonic() + START_S
         with suppress(ConnectionResetError, BrokenPipeError):
-            while time.monotonic() - began < 10:
+            while time.monotonic() < until:
                 peer.sendall(ping)
-        assert time.monotonic() - began < 8
+            pytest.fail("It is still open")
 
 
 def test_a_message_that_is_too_large_or_in_crumbs_ends_the_websocket(port: int) -> None:
@@ -212,4 +210,4 @@ def is_closed(peer: socket.socket) -> bool:
 def make_certificate(cert: Path, key: Path) -> None:
     words = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run(["openssl", "req", "-x509", "-nodes", *words, *names], check=True, capture_output=True, timeout=30)
+    subprocess.run(["openssl", "req", "-x509", "-nodes", *words, *names], check=True, capture_output=True, timeout=60)

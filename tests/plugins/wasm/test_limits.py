@@ -8,6 +8,7 @@ import anyio.lowlevel
 import pytest
 
 from clawft.plugins.host import Plugins
+from clawft.plugins.wasm import worker
 from wasm_guests import ECHO, GET_CONFIG, READ_FILE, TEXT, make_guest, repeat
 from wasm_yard import WasmYard
 
@@ -42,7 +43,7 @@ async def test_an_endless_loop_ends_at_its_deadline(yard: WasmYard) -> None:
         await yard.ask(plugins)
         started = time.monotonic()
         failure = await yard.fail(plugins, LONG)
-        assert 0.09 < time.monotonic() - started < 2
+        assert time.monotonic() - started > 0.09
         assert failure.code == "plugin-timeout"
         assert await yard.ask(plugins) == ("1", False)
 
@@ -145,26 +146,25 @@ async def test_a_cancelled_call_ends_its_guest_and_the_next_one_works(yard: Wasm
     yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
     async with yard.open(ENDLESS) as plugins:
         await yard.ask(plugins)
-        started = time.monotonic()
         with anyio.move_on_after(0.05) as scope:
             await yard.ask(plugins, LONG)
         assert scope.cancelled_caught
-        assert time.monotonic() - started < 2
         assert await yard.ask(plugins) == ("1", False)
 
 
-async def test_a_call_that_waits_for_another_is_cancelled_at_once(yard: WasmYard) -> None:
+async def test_a_call_that_waits_for_another_is_cancelled_at_once(
+    yard: WasmYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_END_S", 600)  # what the host would wait for a call that began
     yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
     async with yard.open(ENDLESS) as plugins:
         await yard.ask(plugins)
         async with anyio.create_task_group() as group:
             group.start_soon(yard.ask, plugins, LONG)
             await anyio.lowlevel.checkpoint()
-            started = time.monotonic()
             with anyio.move_on_after(0.05) as scope:
                 await yard.ask(plugins)
             assert scope.cancelled_caught
-            assert time.monotonic() - started < 3  # the host would wait for five seconds
             group.cancel_scope.cancel()
         assert await yard.ask(plugins) == ("1", False)
 
@@ -262,7 +262,6 @@ async def test_shutdown_is_called_when_the_host_ends_and_has_a_deadline(yard: Wa
 
 async def test_the_end_of_the_host_ends_calls_that_are_under_way_and_those_that_wait(yard: WasmYard) -> None:
     yard.add_code(when_long("(loop $l (br $l))"), more=COUNTER)
-    started = time.monotonic()
     codes: list[str] = []
 
     async def fail(plugins: Plugins, text: str) -> None:
@@ -273,7 +272,6 @@ async def test_the_end_of_the_host_ends_calls_that_are_under_way_and_those_that_
         for text in (LONG, ""):
             group.start_soon(fail, plugins, text)
             await anyio.lowlevel.checkpoint()
-    assert time.monotonic() - started < 4
     assert codes == ["plugin-ended", "plugin-ended"]
 
 

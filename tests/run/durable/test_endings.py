@@ -74,7 +74,7 @@ def test_a_worker_that_is_told_to_stop_ends_its_step_and_others_go_on_after_it(t
 
 @pytest.mark.soak
 def test_a_worker_that_is_told_twice_cuts_its_step_short_which_is_asked_about(tmp_path: Path) -> None:
-    with Chaos(tmp_path, script=one_command("touch begun; sleep 30")) as chaos:
+    with Chaos(tmp_path, script=one_command("touch begun; sleep 600")) as chaos:
         stopped = chaos.work_now()
         chaos.start("r1")
         until((chaos.project / "begun").exists, 30)
@@ -83,7 +83,7 @@ def test_a_worker_that_is_told_twice_cuts_its_step_short_which_is_asked_about(tm
         stopped.send(signal.SIGTERM)
         before = time.monotonic()
         assert stopped.wait() == 0
-        assert time.monotonic() - before < 10
+        assert time.monotonic() - before < 60
         chaos.work()
         (question,) = until(lambda: chaos.questions("r1"), 20)
         assert question.kind == "in-flight"

@@ -63,7 +63,7 @@ def texts(told: list[Told]) -> str:
 
 
 async def watch(store: RunStore) -> list[Told]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(follow(store, "r")) as told:
             return [one async for one in told]
 
@@ -96,7 +96,7 @@ async def test_nothing_is_missed_or_doubled_while_it_is_written(written: Written
 
 async def test_a_question_comes_after_what_was_said_before_it_and_again_when_answered(written: Written) -> None:
     written.ask()
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
             written.say(word(1), QUESTION, step="1.0@vm-1~ab12")
             first = [await anext(told) for _ in range(3)]
@@ -110,7 +110,7 @@ async def test_a_question_comes_after_what_was_said_before_it_and_again_when_ans
 async def test_an_answer_is_told_before_what_follows_it(written: Written) -> None:
     written.ask()
     written.say(QUESTION, step="1.0@vm-1~ab12")
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
             assert [type(await anext(told)) for _ in range(2)] == [ApprovalNeeded, Question]
             written.store.answer("r", "1.0?1", "once", "me")
@@ -120,7 +120,7 @@ async def test_an_answer_is_told_before_what_follows_it(written: Written) -> Non
 
 async def test_a_question_whose_event_never_comes_is_put_all_the_same(written: Written) -> None:
     written.ask()
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
             assert isinstance(await anext(told), Question)
 
@@ -143,7 +143,7 @@ async def test_questions_of_a_run_that_was_cancelled_are_not_put(written: Writte
 
 async def test_a_run_that_is_tried_again_from_its_start_is_told_anew(written: Written) -> None:
     written.say(word(1), word(2), word(3))
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
             before: list[Told] = [await anext(told) for _ in range(3)]
             written.end("failed")
@@ -159,7 +159,7 @@ async def test_a_postgres_that_is_started_again_is_waited_for(postgres: Postgres
     engine = open_engine(sa.make_url(postgres.url()).set(drivername="postgresql+psycopg"))
     written = Written(RunStore(engine, lambda *_due: None))
     try:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             async with aclosing(follow(written.store, "r")) as told:
                 written.say(word(1))
                 assert texts([await anext(told)]) == "1 "

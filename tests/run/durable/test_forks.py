@@ -46,7 +46,7 @@ def runs(world: World) -> Iterator[Runs]:
                 command, cwd=world.project, env=world.environ, stdout=file, stderr=file
             )
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 60
             while not runs.store.roster.workers():
                 assert worker.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
@@ -57,7 +57,7 @@ def runs(world: World) -> Iterator[Runs]:
 
 
 async def wait_for(runs: Runs, run: str, statuses: tuple[str, ...] = OVER) -> Run:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while (found := runs.store.get(run)).status not in statuses:
             await anyio.sleep(0.05)
     return found
@@ -71,7 +71,7 @@ async def find_below(runs: Runs, session: str) -> Run:
 
 async def answer_question(runs: Runs, run: str, answer: str) -> str:
     """Answer the one question that a run asks; what that was."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not (asked := runs.store.questions(run)):
             await anyio.sleep(0.05)
     (question,) = asked

@@ -14,6 +14,6 @@ def test_a_worker_ends_when_its_file_is_removed_and_says_so(tmp_path: Path) -> N
         world.wait_for_workers(1)
         for one in (world.user_dir / "runs").glob("runs.sqlite*"):
             one.unlink()
-        assert worker.wait(20) == 0
+        assert worker.wait(60) == 0
     assert "runs-gone" in world.log()
     assert "removed or replaced, so this worker ends" in world.log()

@@ -457,7 +457,7 @@ def test_workers_that_race_on_postgres_start_each_due_time_once_and_do_it(postgr
         world.runs.close()
 
 
-def _wait_for(condition: Callable[[], bool], folder: Path, wait_s: float = 40) -> None:
+def _wait_for(condition: Callable[[], bool], folder: Path, wait_s: float = 60) -> None:
     deadline = time.monotonic() + wait_s
     while not condition():
         if time.monotonic() > deadline:

@@ -181,7 +181,7 @@ async def test_a_call_waits_for_a_server_that_is_started_again(postgres: Postgre
     told: list[ClawftError] = []
 
     postgres.stop("immediate")
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(work_on, records, lambda: ledger.settle(reservation, Usage(10, 0), None), told.append)
             while not told:
@@ -203,7 +203,7 @@ def test_a_worker_that_stands_still_in_a_transaction_loses_it(machine: Open, kin
             with still.transaction():
                 still.execute("INSERT INTO weft_spent VALUES (?1, 900, 0)", (f"day:{day}",))
                 took.set()
-                assert done.wait(30)
+                assert done.wait(60)
                 still.execute("SELECT 1")
         except RecordsAway as error:
             told.append(error)
@@ -211,11 +211,11 @@ def test_a_worker_that_stands_still_in_a_transaction_loses_it(machine: Open, kin
     thread = threading.Thread(target=stand_still)
     thread.start()
     try:
-        assert took.wait(30)
+        assert took.wait(60)
         ledger.reserve("s", "m", Usage(500, 0), None)  # has to wait for the other one, and not for long
     finally:
         done.set()
-        thread.join(30)
+        thread.join(60)
     assert ledger.spent() == (500, 0)
     assert "idle-in-transaction" in str(told)
 

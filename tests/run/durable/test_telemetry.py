@@ -62,7 +62,7 @@ def test_attempts_of_a_killed_worker_and_of_the_next_are_one_trace(tmp_path: Pat
             first.send_signal(signal.SIGKILL)
             make_world(tmp_path, collector.url, delay_ms=200)
             with world.workers(1, 1, "--until-idle") as (second,):
-                assert second.wait(30) == 0, world.log()
+                assert second.wait(60) == 0, world.log()
         spans, metrics, sent = collector.spans(), collector.metrics(), collector.bytes()
 
     assert len({one.trace for one in spans}) == 1
@@ -114,7 +114,7 @@ def test_a_collector_that_is_away_delays_no_run_and_is_told_of_once(tmp_path: Pa
     world.environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "0.2"
     run = start(world)
     with world.workers(1, 1, "--until-idle") as (worker,):
-        assert worker.wait(30) == 0, world.log()
+        assert worker.wait(60) == 0, world.log()
     with world.runs() as runs:
         done = runs.store.get(run)
     assert (done.status, done.steps) == ("done", 3)
@@ -169,7 +169,7 @@ def test_that_nothing_arrives_is_said_once_while_the_worker_goes_on(
         for number in range(1, 4):
             observer.step_begun(_SEEN, _CALL)
             observer.step_ended(_SEEN, _CALL, Outcome())
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             while number == 1 and not said and time.monotonic() < deadline:
                 time.sleep(0.02)
     assert [one.code for one in said] == ["telemetry-unreachable", "telemetry-lost"]
@@ -187,7 +187,7 @@ def test_a_mistake_in_telling_fails_no_run(tmp_path: Path) -> None:
 def test_who_configures_no_collector_loads_nothing_of_it() -> None:
     heavy = "[one for one in sys.modules if one.startswith(('opentelemetry.sdk', 'requests'))]"
     code = f"import sys, clawft.working, clawft.run.durable.worker; print({heavy})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[]\n"
 
 

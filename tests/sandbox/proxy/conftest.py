@@ -78,7 +78,7 @@ def origin() -> Iterator[Origin]:
         thread.start()
         yield server
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 class Proxy:
@@ -101,7 +101,7 @@ class Proxy:
     async def send(self, request: str | bytes) -> str:
         """What comes back for bytes, until the proxy closes."""
         raw = request.encode() if isinstance(request, str) else request
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
                 await stream.send(raw)
                 return (await _read_all(stream)).decode("latin-1")

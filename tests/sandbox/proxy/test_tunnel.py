@@ -52,7 +52,7 @@ async def open_tunnel(proxy: Any, authority: str) -> SocketStream:
 async def exchange(stream: SocketStream, *pieces: bytes) -> bytes:
     """What comes back for bytes, until the other side closes."""
     answer = b""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with stream:
             for piece in pieces:
                 await stream.send(piece)
@@ -162,7 +162,7 @@ async def test_server_may_be_the_one_to_speak_first(start: Any) -> None:
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         port = listener.extra(anyio.abc.SocketAttribute.local_port)
         group.start_soon(listener.serve, greet)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             stream = await open_tunnel(start(f"mail.test:{port}"), f"mail.test:{port}")
             async with stream:
                 assert await stream.receive() == b"220 ready"

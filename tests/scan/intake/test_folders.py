@@ -11,6 +11,7 @@ import pytest
 
 from clawft.scan import scan_path
 from clawft.scan.intake import read_files
+from effort import within
 from scan_material import SCRIPT, languages, make_tar, make_zip, marks, take, write
 
 SKILL = "---\nname: weekly\ndescription: Tidies notes into weekly pages.\n---\n\n# Weekly\n"
@@ -162,9 +163,8 @@ def test_a_sparse_file_of_a_gigabyte_is_searched_in_no_time(tmp_path: Path) -> N
         file.truncate(1 << 30)
         file.seek(1 << 29)
         file.write(SCRIPT.encode())
-    start = time.process_time()
-    files = take(tmp_path, {"SKILL.md": SKILL})
-    assert time.process_time() - start < 2
+    with within(2):
+        files = take(tmp_path, {"SKILL.md": SKILL})
     assert any("week.sh" in one.text for one in files.documents)
     assert files.digest == ""
 
@@ -180,9 +180,8 @@ def test_a_hole_is_provably_nothing(tmp_path: Path) -> None:
 def test_a_text_of_12_megabytes_is_searched_to_its_end_within_a_second(tmp_path: Path) -> None:
     filling = "".join(f"row {number}, a value of no interest\n" for number in range(350_000))
     text = filling[: 7 << 20] + "\n" + SCRIPT.replace("\n", "\n" * 2) + filling[: 5 << 20]
-    start = time.process_time()
-    files = take(tmp_path, {"SKILL.md": SKILL, "rows.txt": text})
-    assert time.process_time() - start < 2
+    with within(2):
+        files = take(tmp_path, {"SKILL.md": SKILL, "rows.txt": text})
     found = [one for one in files.documents if "week.sh" in one.text]
     assert [one.line_at(one.text.index("curl -s")) for one in found] == [text[: text.index("curl -s")].count("\n") + 1]
     assert sum(len(one.text) for one in files.documents) < 2 << 20
@@ -198,13 +197,11 @@ def test_of_25_000_files_those_that_matter_are_read_and_the_rest_is_told() -> No
                 source.write_text("a,b\n")
             else:
                 os.link(source, f"{name}/{number:06}.csv")
-        start = time.process_time()
-        files = take(folder)
-        taken_s = time.process_time() - start
+        with within(4):
+            files = take(folder)
     assert list(languages(files))[:2] == ["SKILL.md", "zz/last.sh"]
     assert files.count == 25_002
     assert [gap.path for gap in files.gaps] == ["011998.csv"]
-    assert taken_s < 4
 
 
 def test_a_deadline_ends_the_reading_with_a_gap(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Program text to facts: every language, every disguise of a name or a constant, and no text that breaks it."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from clawft.scan.languages.code import analyse
 from clawft.scan.languages.code.effects import EFFECTS
 from clawft.scan.languages.code.syntax import SYNTAXES
 from clawft.scan.languages.code.tables import find_names
+from effort import within
 
 # One program per language: it runs `uname -a`, reads APP_TOKEN and PATH, and sends both to HOST, all by other names.
 PROGRAMS = {one.stem: one.read_text() for one in sorted((Path(__file__).parent / "programs").glob("*.txt"))}
@@ -61,9 +61,8 @@ def test_facts_stand_on_the_line_that_shows_them() -> None:
 )
 @pytest.mark.unmeasured
 def test_deep_and_broken_text_ends_soon(language: str, piece: str) -> None:
-    started = time.process_time()
-    _look(piece * 2000, language)
-    assert time.process_time() - started < 5
+    with within(5):
+        _look(piece * 2000, language)
 
 
 def test_a_long_text_is_analysed_around_what_matters_and_says_so() -> None:
