@@ -89,6 +89,7 @@ soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages,
 	@$(bin)/python bench/soak_runs.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_gateway.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_install.py $(if $(SEED),--seed $(SEED))
+	@$(bin)/python bench/soak_faults.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_serve.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/pytest -q -n $(JOBS) -m soak
 

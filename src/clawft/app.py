@@ -147,27 +147,38 @@ class App:
         for path, content in found.items():
             parse_config(path, content, self.environ)
         agreed = agree(found)
-        for path, content in found.items() if agreed else ():
-            self.audit.write("approval", f"config {path}", decision="allowed")
+        for content in found.values() if agreed else ():
             self.kept.keep_file(content)
-        self.approvals.add("config", found if agreed else {})
+        from clawft.trust.audit import Entry
+
+        lines = [Entry("approval", f"config {path}", "allowed", {}) for path in found]
+        with self.audit.last_step(lines) as commit:
+            self.approvals.add("config", found if agreed else {}, commit=commit)
         for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
             vars(self).pop(name, None)
         return found if agreed else {}
 
-    def edit_config(self, scope: "Scope", changes: "Changes") -> "Edited":
-        """Change settings; what was approved, or is new, is approved after: the user asked. Raises: ClawftError."""
+    def edit_config(self, scope: "Scope", changes: "Changes", commit: Callable[[], object] | None = None) -> "Edited":
+        """Change settings; what was approved, or is new, is approved after: the user asked.
+
+        `commit` as for `replace_file`. Raises: ClawftError.
+        """
         from clawft.config.edit import edit_config
 
         around = self._stay_approved() if scope == "project" else None
-        return edit_config(self.workspace, scope, changes, self.environ, around=around)
+        return edit_config(self.workspace, scope, changes, self.environ, around=around, commit=commit)
 
     @contextmanager
     def _stay_approved(self) -> Iterator[None]:
         ours = all(self._is_approved_config(*one) for one in self._project_configs().items())
         yield
-        if ours:
+        if not ours:
+            return
+        try:
             self.approve_config()
+        except (ClawftError, OSError) as error:
+            message = f"The project's config was changed, but not approved, so it does not count: {error}"
+            raise ClawftError("config-unapproved", message, hint="Repair that, then run: weft config trust") from error
 
     def _project_configs(self) -> dict[str, bytes]:
         paths = [path for path in config_files(self.workspace) if os.path.dirname(path) != self.workspace.user_dir]

@@ -8,7 +8,7 @@ import re
 import shlex
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -165,16 +165,19 @@ def _open(path: str, flags: int, folder: int | None) -> int:
         ) from error
 
 
-def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
+def replace_file(path: str, content: bytes, mode: int = 0o600, commit: Callable[[], object] | None = None) -> None:
     """Put new content in place of a file, all of it or nothing; it would survive a loss of power.
 
-    What killed writers of this file left is removed. Raises: OSError, which names the file.
+    `commit` is called when the content is on the disk and only the rename is left, which needs no room: where it
+    raises, nothing is replaced. What killed writers of this file left is removed. Raises: OSError, with the path.
     """
     folder, name = os.path.split(path)
     try:
         _sweep(folder, name)
         with _temporary(folder, name) as (temporary, descriptor):
             _fill(descriptor, content, mode)
+            if commit is not None:
+                commit()
             os.replace(temporary, path)
         sync_folder(folder)
     except OSError as error:

@@ -70,9 +70,8 @@ def open_supplies(app: "App") -> "Supplies":
 
 
 def finish_broken(app: "App") -> "tuple[Diagnostic, ...]":
-    """Finish what a killed process left of an installation: before a lock is read. Raises: ClawftError."""
-    folder = os.path.join(app.workspace.user_dir, "installing")
-    if not os.path.isdir(folder):
+    """End an installation that was broken off, before a lock is read; what could not be done. Raises: ClawftError."""
+    if not os.path.lexists(os.path.join(app.workspace.user_dir, "installing")):
         return ()
     from clawft.supply.apply import recover
 

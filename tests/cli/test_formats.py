@@ -227,7 +227,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(("cli/skills/publish.py", "memory/disk.py", "packing/pack.py", "packing/target.py"), DOCUMENT),
     **dict.fromkeys(("plugins/log.py", "plugins/scaffold.py", "publishing/publish.py"), DOCUMENT),
     **dict.fromkeys(("publishing/scaffold.py", "repl/reader.py", "run/runtime.py", "signing/keys.py"), DOCUMENT),
-    **dict.fromkeys(("signing/sign.py", "supply/beside.py", "tools/beneath.py", "trust/seal.py"), DOCUMENT),
+    **dict.fromkeys(("signing/sign.py", "supply/beside.py", "tools/beneath.py"), DOCUMENT),
     **dict.fromkeys(("tools/edit_file.py", "tools/write_file.py"), DOCUMENT),
     **dict.fromkeys(("cli/doctor/basics.py", "cli/gateway/_open.py", "cli/serve/_run.py", "cli/worker.py"), MOMENT),
     **dict.fromkeys(("client/places.py", "discovery/ranking.py", "discovery/snapshot.py", "files.py"), MOMENT),

@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.unmeasured  # it reads all code, and runs none of it
 ROOT = Path(__file__).resolve().parents[2]
-MAX_LINES = 400
+MAX_LINES = 500
 
 
 def test_no_source_file_grows_for_ever() -> None:
@@ -16,7 +16,7 @@ def test_no_source_file_grows_for_ever() -> None:
         for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "bench").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]
         if (lines := len(path.read_text("utf-8").splitlines())) > MAX_LINES
     }
-    assert long == {}  # 001 §13.3 asks for 500
+    assert long == {}
 
 
 def test_no_assertion_is_always_true() -> None:

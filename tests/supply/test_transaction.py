@@ -1,30 +1,37 @@
 """A transaction between its steps: what is changed, broken off, forged or in the way, and what comes of it."""
 
+import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
+from msgspec import structs
 
 from clawft.app import App, open_app
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Refused
-from clawft.locks.file import load_lock
-from clawft.locks.model import Origin
+from clawft.locks.file import load_lock, render_lock
+from clawft.locks.model import LockedFile, LockedSkill, Origin
 from clawft.sources.local import LocalSource
 from clawft.sources.model import Resolved
-from clawft.supply import apply
+from clawft.supply.apply import Hands, carry_out, inode_of, take_turn
 from clawft.supply.install import Options, Transaction, Wanted, begin
+from clawft.supply.journal import Journal, LockEdit, Move
 from clawft.supply.plan import Planned
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
-from clawft.supply.targets import Site, find_site
+from clawft.supply.targets import Site, find_site, staged_name
 from clawft.supplying import finish_broken, open_hands, open_supplies
+from clawft.trust.approvals import make_approval
+from faults import Fault, run_faulty
 
 YES = Options()
 
@@ -113,26 +120,6 @@ def test_what_another_process_installed_meanwhile_is_looked_at_again(
     assert load_lock(site.lock)["hello"].to == ("clawft",)
 
 
-def test_when_the_lock_cannot_be_written_the_old_skill_comes_back(
-    app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(app, site, source, "clawft", "claude")
-    before = digests(site, "clawft", "claude")
-    write(source, "Say hello twice.")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(apply, "_write", full)
-        with pytest.raises(ClawftError, match="No space"):
-            install(app, site, source, "clawft", "claude")
-    assert digests(site, "clawft", "claude") == before
-    assert left(site, app) == []
-    install(app, site, source, "clawft", "claude")
-    assert digests(site, "clawft", "claude") == {compute_digest(str(source)).value}
-
-
 def test_a_transaction_that_was_written_down_is_finished_by_the_next_command(
     app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,38 +137,153 @@ def test_a_transaction_that_was_written_down_is_finished_by_the_next_command(
     assert left(site, app) == []
 
 
-@pytest.mark.parametrize("step", range(3))
+@pytest.mark.parametrize("end", ["skills.lock", "clawft/skills/hello", "claude/skills/hello", "approvals.json"])
 def test_a_skill_that_is_just_being_placed_or_removed_never_passes_for_the_users_own(
-    app: App, site: Site, source: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    app: App, site: Site, source: Path, end: str
 ) -> None:
-    class Killed(BaseException):
-        pass
-
-    def stop_after(name: str) -> None:
-        done = getattr(apply, name)
-
-        def stopping(*given: object) -> object:
-            if len(seen) > step:
-                return None  # who is killed takes nothing back
-            done(*given)
-            seen.append(name)
-            if len(seen) > step:
-                raise Killed
-            return None
-
-        patch.setattr(apply, name, stopping)
-
-    seen: list[str] = []
-    with monkeypatch.context() as patch:
-        for name in ("_place", "_write"):
-            stop_after(name)
-        for name in ("_undo", "sweep"):
-            patch.setattr(apply, name, lambda *_: None)
-        with pytest.raises(Killed), begin("install", site, ("clawft", "claude"), open_supplies(app)) as transaction:
-            transaction.commit(transaction.plan(stage(transaction, source, app), YES), YES)
+    words = ["skills", "install", str(source), "--to", "clawft", "--to", "claude", "--yes"]
+    fault = Fault(app.workspace.home, "kill", path=end)
+    killed = run_faulty(fault, words, cwd=app.workspace.cwd, env={**app.environ, "LANG": "C.UTF-8"})
+    assert killed.returncode == -signal.SIGKILL
     there = [one for one in app.reopen().skills if one.name == "hello"]
     assert all(one.state in ("untrusted", "shadowed") for one in there)
-    assert bool(there) == (step > 0)
+    assert bool(there) == (end not in ("skills.lock", "clawft/skills/hello"))
+
+
+def test_where_a_place_is_taken_at_the_last_moment_nothing_is_placed(app: App, site: Site, tmp_path: Path) -> None:
+    journal, hands = prepare(app, site, tmp_path, "one", "two")
+    mine = write(Path(site.folder("clawft", "two")), "My own.")
+    with pytest.raises(Refused, match="Something else was put there"):
+        carry_out(journal, hands)
+    assert "My own." in (mine / "SKILL.md").read_text()
+    assert os.listdir(site.roots["clawft"]) == ["two"]
+    assert left(site, app) == []
+
+
+def test_a_staged_skill_that_is_not_what_was_looked_at_is_not_placed(app: App, site: Site, tmp_path: Path) -> None:
+    journal, hands = prepare(app, site, tmp_path, "one", "two")
+    write(Path(journal.moves[1].hidden), "Something else.")
+    with pytest.raises(Refused, match="changed after it was looked at"):
+        carry_out(journal, hands)
+    assert os.listdir(site.roots["clawft"]) == []
+
+
+def test_a_staged_skill_that_changed_after_a_kill_is_not_placed(app: App, site: Site, tmp_path: Path) -> None:
+    journal, _ = prepare(app, site, tmp_path, "one", "two")
+    write(Path(journal.moves[1].hidden), "Something else.")
+    assert [one.code for one in finish_broken(app)] == ["install-lost"]
+    assert os.listdir(site.roots["clawft"]) == []
+    assert left(site, app) == []
+
+
+def test_a_staged_folder_that_was_replaced_after_a_kill_is_not_placed(app: App, site: Site, tmp_path: Path) -> None:
+    journal, _ = prepare(app, site, tmp_path, "one")
+    hidden = Path(journal.moves[0].hidden)
+    shutil.copytree(hidden, tmp_path / "copy")
+    shutil.rmtree(hidden)
+    shutil.copytree(tmp_path / "copy", hidden)
+    os.rename(hidden, f"{hidden}-first")  # another inode than the one that was freed
+    shutil.copytree(tmp_path / "copy", hidden)
+    assert [one.code for one in finish_broken(app)] == ["install-lost"]
+    assert os.listdir(site.roots["clawft"]) == []
+
+
+def test_what_was_placed_before_something_failed_is_taken_out_and_what_was_there_comes_back(
+    app: App, site: Site, tmp_path: Path
+) -> None:
+    old = write(Path(site.folder("clawft", "one")), "The old one.")
+    journal, hands = prepare(app, site, tmp_path, "one", "two", "three")
+    os.makedirs(os.path.join(site.roots["clawft"], "gone"))
+    nowhere = structs.replace(journal.moves[2], target=os.path.join(site.roots["clawft"], "gone", "x", "three"))
+    with pytest.raises(FileNotFoundError):
+        carry_out(structs.replace(journal, moves=(*journal.moves[:2], nowhere)), hands)
+    assert "The old one." in (old / "SKILL.md").read_text()
+    assert sorted(os.listdir(site.roots["clawft"])) == ["gone", "one"]
+    assert left(site, app) == []
+
+
+def test_a_removal_that_was_broken_off_is_finished_and_one_that_failed_comes_back(
+    app: App, site: Site, tmp_path: Path
+) -> None:
+    one = write(Path(site.folder("clawft", "one")), "Mine.")
+    journals = open_hands(app).journals
+    for undo in (True, False):
+        with journals.begin("remove one", tuple(site.roots.values())) as begun:
+            hidden = os.path.join(site.roots["clawft"], staged_name(1, begun.id, gone=True))
+            ready = structs.replace(begun, ready=True, moves=(Move(str(one), hidden, old=inode_of(str(one))),))
+            journals.write(ready)
+        if undo:
+            one.rename(hidden)
+            journals.turn_back(ready)
+        assert finish_broken(app) == ()
+        assert one.is_dir() == undo
+        assert left(site, app) == []
+
+
+def test_an_installation_that_cannot_be_ended_is_told_by_who_reads_and_stops_who_changes(
+    app: App, site: Site, tmp_path: Path
+) -> None:
+    prepare(app, site, tmp_path, "one")
+    Path(site.lock).write_text("no lock\n")
+    assert [one.code for one in finish_broken(app)] == ["install-unfinished"]
+    with pytest.raises(Refused) as caught, take_turn(open_hands(app)):
+        pass
+    assert (caught.value.code, os.listdir(site.roots["clawft"])[0][0]) == ("install-unfinished", ".")
+    Path(site.lock).unlink()
+    assert finish_broken(app) == ()
+    assert set(load_lock(site.lock)) == {"one"}
+
+
+def test_a_journal_of_an_older_weft_is_finished_and_one_of_a_newer_is_refused(
+    app: App, site: Site, source: Path, tmp_path: Path
+) -> None:
+    install(app, site, source, "clawft")
+    journal, hands = prepare(app, site, tmp_path, "one")
+    assert journal.lock is not None
+    entry = journal.lock.after["one"]
+    assert entry is not None
+    older = {
+        **{"id": journal.id, "what": "install one", "roots": journal.roots, "ready": True, "moves": journal.moves},
+        "texts": [{"path": site.lock, "content": render_lock([entry]), "mode": 0o644}],
+        "approvals": [make_approval("skill", site.folder("clawft", "one"), journal.moves[0].digest, "one")],
+        "notes": [{"subject": "install one", "name": "one"}],
+    }
+    path = Path(hands.journals.folder, f"{journal.id}.json")
+
+    def put(content: dict[str, object]) -> None:
+        encoded = msgspec.json.encode(content)
+        seal = app.seal.sign(encoded, "installing")
+        path.write_bytes(msgspec.json.encode({"seal": seal, "journal": msgspec.Raw(encoded)}))
+
+    put({**older, "version": 3})
+    with pytest.raises(ClawftError) as caught:
+        finish_broken(app)
+    assert caught.value.code == "format-newer"
+    put(older)
+    assert finish_broken(app) == ()
+    assert set(load_lock(site.lock)) == {"hello", "one"}  # the text of the journal has only one of them
+    assert {one.name for one in app.approvals.load()} == {"hello", "one"}
+    assert left(site, app) == []
+
+
+def prepare(app: App, site: Site, tmp_path: Path, *names: str) -> tuple[Journal, Hands]:
+    """A journal of skills that are staged, as a process leaves it that is killed before the first is placed."""
+    hands = open_hands(app)
+    os.makedirs(site.roots["clawft"], exist_ok=True)
+    with hands.journals.begin(f"install {' '.join(names)}", tuple(site.roots.values())) as begun:
+        moves, entries = [], {}
+        for number, name in enumerate(names):
+            hidden = os.path.join(site.roots["clawft"], staged_name(number, begun.id))
+            digest = compute_digest(str(write(Path(hidden), f"The new {name}."))).value
+            target = site.folder("clawft", name)
+            moves.append(Move(target, hidden, inode_of(hidden), inode_of(target), digest))
+            data = Path(hidden, "SKILL.md").read_bytes()
+            files = {"SKILL.md": LockedFile(hashlib.sha256(data).hexdigest(), len(data))}
+            entries[name] = LockedSkill(name, Origin("folder", str(tmp_path)), digest, files)
+        lock = LockEdit(site.lock, dict.fromkeys(names), dict(entries), os.path.lexists(site.lock))
+        ready = structs.replace(begun, ready=True, moves=tuple(moves), lock=lock)
+        hands.journals.write(ready)
+    return ready, hands
 
 
 def test_a_journal_that_somebody_else_wrote_is_not_followed(app: App, site: Site, source: Path, tmp_path: Path) -> None:

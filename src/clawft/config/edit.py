@@ -59,10 +59,11 @@ def edit_config(
     *,
     header: str = "",
     around: AbstractContextManager[None] | None = None,
+    commit: Callable[[], object] | None = None,
 ) -> Edited:
     """Make all changes in the user's or the project's config file, or none. A new file starts with the header.
 
-    `around` is open while the file is held against other writers.
+    `around` is open while the file is held against other writers. `commit` as for `replace_file`.
 
     Raises: ClawftError for a value or a file that cannot be meant, and for a file that cannot be written.
     """
@@ -77,7 +78,10 @@ def edit_config(
     try:
         os.makedirs(folder, 0o700 if scope == "user" else 0o777, exist_ok=True)
         with _locked(folder), around or nullcontext():
-            return _edit(_find_file(folder, scope), changes, environ, header=header, mode=mode)
+            edit = _edit(_find_file(folder, scope), changes, environ, header=header)
+            if edit.new is not None:
+                _write(os.path.realpath(edit.edited.file), edit.new, mode, commit)
+            return edit.edited
     except OSError as error:
         path = error.filename or folder
         message = f"The config was not changed: {error.strerror}"
@@ -141,7 +145,12 @@ def _locked(folder: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: str, mode: int) -> Edited:
+class _Edit(Struct, frozen=True):
+    edited: Edited
+    new: bytes | None = None  # what is to be written
+
+
+def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: str) -> _Edit:
     data = read_config(file) or (header.encode() if file.endswith(".toml") else b"")
     old = parse_config(file, data, environ).values
     if callable(changes):
@@ -150,10 +159,9 @@ def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: st
     wanted = deepcopy(old)
     before = tuple(rewrite_table(wanted, change.path, change.value) for change in changes)
     if repr(wanted) == repr(old):
-        return Edited(file, before, changed=False)
+        return _Edit(Edited(file, before, changed=False))
     new = _rewrite(file, data.decode("utf-8-sig"), changes, wanted)
-    _write(os.path.realpath(file), new, mode)
-    return Edited(file, before, changed=True)
+    return _Edit(Edited(file, before, changed=True), new)
 
 
 def _rewrite(file: str, text: str, changes: Sequence[Change], wanted: dict[str, Any]) -> bytes:
@@ -191,8 +199,8 @@ def _rewrite_json(text: str, changes: Sequence[Change]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def _write(file: str, data: bytes, mode: int) -> None:
+def _write(file: str, data: bytes, mode: int, commit: Callable[[], object] | None) -> None:
     """Replace a file in one step; it keeps its rights."""
     with suppress(FileNotFoundError):
         mode = os.stat(file).st_mode & 0o7777
-    replace_file(file, data, mode)
+    replace_file(file, data, mode, commit)

@@ -33,7 +33,7 @@ class Notes(Struct, gc=False):
     found: list[Diagnostic] = []
     keys: dict[str, _Key] | None = None
 
-    def add(  # noqa: PLR0913  (all but the first three are named)
+    def add(
         self,
         code: str,
         severity: Severity,

@@ -78,7 +78,7 @@ class Fetched(Struct, frozen=True):
     truncated: bool
 
 
-async def fetch(  # noqa: PLR0913  (all but the first three are named)
+async def fetch(
     url: str,
     policy: UrlPolicy,
     settings: WebSettings,

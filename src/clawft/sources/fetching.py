@@ -90,7 +90,7 @@ class _Busy(Exception):
 class Fetching:
     """One place, with its connections. To be closed by who opened it, in the same event loop."""
 
-    def __init__(  # noqa: PLR0913  (all but the first two are named)
+    def __init__(
         self,
         home: str,
         settings: WebSettings,

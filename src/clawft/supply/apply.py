@@ -1,25 +1,30 @@
 """A transaction carried out: what goes, then the locks, then what comes, then what was approved.
 
 In that order no stranger's skill stands in a folder of the user's without a lock that says so: it would pass for the
-user's own. Done again it changes nothing more.
+user's own. What fails is taken back, all of it; what was killed is finished by the next command. Either may be broken
+off and done again: it changes nothing more. No transaction begins before those before it are over.
 """
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct, structs
 
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.files import read_optional, sync_folder
+from clawft.files import get_hint, read_optional, replace_file, sync_folder
+from clawft.locks.file import load_lock, write_lock
+from clawft.locks.model import LockedSkill
 from clawft.packing.place import GONE, NEW, exchange, remove_tree
-from clawft.supply.journal import MAX_BYTES, Journal, Journals, Move, Text
-from clawft.supply.noting import list_entries, list_overrides
+from clawft.supply.journal import MAX_BYTES, TEXT, Journal, Journals, LockEdit, Move, Text
+from clawft.supply.noting import list_done, list_undone
+from clawft.trust.approvals import Approval, is_about
+from clawft.trust.audit.select import has_transaction
 from clawft.trust.desk import Desk
 from clawft.trust.overrides import Overrides
 
-__all__ = ["Hands", "carry_out", "inode_of", "recover", "recover_in_turn", "sweep"]
+__all__ = ["Hands", "carry_out", "give_up", "inode_of", "recover", "take_turn", "without_missing"]
 
 
 class Hands(Struct, frozen=True):
@@ -33,75 +38,102 @@ class Hands(Struct, frozen=True):
 def carry_out(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
     """Do what is written down, in the process that wrote it; what was approved and cannot be.
 
-    Until all is in place it is all taken back where something fails. Raises: ClawftError, OSError.
+    Raises: ClawftError, OSError: then it is all taken back, unless the error is `install-unfinished`, which says what
+    will become of it.
     """
-    done: list[Move] = []
-    before: list[Text] = []
-    going, coming = _sort(journal.moves)
     try:
         for move in journal.moves:
             _check(move)
-        for move in going:
-            _place(move)
-            done.append(move)
-        for text in journal.texts:
-            was = _read(text)
-            _write(text, journal.id)
-            before.append(was)
-        for move in coming:
-            _place(move)
-            done.append(move)
-        for root in {os.path.dirname(move.target) for move in journal.moves}:
-            sync_folder(root)
-    except BaseException:
-        for move in reversed(done):
-            _undo(move)
-        for text in before:
-            _write(text, journal.id)
-        hands.journals.end(journal)
-        sweep(journal)
+        _place_all(journal, journal.moves)
+        said = _decide(journal, hands, logged=False)
+    except BaseException as error:
+        _take_back(journal, hands, error)
         raise
-    return _conclude(journal, hands)
+    return (*said, *_close(journal, hands))
 
 
 def recover(hands: Hands) -> tuple[Diagnostic, ...]:
-    """Finish what killed processes left, and remove what they only prepared; what could not be done.
+    """End what was broken off; what could not be done, and is tried again by the next command.
 
-    To be called by every command that reads a lock, before it does. Raises: ClawftError, OSError.
+    To be called by every command that reads a lock, before it does. Raises: ClawftError for a journal that is not ours.
     """
-    if not hands.journals.has_any():
-        return ()
+    try:
+        if not hands.journals.has_any():
+            return ()
+        with hands.journals.turn():
+            return _settle(hands)
+    except OSError as error:
+        return (_unfinished("", error),)
+
+
+@contextmanager
+def take_turn(hands: Hands) -> Iterator[tuple[Diagnostic, ...]]:
+    """The turn to change what is installed, with what there is to say of transactions before, which are over.
+
+    Raises: Refused `install-unfinished` if one is not; ClawftError, OSError.
+    """
     with hands.journals.turn():
-        return recover_in_turn(hands)
+        said = _settle(hands)
+        for one in said:
+            if one.code == "install-unfinished":
+                raise Refused(one.code, one.message, path=one.path, hint=one.hint)
+        yield said
 
 
-def recover_in_turn(hands: Hands) -> tuple[Diagnostic, ...]:
-    """The same for who has the turn already. Raises: ClawftError, OSError."""
+def _settle(hands: Hands) -> tuple[Diagnostic, ...]:
+    """End what was broken off, in the order in which it began. Raises: ClawftError, OSError."""
     said: list[Diagnostic] = []
     for journal in hands.journals.list_broken():
         try:
-            said += _roll_forward(journal, hands) if journal.ready else _drop(journal, hands)
+            said += _end(journal, hands)
         except (ClawftError, OSError) as error:
-            said.append(_unfinished(journal, error))
+            said.append(_unfinished(journal.what, error))
+            break  # what came after it waits
     return tuple(said)
 
 
-def _roll_forward(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
+def _end(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
     """Raises: ClawftError, OSError."""
-    lost = [move for move in journal.moves if not _is_done(move) and not _can_place(move)]
-    if lost and not any(map(_is_done, journal.moves)):
-        _drop(journal, hands)
+    if not journal.ready:
+        give_up(journal, hands.journals)
+        return ()
+    if journal.undo:
+        _undo_all(journal, hands)
+        return ()
+    left = [move for move in journal.moves if not _is_done(move)]
+    lost = [move for move in left if not _can_place(move)]
+    if lost:
+        hands.journals.turn_back(journal)
+        _undo_all(journal, hands)
         return tuple(_lost(journal, move) for move in lost)
-    left = [move for move in journal.moves if move not in lost and not _is_done(move)]
-    going, coming = _sort(left)
+    said = _place_all(journal, left, recovered=True)
+    logged = has_transaction(hands.desk.stores.audit, journal.id)
+    return (*said, *_decide(journal, hands, logged=logged), *_close(journal, hands))
+
+
+def _place_all(journal: Journal, moves: Sequence[Move], *, recovered: bool = False) -> list[Diagnostic]:
+    """Put folders and locks into their places; files that others changed meanwhile, where that is no error.
+
+    Raises: ClawftError, OSError.
+    """
+    going, coming = _sort(moves)
     for move in going:
         _place(move)
+    if journal.lock is not None:
+        _edit_lock(journal.lock, journal.lock.after)
+    said = []
     for text in journal.texts:
-        _write(text, journal.id)
+        if _change_text(text, text.before, text.content):
+            continue
+        if not recovered:
+            message = "Another program changed its lock meanwhile"
+            raise Refused("install-changed", message, path=text.path, hint="Nothing was installed; try again")
+        said.append(_left_alone(journal, text))
     for move in coming:
         _place(move)
-    said = _conclude(journal, hands)
-    return (*(_lost(journal, move) for move in lost), *said)
+    for root in {os.path.dirname(move.target) for move in journal.moves}:
+        sync_folder(root)
+    return said
 
 
 def _sort(moves: Sequence[Move]) -> tuple[list[Move], list[Move]]:
@@ -109,38 +141,115 @@ def _sort(moves: Sequence[Move]) -> tuple[list[Move], list[Move]]:
     return [one for one in moves if one.new is None], [one for one in moves if one.new is not None]
 
 
-def _drop(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
-    sweep(journal)
-    hands.journals.end(journal)
+def _decide(journal: Journal, hands: Hands, *, logged: bool) -> tuple[Diagnostic, ...]:
+    """Record decisions about what is in its place. The log is told when only a rename is left to do.
+
+    Raises: ClawftError, OSError.
+    """
+    stores = hands.desk.stores
+    held: list[Approval] = []
+    said = []
+    for one in journal.after.approvals:
+        try:
+            stores.kept.keep(one.path, one.digest)
+            held.append(one)
+        except Refused as error:
+            said.append(error.diagnostic)
+    lines = [] if logged else list_done(journal, held)
+    if journal.places:
+        if {one.path for one in hands.overrides.load()}.intersection(journal.places) or journal.after.overrides:
+            hands.overrides.replace(journal.places, journal.after.overrides)
+        stores.approvals.replace(journal.places, held, lambda: stores.audit.write_all(lines))
+    else:
+        stores.audit.write_all(lines)
+    return tuple(said)
+
+
+def _close(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
+    """Remove what is left of a transaction that is done."""
+    try:
+        give_up(journal, hands.journals)  # who is killed in it is swept after by its roots
+    except OSError as error:
+        message = f"All is done, but the note of it cannot be removed ({journal.what}): {error.strerror}"
+        path = str(error.filename or hands.journals.folder)
+        return (Diagnostic("install-note-left", "warning", message, path, 0, get_hint(error, path)),)
+    hands.desk.prune()
     return ()
 
 
-def _conclude(journal: Journal, hands: Hands) -> tuple[Diagnostic, ...]:
-    """The rest, once folders and locks are as they are to be. Raises: ClawftError, OSError."""
-    hands.desk.write_down(list_entries(journal.notes))
-    said = hands.desk.approve_placed(journal.approvals, list_overrides(journal.overrides))
-    if journal.revoked:
-        hands.desk.revoke_folders(journal.revoked)
-        for folder in {one.path for one in hands.overrides.load()}.intersection(journal.revoked):
-            hands.overrides.remove(folder)
-    if journal.overrides:
-        hands.overrides.add(journal.overrides)
-    sweep(journal)  # before its end: who is killed here is swept after by its roots
-    hands.journals.end(journal)
-    return said
+def _take_back(journal: Journal, hands: Hands, why: BaseException) -> None:
+    """Undo what was done of a transaction that failed. Raises: Refused where that fails too."""
+    try:
+        hands.journals.turn_back(journal)
+        fate = "taken back"
+    except OSError:
+        fate = "finished"  # what is written down says so, and cannot be changed
+    try:
+        if fate == "taken back":
+            _undo_all(journal, hands)
+            return
+        failed: Exception | None = None
+    except (ClawftError, OSError) as error:
+        failed = error
+    message = f"This is half done, and will be {fate} by the next command ({journal.what}): {_why(why)}"
+    path = _path_of(failed or why)
+    hint = f"Repair that first, then run: weft skills verify ({_why(failed)})" if failed else "Run: weft skills verify"
+    raise Refused("install-unfinished", message, path=path, hint=hint) from why
 
 
-def sweep(journal: Journal) -> None:
-    """Remove what a transaction hid; one that cannot be removed stays hidden."""
+def _undo_all(journal: Journal, hands: Hands) -> None:
+    """Make everything as it was before a transaction. Raises: ClawftError, OSError."""
+    going, coming = _sort(journal.moves)
+    for move in reversed(coming):
+        if _is_done(move):
+            _undo(move)
+    _sweep(journal, NEW)  # which makes room for the locks
     for text in journal.texts:
-        with suppress(OSError):
-            os.unlink(_temporary(text, journal.id))
-    marks = tuple(f"{mark}{journal.id}-" for mark in (NEW, GONE))
+        _change_text(text, text.content, text.before)
+    if journal.lock is not None:
+        _edit_lock(journal.lock, journal.lock.before)
+    for move in reversed(going):
+        if inode_of(move.target) is None and inode_of(move.hidden) == move.old:
+            os.rename(move.hidden, move.target)
+    for root in {os.path.dirname(move.target) for move in journal.moves}:
+        with suppress(FileNotFoundError):
+            sync_folder(root)
+    _undo_decisions(journal, hands)
+    if has_transaction(hands.desk.stores.audit, journal.id):
+        hands.desk.stores.audit.write_all(list_undone(journal))
+    give_up(journal, hands.journals)
+    hands.desk.prune()
+
+
+def _undo_decisions(journal: Journal, hands: Hands) -> None:
+    """Nothing is written where nothing changed: it may be that these files cannot be."""
+    before, approvals = journal.before, hands.desk.stores.approvals
+    if {one for one in hands.overrides.load() if one.path in journal.places} != set(before.overrides):
+        hands.overrides.replace(journal.places, before.overrides)
+    if [one for one in approvals.load() if is_about(one, journal.places)] != list(before.approvals):
+        approvals.replace(journal.places, before.approvals)
+
+
+def give_up(journal: Journal, journals: Journals) -> None:
+    """Remove what a transaction hid, and its journal; what cannot be removed is left to the next. Raises: OSError."""
+    if _sweep(journal, NEW, GONE):
+        journals.end(journal)
+    else:
+        journals.shrink(journal)
+
+
+def _sweep(journal: Journal, *marks: str) -> bool:
+    """Remove hidden folders; whether none is left."""
+    starts = tuple(f"{mark}{journal.id}-" for mark in marks)
+    swept = True
     for root in journal.roots:
         with suppress(FileNotFoundError, NotADirectoryError):
-            for name in [one for one in os.listdir(root) if one.startswith(marks)]:
-                with suppress(OSError):
+            for name in [one for one in os.listdir(root) if one.startswith(starts)]:
+                try:
                     _remove(os.path.join(root, name))
+                except OSError:
+                    swept = False
+    return swept
 
 
 def _remove(path: str) -> None:
@@ -194,51 +303,73 @@ def _place(move: Move) -> None:
 
 
 def _undo(move: Move) -> None:
-    """What was there comes back; what cannot be put back is finished by the next command instead. Raises: OSError."""
-    if move.new is None:
-        os.rename(move.hidden, move.target)
-    elif move.old is None:
+    """Take a new folder out of its place; what was there comes back. Raises: OSError."""
+    if inode_of(move.hidden) is None:
         os.rename(move.target, move.hidden)
     else:
         exchange(move.hidden, move.target)
 
 
-def _read(text: Text) -> Text:
-    """A file as it is now. Raises: Unreadable."""
-    content = read_optional(text.path, MAX_BYTES)
-    return structs.replace(text, content=None if content is None else content.decode("utf-8", "surrogateescape"))
-
-
-def _write(text: Text, transaction: str) -> None:
-    """Replace a file, by way of one whose name tells whose it is. Raises: OSError."""
-    if text.content is None:
-        with suppress(FileNotFoundError):
-            os.unlink(text.path)
+def _edit_lock(edit: LockEdit, wanted: Mapping[str, LockedSkill | None]) -> None:
+    """Change some entries of the lock that is there. Raises: ClawftError, OSError."""
+    before = load_lock(edit.path)
+    lock = {name: one for name, one in {**before, **wanted}.items() if one is not None}
+    if lock == before and (lock or edit.existed or not os.path.lexists(edit.path)):
         return
+    if lock or edit.existed:
+        write_lock(edit.path, without_missing(lock.values()))
+    else:
+        os.unlink(edit.path)
+
+
+def without_missing(skills: Iterable[LockedSkill]) -> list[LockedSkill]:
+    """The skills of a lock, none of which depends on what the lock does not have."""
+    found = {one.name: one for one in skills}
+    return [
+        structs.replace(one, dependencies=left)
+        if (left := tuple(name for name in one.dependencies if name in found)) != one.dependencies
+        else one
+        for one in found.values()
+    ]
+
+
+def _change_text(text: Text, old: str | None, new: str | None) -> bool:
+    """Replace a file; False for one that is neither what it was nor what it is to be. Raises: Unreadable, OSError."""
+    content = read_optional(text.path, MAX_BYTES)
+    now = None if content is None else content.decode(*TEXT)
+    if now == new:
+        return True
+    if now != old:
+        return False
+    if new is None:
+        os.unlink(text.path)
+        return True
     os.makedirs(os.path.dirname(text.path), mode=0o755, exist_ok=True)
-    temporary = _temporary(text, transaction)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, text.mode)
-    with open(descriptor, "wb") as file:
-        file.write(text.content.encode("utf-8", "surrogateescape"))
-        file.flush()
-        os.fsync(descriptor)
-    os.replace(temporary, text.path)
-    sync_folder(os.path.dirname(text.path))
+    replace_file(text.path, new.encode(*TEXT), text.mode)
+    return True
 
 
-def _temporary(text: Text, transaction: str) -> str:
-    folder, name = os.path.split(text.path)
-    return os.path.join(folder, f".{name}.{transaction}.tmp")
+def _left_alone(journal: Journal, text: Text) -> Diagnostic:
+    message = f"Another program changed its lock since, so it does not say what was done ({journal.what})"
+    return Diagnostic("install-lock-left", "warning", message, text.path, 0, "Run: weft skills verify")
 
 
 def _lost(journal: Journal, move: Move) -> Diagnostic:
-    message = f"An installation was broken off, and its files are gone ({journal.what})"
-    return Diagnostic("install-lost", "warning", message, move.target, 0, "Run: weft skills verify")
+    message = f"An installation was broken off and its files are gone, so it was taken back ({journal.what})"
+    return Diagnostic("install-lost", "warning", message, move.target, 0, "Install it again")
 
 
-def _unfinished(journal: Journal, error: ClawftError | OSError) -> Diagnostic:
-    why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    message = f"An installation was broken off and cannot be finished ({journal.what}): {why}"
-    path = getattr(error, "filename", "") or ""
-    hint = "Mend that; the next command goes on with it"
-    return Diagnostic("install-unfinished", "warning", message, str(path), 0, hint)
+def _unfinished(what: str, error: ClawftError | OSError) -> Diagnostic:
+    which = f" ({what})" if what else ""
+    message = f"An installation was broken off, and what is left to do cannot be done{which}: {_why(error)}"
+    path = _path_of(error)
+    hint = (get_hint(error, path) if isinstance(error, OSError) else error.hint) or "Repair that, then try again"
+    return Diagnostic("install-unfinished", "warning", message, path, 0, hint)
+
+
+def _why(error: BaseException | None) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+
+
+def _path_of(error: BaseException) -> str:
+    return error.diagnostic.path if isinstance(error, ClawftError) else str(getattr(error, "filename", "") or "")

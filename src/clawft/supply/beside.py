@@ -12,7 +12,7 @@ from clawft.locks.names import MAX_LOCK_BYTES
 from clawft.locks.tree import hash_tree
 from clawft.locks.vercel import PROJECT_LOCK, add_global, add_project, drop_global, drop_project, find_global_lock
 from clawft.packing.hashes import fingerprint_folder, vercel_folder_hash
-from clawft.supply.journal import Text
+from clawft.supply.journal import TEXT, Text
 from clawft.supply.targets import Site
 
 __all__ = ["MARKED", "Beside"]
@@ -29,12 +29,16 @@ class Beside:
         own = os.path.join(site.base, PROJECT_LOCK)
         self._agents = own if self._project else find_global_lock(site.base, environ)
         self._texts: dict[str, str] = {}
+        self._before: dict[str, bytes | None] = {}
         self._now_ms = int(time.time() * 1000)
 
     @property
     def texts(self) -> tuple[Text, ...]:
         """Those that changed."""
-        return tuple(Text(path, content) for path, content in self._texts.items())
+        return tuple(
+            Text(path, content, before=None if (was := self._before[path]) is None else was.decode(*TEXT))
+            for path, content in self._texts.items()
+        )
 
     def add(self, skill: LockedSkill, folder: str) -> None:
         """A skill, whose files lie in a folder, is installed. Raises: ClawftError for a lock that cannot be read."""
@@ -70,7 +74,9 @@ class Beside:
             file.write(text)
 
     def _read(self, path: str) -> bytes | None:
-        return self._texts[path].encode() if path in self._texts else read_optional(path, MAX_LOCK_BYTES)
+        if path in self._texts:
+            return self._texts[path].encode(*TEXT)
+        return self._before.setdefault(path, read_optional(path, MAX_LOCK_BYTES))
 
     def _put(self, path: str, text: str | None) -> None:
         if text is not None:

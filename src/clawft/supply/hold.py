@@ -7,7 +7,7 @@ from msgspec import structs
 
 from clawft.locks.file import load_lock, write_lock
 from clawft.locks.model import LockedSkill
-from clawft.supply.apply import Hands, recover_in_turn
+from clawft.supply.apply import Hands, take_turn
 from clawft.supply.targets import Site
 from clawft.supply.update import choose_installed
 
@@ -20,8 +20,7 @@ def hold_versions(site: Site, names: Sequence[str], reason: str, hands: Hands) -
     Raises: NotFound, Refused, ClawftError, OSError.
     """
     site.check(os.path.dirname(site.lock))
-    with hands.journals.turn():
-        recover_in_turn(hands)
+    with take_turn(hands):
         lock = load_lock(site.lock)
         changed = [structs.replace(one, pinned=reason) for one in choose_installed(site, lock, names)]
         write_lock(site.lock, (lock | {one.name: one for one in changed}).values())

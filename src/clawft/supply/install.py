@@ -7,7 +7,7 @@ with begin(…) as transaction:            # a claim, so that what is staged is 
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
@@ -17,22 +17,24 @@ from msgspec import Struct, structs
 from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import real_path
-from clawft.locks.file import load_lock, parse_lock, render_lock
+from clawft.locks.file import load_lock
 from clawft.locks.model import LockedSkill
 from clawft.signing.check import check_signature
 from clawft.signing.publishers import Publishers
 from clawft.signing.statements import Statement
 from clawft.sources.model import Bringer, Resolved
-from clawft.supply.apply import Hands, carry_out, inode_of, recover_in_turn, sweep
+from clawft.supply.apply import Hands, carry_out, give_up, inode_of, take_turn, without_missing
 from clawft.supply.beside import Beside
-from clawft.supply.journal import Journal, Move, Text
+from clawft.supply.journal import Decisions, Journal, LockEdit, Move, list_places
 from clawft.supply.noting import note_placed, note_removed
 from clawft.supply.plan import Allowing, Planned, Planner, look_at
 from clawft.supply.remove import Removal
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged, copy_staged, read_staged, sync_trees
 from clawft.supply.targets import Site, check_name, staged_name
+from clawft.trust.approvals import is_about
 from clawft.trust.kept import Kept
+from clawft.trust.overrides import Override
 
 __all__ = ["Finder", "Options", "Supplies", "Tell", "Transaction", "Wanted", "begin", "telling"]
 
@@ -92,8 +94,7 @@ def begin(what: str, site: Site, to: Sequence[str], supplies: Supplies) -> "Iter
             yield transaction
         finally:
             if not transaction.written:
-                sweep(journal)
-                journals.end(journal)
+                give_up(journal, journals)
 
 
 def _make_roots(roots: Sequence[str]) -> None:
@@ -225,8 +226,7 @@ class Transaction:
 
         Raises: Refused for what changed since it was looked at; ClawftError.
         """
-        with _told(), self._supplies.hands.journals.turn():
-            said = recover_in_turn(self._supplies.hands)
+        with _told(), take_turn(self._supplies.hands) as said:
             lock = self._reload({one.name: one.old for one in plans})
             planner = self._planner(lock, options)
             kept = {one.name: one.old for one in plans if options.exact and one.old is not None}
@@ -239,43 +239,49 @@ class Transaction:
             moves = [move for one in plans for move in self._moves(one, new[one.name], beside)]
             sync_trees([one.hidden for one in moves])
             changed = [one for one in plans if not one.is_same or new[one.name] != one.old]
-            return (
-                *said,
-                *self._carry_out(
-                    structs.replace(
-                        self._journal,
-                        moves=tuple(moves),
-                        texts=(*([self._lock_text(lock | new)] if lock | new != lock else []), *beside.texts),
-                        approvals=tuple(made for one in plans if options.approve for made in planner.approvals(one)),
-                        overrides=tuple(made for one in plans for made in one.overrides),
-                        notes=tuple(note_placed(one, new[one.name], exact=options.exact) for one in changed),
-                    )
-                ),
+            approvals = tuple(made for one in plans if options.approve for made in planner.approvals(one))
+            overrides = tuple(made for one in plans for made in one.overrides)
+            places = list_places(approvals, overrides)
+            before = self._decisions(places)
+            ready = structs.replace(
+                self._journal,
+                moves=tuple(moves),
+                lock=self._edit_lock(lock, lock | new),
+                texts=beside.texts,
+                places=places,
+                before=before,
+                after=Decisions(approvals, _merge(before.overrides, overrides)),
+                notes=tuple(note_placed(one, new[one.name], exact=options.exact) for one in changed),
             )
+            return (*said, *self._carry_out(ready))
 
     def remove(self, removals: Sequence[Removal]) -> tuple[Diagnostic, ...]:
         """Take skills out of their places, with their approvals and all that locks say of them; what went wrong before.
 
         Raises: as `commit` does.
         """
-        with _told(), self._supplies.hands.journals.turn():
-            said = recover_in_turn(self._supplies.hands)
+        with _told(), take_turn(self._supplies.hands) as said:
             lock = self._reload({one.name: one.locked for one in removals})
             beside = Beside(self.site, self._supplies.environ)
             for one in removals:
                 if one.locked is not None:
                     beside.drop(one.locked)
-                    del lock[one.name]
-            lock = {name: _without(one, lock) for name, one in lock.items()}
+            left = [one for name, one in lock.items() if name not in {removal.name for removal in removals}]
             places = [place for one in removals for place in one.places]
             self.site.check(*(os.path.dirname(one) for one in (*places, *(text.path for text in beside.texts))))
             moves = [Move(one, self._gone_place(one), old=inode_of(one)) for one in places if os.path.lexists(one)]
             locked = [one.locked for one in removals if one.locked is not None]
-            texts = (self._lock_text(lock), *beside.texts) if locked else ()
             noted = [self.site.folder(to, one.name) for one in locked for to in one.to if to in self.site.roots]
             revoked = tuple(dict.fromkeys((*places, *noted)))  # also what somebody removed by hand before
-            notes = tuple(note_removed(one.name, one.locked) for one in removals)
-            ready = structs.replace(self._journal, moves=tuple(moves), texts=texts, revoked=revoked, notes=notes)
+            ready = structs.replace(
+                self._journal,
+                moves=tuple(moves),
+                lock=self._edit_lock(lock, {one.name: one for one in without_missing(left)}),
+                texts=beside.texts,
+                places=revoked,
+                before=self._decisions(revoked),
+                notes=tuple(note_removed(one.name, one.locked) for one in removals),
+            )
             return (*said, *self._carry_out(ready))
 
     def _reload(self, seen: Mapping[str, LockedSkill | None]) -> dict[str, LockedSkill]:
@@ -287,10 +293,17 @@ class Transaction:
                 raise Refused("install-changed", message, path=self.site.lock, hint="Look at it again")
         return lock
 
-    def _lock_text(self, lock: Mapping[str, LockedSkill]) -> Text:
-        text = render_lock(lock.values())
-        parse_lock(text.encode(), self.site.lock)  # what could not be read again is not written
-        return Text(self.site.lock, text)
+    def _edit_lock(self, old: Mapping[str, LockedSkill], new: Mapping[str, LockedSkill]) -> LockEdit | None:
+        """What differs between two locks; None for nothing."""
+        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        before, after = ({name: lock.get(name) for name in names} for lock in (old, new))
+        return LockEdit(self.site.lock, before, after, os.path.lexists(self.site.lock)) if names else None
+
+    def _decisions(self, places: Sequence[str]) -> Decisions:
+        """What was decided about these folders so far. Raises: ClawftError."""
+        hands = self._supplies.hands
+        approvals = tuple(one for one in hands.desk.stores.approvals.load() if is_about(one, places))
+        return Decisions(approvals, tuple(one for one in hands.overrides.load() if one.path in places))
 
     def _carry_out(self, journal: Journal) -> tuple[Diagnostic, ...]:
         ready = structs.replace(journal, ready=True)
@@ -358,10 +371,9 @@ def _check_digest(staged: Sequence[Staged], wanted: str) -> None:
         raise Refused("digest-mismatch", message, hint="Nothing was installed")
 
 
-def _without(skill: LockedSkill, lock: Collection[str]) -> LockedSkill:
-    """A skill that depends on nothing that is gone: somebody was told, and said --force."""
-    left = tuple(one for one in skill.dependencies if one in lock)
-    return skill if left == skill.dependencies else structs.replace(skill, dependencies=left)
+def _merge(known: Sequence[Override], new: Sequence[Override]) -> tuple[Override, ...]:
+    """Exceptions, of which the newest for a rule and a skill takes the place of older ones."""
+    return tuple({(one.path, one.rule): one for one in (*known, *new)}.values())
 
 
 def _distinct(staged: list[Staged]) -> list[Staged]:

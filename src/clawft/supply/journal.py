@@ -1,27 +1,33 @@
-"""What a transaction is about to do, sealed and on disk before it does it: whoever is killed is finished by the next.
+"""What a transaction is about to do, sealed and on disk before it does it: the next command ends what was broken off.
 
 One folder of the user's serves both scopes: a project's files are a stranger's, and must not be able to start a move.
-While a process lives it holds the lock of its transaction; all who change anything take turns by one more.
+While a process lives it holds the lock of its transaction; all who change anything take turns by one more. The name of
+a journal says which way it goes: ID.json is finished, ID.undo is taken back. To turn it needs no room on the disk.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import lock_file, read_regular, replace_file
+from clawft.files import check_json_version, lock_file, read_regular, replace_file, sync_folder
+from clawft.locks.file import parse_lock
+from clawft.locks.model import LockedSkill
+from clawft.locks.names import LOCK_NAME
 from clawft.trust.approvals import Approval
 from clawft.trust.overrides import Override
 from clawft.trust.seal import Seal
 
-__all__ = ["MAX_BYTES", "Journal", "Journals", "Move", "Note", "Text"]
+__all__ = ["MAX_BYTES", "TEXT", "Decisions", "Journal", "Journals", "LockEdit", "Move", "Note", "Text", "list_places"]
 
 MAX_BYTES = 64 << 20
+TEXT = ("utf-8", "surrogateescape")  # how files of others are decoded, and encoded again
 LOCK_S = 60.0  # installing several hundred skills is done sooner
-_TURN, _SUFFIX, _ALIVE = "turn.lock", ".json", ".lock"
+VERSION = 2  # 1 had the whole text of a lock in `texts`, and could not be taken back
+_TURN, _SUFFIX, _UNDO, _ALIVE = "turn.lock", ".json", ".undo", ".lock"
 _LABEL = "installing"
 
 
@@ -35,12 +41,29 @@ class Move(Struct, frozen=True):
     digest: str = ""  # of the new one
 
 
+class LockEdit(Struct, frozen=True):
+    """The entries of our lock that change, by name, before and after; None: there is none."""
+
+    path: str
+    before: dict[str, LockedSkill | None] = {}
+    after: dict[str, LockedSkill | None] = {}
+    existed: bool = True
+
+
 class Text(Struct, frozen=True):
-    """A file with its new content; None: it goes."""
+    """A file of another installer with its content before and after; None: there is none."""
 
     path: str
     content: str | None
     mode: int = 0o644
+    before: str | None = None
+
+
+class Decisions(Struct, frozen=True):
+    """All approvals and exceptions there are for some folders."""
+
+    approvals: tuple[Approval, ...] = ()
+    overrides: tuple[Override, ...] = ()
 
 
 class Note(Struct, frozen=True):
@@ -60,11 +83,30 @@ class Journal(Struct, frozen=True):
     roots: tuple[str, ...] = ()
     ready: bool = False
     moves: tuple[Move, ...] = ()
+    lock: LockEdit | None = None
+    texts: tuple[Text, ...] = ()
+    places: tuple[str, ...] = ()  # the folders whose decisions change
+    before: Decisions = Decisions()
+    after: Decisions = Decisions()
+    notes: tuple[Note, ...] = ()
+    version: int = VERSION
+    undo: bool = False  # it failed, and is to be taken back; said by the name of its file
+
+
+class _Older(Struct, frozen=True):
+    """A journal of version 1."""
+
+    id: str
+    what: str = ""
+    roots: tuple[str, ...] = ()
+    ready: bool = False
+    moves: tuple[Move, ...] = ()
     texts: tuple[Text, ...] = ()
     approvals: tuple[Approval, ...] = ()
-    revoked: tuple[str, ...] = ()  # folders whose approvals and exceptions go
+    revoked: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
     notes: tuple[Note, ...] = ()
+    version: int = 1
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,9 +153,21 @@ class Journals:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
                 file.write(content)
 
+    def turn_back(self, journal: Journal) -> None:
+        """From now on it is to be taken back, by whoever comes to it. Raises: OSError."""
+        with suppress(FileNotFoundError):  # it was turned before
+            os.rename(self._path(journal.id, _SUFFIX), self._path(journal.id, _UNDO))
+            sync_folder(self.folder)
+
+    def shrink(self, journal: Journal) -> None:
+        """It is over, but hidden folders are left: let it only tell where. Raises: ClawftError, OSError."""
+        self.write(Journal(journal.id, journal.what, journal.roots))
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(journal.id, _UNDO))
+
     def end(self, journal: Journal) -> None:
         """It is over. Raises: OSError."""
-        for ending in (_SUFFIX, _ALIVE):
+        for ending in (_SUFFIX, _UNDO, _ALIVE):
             with suppress(FileNotFoundError):
                 os.unlink(self._path(journal.id, ending))
 
@@ -132,9 +186,9 @@ class Journals:
             os.close(descriptor)
 
     def list_broken(self) -> list[Journal]:
-        """The transactions whose processes are gone, for who has the turn.
+        """The transactions whose processes are gone, the oldest first, for who has the turn.
 
-        Raises: ClawftError for one that is not ours, OSError.
+        Raises: ClawftError for one that is not ours or of a newer version, OSError.
         """
         try:
             names = [name for name in os.listdir(self.folder) if name != _TURN]
@@ -143,8 +197,10 @@ class Journals:
         for name in names:
             if name.startswith("."):  # half a journal: only who has the turn writes one, and that is us
                 os.unlink(os.path.join(self.folder, name))
-        ids = {name.rpartition(".")[0] for name in names if name.endswith((_SUFFIX, _ALIVE)) and name[0] != "."}
-        return [journal for one in sorted(ids) if not self._lives(one) and (journal := self._load(one))]
+        endings = (_SUFFIX, _UNDO, _ALIVE)
+        ids = {name.rpartition(".")[0] for name in names if name.endswith(endings) and name[0] != "."}
+        found = [loaded for one in ids if not self._lives(one) and (loaded := self._load(one))]
+        return [journal for _, journal in sorted(found, key=lambda one: (one[0], one[1].id))]
 
     def _lives(self, transaction: str) -> bool:
         try:
@@ -156,23 +212,62 @@ class Journals:
         finally:
             os.close(descriptor)
 
-    def _load(self, transaction: str) -> Journal | None:
-        path = self._path(transaction, _SUFFIX)
-        try:
-            data = read_regular(path, MAX_BYTES)[0]
-        except FileNotFoundError:  # it was killed before it began, or just ended
+    def _load(self, transaction: str) -> tuple[int, Journal] | None:
+        """When a journal was written, and what it says."""
+        for ending in (_UNDO, _SUFFIX):
+            path = self._path(transaction, ending)
+            try:
+                data, status = read_regular(path, MAX_BYTES)
+                break
+            except FileNotFoundError:
+                continue
+        else:  # it was killed before it began, or just ended
             self.end(Journal(transaction))
             return None
         try:
             file = msgspec.json.decode(data, type=_File)
-            journal = msgspec.json.decode(file.journal, type=Journal)
         except (msgspec.DecodeError, RecursionError):
             self.end(Journal(transaction))  # cut off: what is ready is written whole
             return None
-        if not self._seal.holds(bytes(file.journal), _LABEL, file.seal) or journal.id != transaction:
+        journal = None
+        if self._seal.holds(bytes(file.journal), _LABEL, file.seal):
+            check_json_version(file.journal, VERSION, path)
+            older = msgspec.json.decode(file.journal, type=_Older)
+            journal = _migrate(older) if older.version == 1 else msgspec.json.decode(file.journal, type=Journal)
+        if journal is None or journal.id != transaction:
             message = "A note of an installation was written by something else than weft, so it is not followed"
             raise Refused("install-tampered", message, path=path, hint="Look at it, and remove the file")
-        return structs.replace(journal, id=transaction)
+        return status.st_mtime_ns, structs.replace(journal, undo=ending == _UNDO)
 
     def _path(self, transaction: str, ending: str) -> str:
         return os.path.join(self.folder, f"{transaction}{ending}")
+
+
+def _migrate(older: _Older) -> Journal:
+    """A journal of version 1 as one of today: of the lock that it has as a text, the skills that it is about."""
+    lock, texts = None, []
+    for text in older.texts:
+        if os.path.basename(text.path) == LOCK_NAME and text.content is not None:
+            entries = parse_lock(text.content.encode(), text.path)
+            lock = LockEdit(text.path, after={note.name: entries.get(note.name) for note in older.notes})
+        else:
+            texts.append(structs.replace(text, before=text.content))  # what it was is not known: it is left alone
+    return Journal(
+        older.id,
+        older.what,
+        older.roots,
+        older.ready,
+        older.moves,
+        lock,
+        tuple(texts),
+        list_places(older.approvals, older.overrides, older.revoked),
+        after=Decisions(older.approvals, older.overrides),
+        notes=older.notes,
+    )
+
+
+def list_places(
+    approvals: Iterable[Approval], overrides: Iterable[Override], folders: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return the folders that decisions are about, with others."""
+    return tuple(dict.fromkeys((*folders, *(one.path for one in approvals), *(one.path for one in overrides))))

@@ -1,14 +1,16 @@
 """What the audit log says of a transaction: which skill came, changed or went, from where, and on whose word."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from clawft.locks.model import LockedSkill
-from clawft.supply.journal import Note
+from clawft.supply.journal import Journal, Note
 from clawft.supply.plan import Planned
+from clawft.trust.approvals import Approval
 from clawft.trust.audit import Entry
+from clawft.trust.audit.log import FAILED, More
 from clawft.trust.overrides import Override
 
-__all__ = ["list_entries", "list_overrides", "note_placed", "note_removed"]
+__all__ = ["list_done", "list_undone", "note_placed", "note_removed"]
 
 
 def note_placed(planned: Planned, locked: LockedSkill, *, exact: bool) -> Note:
@@ -26,30 +28,40 @@ def note_removed(name: str, locked: LockedSkill | None) -> Note:
     return Note(f"remove {_describe(locked)}", name, locked.digest, _facts(locked))
 
 
-def list_entries(notes: Iterable[Note]) -> list[Entry]:
-    """The lines of the log."""
+def list_done(journal: Journal, approved: Sequence[Approval]) -> list[Entry]:
+    """The lines of the log about a transaction that is done. `approved`: what of it is approved."""
+    new = {one.path for one in approved}
+    taken = [one for one in journal.before.approvals if one.path not in new]
+    known = set(journal.before.overrides)
     return [
-        Entry("install", one.subject, "done", {"skill": one.name, "digest": one.digest, "detail": one.facts})
-        for one in notes
+        *(_install_line(journal, note) for note in journal.notes),
+        *(_approval_line(journal, one, "allowed") for one in approved),
+        *(_override_line(journal, one) for one in journal.after.overrides if one not in known),
+        *(_approval_line(journal, one, "revoked") for one in taken),
     ]
 
 
-def list_overrides(made: Sequence[Override]) -> list[Entry]:
-    """The same of exceptions, as `weft skills allow` writes them."""
-    return [
-        Entry(
-            "approval",
-            f"scan rule for {one.path}",
-            "allowed",
-            {
-                "rule": one.rule,
-                "skill": one.name,
-                "digest": one.digest,
-                "detail": {"because": one.because, "expires": one.expires},
-            },
-        )
-        for one in made
-    ]
+def list_undone(journal: Journal) -> list[Entry]:
+    """The lines which say that those did not come about."""
+    return [one._replace(decision=FAILED) for one in list_done(journal, journal.after.approvals)]
+
+
+def _install_line(journal: Journal, note: Note) -> Entry:
+    detail = {"transaction": journal.id, **note.facts}
+    return Entry("install", note.subject, "done", {"skill": note.name, "digest": note.digest, "detail": detail})
+
+
+def _approval_line(journal: Journal, one: Approval, decision: str) -> Entry:
+    detail = {"transaction": journal.id}
+    about = f"{one.kind} {one.path}"
+    return Entry("approval", about, decision, {"skill": one.name, "digest": one.digest, "detail": detail})
+
+
+def _override_line(journal: Journal, one: Override) -> Entry:
+    """As `weft skills allow` writes them."""
+    detail = {"transaction": journal.id, "because": one.because, "expires": one.expires}
+    more: More = {"rule": one.rule, "skill": one.name, "digest": one.digest, "detail": detail}
+    return Entry("approval", f"scan rule for {one.path}", "allowed", more)
 
 
 def _describe(locked: LockedSkill) -> str:

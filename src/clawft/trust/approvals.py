@@ -3,7 +3,7 @@
 import hashlib
 import os
 import pwd
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from clawft.scan.findings import Power
 from clawft.trust.records import Codes, Records
 from clawft.trust.seal import Seal
 
-__all__ = ["Approval", "Approvals", "current_user", "hash_bytes", "make_approval"]
+__all__ = ["Approval", "Approvals", "current_user", "hash_bytes", "is_about", "make_approval"]
 
 
 class Approval(Struct, frozen=True, omit_defaults=True):
@@ -53,26 +53,51 @@ class Approvals:
         known = self.find(kind, path)
         return known is not None and known.digest == hash_bytes(content)
 
-    def add(self, kind: str, contents: Mapping[str, bytes], name: str = "") -> None:
-        """Approve files by path. Raises: ClawftError."""
-        self.record(make_approval(kind, path, hash_bytes(content), name) for path, content in contents.items())
+    def add(
+        self, kind: str, contents: Mapping[str, bytes], name: str = "", commit: Callable[[], object] | None = None
+    ) -> None:
+        """Approve files by path. `commit` as for `Records.change`. Raises: ClawftError."""
+        made = [make_approval(kind, path, hash_bytes(content), name) for path, content in contents.items()]
+        self.record(made, commit)
 
-    def record(self, made: Iterable[Approval]) -> None:
-        """Keep decisions; the newest about a place takes the place of older ones. Raises: ClawftError."""
+    def record(self, made: Iterable[Approval], commit: Callable[[], object] | None = None) -> None:
+        """Keep decisions; the newest about a place takes the place of older ones. `commit` as for `Records.change`.
+
+        Raises: ClawftError.
+        """
         new = tuple(made)
         if new:
-            self._records.change(lambda known: tuple({(one.kind, one.path): one for one in (*known, *new)}.values()))
+            self._records.change(
+                lambda known: tuple({(one.kind, one.path): one for one in (*known, *new)}.values()), commit
+            )
 
-    def remove(self, meant: Callable[[Approval], bool]) -> tuple[Approval, ...]:
-        """Take decisions back; those that were there. Raises: ClawftError."""
+    def replace(
+        self, folders: Collection[str], made: Iterable[Approval], commit: Callable[[], object] | None = None
+    ) -> None:
+        """Let these be all decisions about skills in some folders. `commit` as for `Records.change`.
+
+        Raises: ClawftError.
+        """
+        new = tuple(made)
+        self._records.change(lambda known: (*(one for one in known if not is_about(one, folders)), *new), commit)
+
+    def remove(
+        self, meant: Callable[[Approval], bool], commit: Callable[[Sequence[Approval]], object] | None = None
+    ) -> tuple[Approval, ...]:
+        """Take decisions back; those that were there, which `commit` is given before they go. Raises: ClawftError."""
         taken: list[Approval] = []
 
         def keep(known: tuple[Approval, ...]) -> list[Approval]:
             taken[:] = [one for one in known if meant(one)]
             return [one for one in known if one not in taken]
 
-        self._records.change(keep)
+        self._records.change(keep, None if commit is None else lambda: commit(taken))
         return tuple(taken)
+
+
+def is_about(approval: Approval, folders: Collection[str]) -> bool:
+    """Return whether a decision is about a skill in one of these folders."""
+    return approval.kind in ("skill", "former") and approval.path in folders
 
 
 def make_approval(kind: str, path: str, digest: str, name: str = "", power: Power = Power()) -> Approval:  # noqa: B008

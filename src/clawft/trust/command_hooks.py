@@ -224,5 +224,7 @@ def approve_commands(found: FoundCommands, digest: str, approvals: Approvals, au
     """Approve a stranger's command hooks as they were looked at. Raises: ClawftError."""
     if not digest:
         raise ClawftError("unreadable", "A file that the hooks start cannot be read", path=found.file)
-    audit.write("approval", f"{KIND} {found.file}", decision="allowed", digest=digest)
-    approvals.record([make_approval(KIND, found.file, digest, found.name)])
+    from clawft.trust.audit import Entry
+
+    with audit.last_step([Entry("approval", f"{KIND} {found.file}", "allowed", {"digest": digest})]) as commit:
+        approvals.record([make_approval(KIND, found.file, digest, found.name)], commit)

@@ -3,7 +3,7 @@
 Nothing inside a skill can make an exception for it (R125): this file of the user's is the only place.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
 from msgspec import Struct
@@ -57,10 +57,20 @@ class Overrides:
         """All of them, the ended ones too. Raises: ClawftError for a file that cannot be understood."""
         return self._records.load()
 
-    def add(self, made: Iterable[Override]) -> None:
-        """Record exceptions; the newest for a rule and a skill takes the place of older ones. Raises: ClawftError."""
+    def add(self, made: Iterable[Override], commit: Callable[[], object] | None = None) -> None:
+        """Record exceptions; the newest for a rule and a skill takes the place of older ones.
+
+        `commit` as for `Records.change`. Raises: ClawftError.
+        """
         new = tuple(made)
-        self._records.change(lambda known: tuple({(one.path, one.rule): one for one in (*known, *new)}.values()))
+        self._records.change(
+            lambda known: tuple({(one.path, one.rule): one for one in (*known, *new)}.values()), commit
+        )
+
+    def replace(self, folders: Collection[str], made: Iterable[Override]) -> None:
+        """Let these be all exceptions for skills in some folders. Raises: ClawftError."""
+        new = tuple(made)
+        self._records.change(lambda known: (*(one for one in known if one.path not in folders), *new))
 
     def remove(self, path: str, rule: str = "") -> tuple[Override, ...]:
         """Take back the exceptions for a skill, or for one rule of it; those that were there. Raises: ClawftError."""

@@ -16,7 +16,7 @@ from clawft.format.model import Skill
 from clawft.format.plugin import PluginManifest
 from clawft.scan.findings import Power, Report
 from clawft.trust.approvals import Approval
-from clawft.trust.audit import Audit
+from clawft.trust.audit import Audit, Entry
 from clawft.trust.kept import Kept
 from clawft.trust.plugins import (
     PluginGrant,
@@ -135,8 +135,9 @@ class PluginDesk:
     def _record(self, made: PluginGrant) -> PluginGrant:
         detail: dict[str, Any] = {"version": made.version, "permissions": ", ".join(name_permissions(made.permissions))}
         subject = f"plugin {made.folder}"
-        self._stores.audit.write("approval", subject, decision="allowed", digest=made.digest, detail=detail)
-        self._stores.grants.record(made)
+        line = Entry("approval", subject, "allowed", {"digest": made.digest, "detail": detail})
+        with self._stores.audit.last_step([line]) as commit:
+            self._stores.grants.record(made, commit)
         self._prune()
         return made
 

@@ -77,10 +77,13 @@ class PluginGrants:
         """The decision about the plugin of a folder, whatever is there now. Raises: ClawftError."""
         return next((one for one in self.load() if (one.id, one.folder) == (found.id, found.folder)), None)
 
-    def record(self, grant: PluginGrant) -> None:
-        """Keep a decision, in the place of an older one about the same plugin. Raises: ClawftError."""
+    def record(self, grant: PluginGrant, commit: Callable[[], object] | None = None) -> None:
+        """Keep a decision, in the place of an older one about the same plugin. `commit` as for `Records.change`.
+
+        Raises: ClawftError.
+        """
         self._records.change(
-            lambda known: (*(one for one in known if (one.id, one.folder) != (grant.id, grant.folder)), grant)
+            lambda known: (*(one for one in known if (one.id, one.folder) != (grant.id, grant.folder)), grant), commit
         )
 
     def remove(self, found: FoundPlugin) -> bool:

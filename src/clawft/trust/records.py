@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Generic, TypeVar
 
 import msgspec
@@ -113,12 +113,20 @@ class Records(Generic[T]):
             raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
         return records, _hash(bytes(file.records))
 
-    def change(self, change: Callable[[tuple[T, ...]], Sequence[T]]) -> None:
-        """Put what `change` makes of the records in their place. Raises: ClawftError."""
+    def change(
+        self, change: Callable[[tuple[T, ...]], Sequence[T]], commit: Callable[[], object] | None = None
+    ) -> None:
+        """Put what `change` makes of the records in their place. `commit` is called, under their lock, when they are on
+        the disk and need only take their place; they do not if it raises. Raises: ClawftError, OSError.
+        """
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         with self._locked():
             known, before = self._load()
             new = tuple(change(known))
+            if new == known:
+                if commit is not None:
+                    commit()
+                return
             try:
                 encoded = msgspec.json.encode(new)
             except UnicodeEncodeError as error:
@@ -126,10 +134,10 @@ class Records(Generic[T]):
                 raise ClawftError(self.codes.damaged, message, path=self.path, hint="Rename the folder") from error
             after = _hash(encoded)
             self._note_newest(after, before)  # who is stopped in between leaves either of them
-            replace_file(
-                self.path, msgspec.json.encode(_File(self._seal.sign(encoded, self.noun), msgspec.Raw(encoded)))
-            )
-            self._note_newest(after)
+            content = msgspec.json.encode(_File(self._seal.sign(encoded, self.noun), msgspec.Raw(encoded)))
+            replace_file(self.path, content, commit=commit)
+            with suppress(OSError):  # they are in place, and the next change notes it
+                self._note_newest(after)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -29,19 +29,18 @@ def change_lists(app: App, scope: Scope, change: Callable[[Lists], Lists]) -> tu
     Raises: ClawftError.
     """
     before: Lists = {}
-    logged: list[Entry] = []
+    lines: list[Entry] = []
 
     def plan(values: dict[str, Any]) -> list[Change]:
         section = values.get("permissions", {})
         before.update({kind: tuple(section.get(kind, ())) for kind in KINDS})
         after = change(before)
         changed = [kind for kind in KINDS if before[kind] != after[kind]]
-        lines = [line for line in _list_changes(scope, before, after) if line not in logged]
-        app.audit.write_all(lines)
-        logged.extend(lines)  # it is called twice where the folder is yet to be made
+        lines[:] = _list_changes(scope, before, after)
         return [Change(("permissions", kind), list(after[kind]) or UNSET) for kind in changed]
 
-    return app.edit_config(scope, plan), before
+    with app.audit.last_step(lines) as commit:
+        return app.edit_config(scope, plan, commit), before
 
 
 def _list_changes(scope: Scope, before: Lists, after: Lists) -> Iterator[Entry]:

@@ -38,7 +38,7 @@ def list_outdated(app: App, scope: str, output: str) -> int:
     """Ask all sources, and print what is newer there. Raises: ClawftError."""
     if scope not in ("all", "user", "project"):
         raise click.UsageError("--outdated is for what weft installed: --scope user or project")
-    finish(app)
+    finish(app, change=False)
     sites, said = _find_sites(app, scope)
     rows = anyio.run(_ask, app, sites)
     failed = _gather([row.one for row in rows])

@@ -139,7 +139,10 @@ def list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def finish(app: App) -> None:
-    """Finish what a killed process left, and say what could not be. Raises: ClawftError."""
+def finish(app: App, *, change: bool = True) -> None:
+    """End an installation that was broken off, and say what could not be done. Raises: ClawftError; with `change` also
+    `install-unfinished`, since nothing new is begun before it is over."""
     for one in finish_broken(app):
+        if change and one.code == "install-unfinished":
+            raise Refused(one.code, one.message, path=one.path, hint=one.hint)
         show_diagnostic(one, where=app.workspace.shorten(one.path))

@@ -24,6 +24,7 @@ from clawft.scan.rules import load_rules
 from clawft.scan.screening import Objection, screen_report
 from clawft.trust import STATES, Standing
 from clawft.trust.approvals import current_user
+from clawft.trust.audit.log import Entry, More
 from clawft.trust.hooks import HOOK_STATES
 from clawft.trust.overrides import NEVER, Override
 from clawft.trust.plugins import PLUGIN_STATES
@@ -139,10 +140,12 @@ def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options
         for one in objections
     ]
     facts = {"because": because, "expires": expires}
-    for one in made:
-        subject, name = f"scan rule for {found.folder}", standing.name
-        app.audit.write("approval", subject, decision="allowed", rule=one.rule, skill=name, digest=digest, detail=facts)
-    app.overrides.add(made)
+    more: More = {"skill": standing.name, "digest": digest, "detail": facts}
+    about = f"scan rule for {found.folder}"
+    with app.audit.last_step(
+        [Entry("approval", about, "allowed", {**more, "rule": one.rule}) for one in made]
+    ) as commit:
+        app.overrides.add(made, commit)
     now = _judge_now(app, standing)
     if options.output == "json":
         print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made], state=now.state)

@@ -53,7 +53,7 @@ def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> i
     by its registry, could not be checked, or is not signed where your config wants that.
     """
     app = open_here()
-    finish(app)
+    finish(app, change=False)
     found = _find(app, scope, names)
     verdicts, problems = ({}, {}) if offline else anyio.run(_ask, app, found.installed)
     audited = _audit(app, found.installed, verdicts)

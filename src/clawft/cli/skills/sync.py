@@ -24,6 +24,7 @@ from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.model import LockedSkill
 from clawft.signing.check import Signature, is_required, require_signature
+from clawft.supply.apply import take_turn
 from clawft.supply.install import Options, Transaction, begin
 from clawft.supply.plan import Allowing, look_at
 from clawft.supply.remove import Removal
@@ -137,7 +138,7 @@ def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
     if asked.frozen or asked.dry_run:
         lock, healed = load_or_heal(site, write=False)
     else:
-        with open_hands(app).journals.turn():  # nobody else writes the lock meanwhile
+        with take_turn(open_hands(app)):  # nobody else writes the lock meanwhile
             lock, healed = load_or_heal(site, write=True)
     outcome = _Outcome(site, lock, healed)
     if healed:

@@ -236,6 +236,10 @@ def _revoke(app: App, names: Sequence[str], options: _Options) -> int:
             "approval-not-found", f"Nothing is approved as '{lost[0]}'", hint="Run: weft skills trust --list"
         )
     taken = app.desk.revoke([one.approval for one in meant])
+    if app.audit.lost:
+        message = "The approvals are taken back, but the audit log cannot be written, so it does not say so"
+        problem = Diagnostic("audit-unwritable", "warning", message, app.audit.path, 0, "Run: weft doctor")
+        show_diagnostic(problem, where=app.workspace.shorten(problem.path))
     if options.output == "json":
         print_json("clawft.skills.trust.v1", revoked=[_fields(one) for one in taken])
     for one in taken if options.output == "table" else ():

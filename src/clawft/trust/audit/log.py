@@ -33,6 +33,7 @@ from clawft.trust.audit.line import (
 from clawft.trust.seal import Seal
 
 __all__ = [
+    "FAILED",
     "HEAD_NAME",
     "LOCK_S",
     "LOG_NAME",
@@ -54,6 +55,7 @@ LOCK_S = 5.0
 POLL_S = 0.0002
 SYNCED = frozenset({"approval", "granted"})  # kinds and decisions
 OWN = "audit"  # the kind of lines about the log itself
+FAILED = "failed"  # what an earlier line about the same says did not come about
 _WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, whoever writes it
 _TAIL = 1 << 16
 _ATTEMPTS = 20
@@ -108,6 +110,11 @@ class Audit:
         self.by = ""
         self._lost = 0
 
+    @property
+    def lost(self) -> int:
+        """How many lines could not be written, and are told by the next that can."""
+        return self._lost
+
     def write(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> None:
         """Add a line. What gives power is not done when this raises.
 
@@ -116,24 +123,47 @@ class Audit:
         self.write_all([Entry(kind, subject, decision, more)])
 
     def write_all(self, entries: Sequence[Entry]) -> None:
-        """Add several lines: they are forced to the disk together. Raises: Refused, as `write` does."""
+        """Add several lines: all of them or, unless the process is killed, none. They are forced to the disk together.
+
+        Raises: Refused, as `write` does.
+        """
         if not entries:
             return
         try:
             lines = [self._fields(*one) for one in entries]
+            if self._lost:
+                lines.insert(0, _own("lost", f"{self._lost} lines could not be written", {"lines": self._lost}))
+            synced = any(one.kind in SYNCED or one.decision in SYNCED for one in entries)
             with self._locked() as descriptor, _Pen(self, descriptor) as pen:
-                if self._lost:
-                    pen.put(_own("lost", f"{self._lost} lines could not be written", {"lines": self._lost}))
-                    self._lost = 0
-                for fields in lines:
-                    pen.put(fields)
-                if any(one.kind in SYNCED or one.decision in SYNCED for one in entries):
-                    pen.sync()
+                pen.put_all(lines, synced=synced)
+            self._lost = 0
         except (OSError, ClawftError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
             hint = error.hint if isinstance(error, ClawftError) and error.hint else "Make room, or check its rights"
             message = f"The audit log cannot be written, so this is not done: {why}"
             raise Refused("audit-unwritable", message, path=self.path, hint=hint) from error
+
+    @contextmanager
+    def last_step(self, entries: Sequence[Entry], *, must: bool = True) -> Iterator[Callable[[], None]]:
+        """A function that adds lines, to be called when only the last step is left of what they tell. Where that step
+        fails, as many lines say so. `must`: the step is not taken if they cannot be written.
+
+        Raises: what the body raises.
+        """
+        written = False
+
+        def write() -> None:
+            nonlocal written
+            if must:
+                self.write_all(entries)
+            written = must or self.tell_all(entries)
+
+        try:
+            yield write
+        except BaseException:
+            if written:
+                self.tell_all([one._replace(decision=FAILED) for one in entries])
+            raise
 
     def tell(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> bool:
         """Add a line about what gives no power, such as a denial: it stands, whether or not it could be written.
@@ -228,9 +258,20 @@ class _Pen:
         self.head = Head(head.seq + 1, digest, head.size + len(line), head.files)
         write_head(self.head_file, self.head, self.audit.seal)
 
-    def sync(self) -> None:
-        os.fsync(self.file)
-        os.fsync(self.head_file)
+    def put_all(self, lines: Sequence[Mapping[str, Any]], *, synced: bool) -> None:
+        """Write lines, all of them or none. `synced`: they would survive a loss of power. Raises: OSError."""
+        before = self.head
+        try:
+            for fields in lines:
+                self.put(fields)
+            if synced:
+                os.fsync(self.file)
+                os.fsync(self.head_file)
+        except BaseException:
+            with suppress(OSError, ClawftError):
+                os.ftruncate(self.file, before.size)
+                write_head(self.head_file, before, self.audit.seal)
+            raise
 
     def _append(self, content: bytes) -> None:
         """All of it or nothing, unless the process is killed."""

@@ -11,7 +11,7 @@ from clawft.trust.audit.head import read_head
 from clawft.trust.audit.line import Line, parse_line
 from clawft.trust.audit.log import Audit, count_full, full_path, open_own
 
-__all__ = ["Selected", "Wanted", "select_lines"]
+__all__ = ["Selected", "Wanted", "has_transaction", "select_lines"]
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -88,6 +88,16 @@ def select_lines(audit: Audit, limit: int, wanted: Wanted, *, most: int | None =
         if len(found) == limit or seen == most:
             return Selected(tuple(reversed(found)), unreadable, last if last > 1 else 0)
     return Selected(tuple(reversed(found)), unreadable)
+
+
+def has_transaction(audit: Audit, transaction: str) -> bool:
+    """Return whether a line says that it belongs to an installation. Raises: OSError."""
+    name = transaction.encode()
+    for raw in _read_backwards(audit.path):
+        parsed = parse_line(raw) if name in raw else None
+        if parsed is not None and parsed[0].detail.get("transaction") == transaction:
+            return True
+    return False
 
 
 def _read_backwards(path: str) -> Iterator[bytes]:
