@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from clawft.supply.apply import Hands
     from clawft.supply.install import Supplies
 
-__all__ = ["finish_broken", "open_hands", "open_registry", "open_sources", "open_supplies", "outside_environ"]
+__all__ = [
+    "finish_broken",
+    "is_broken_off",
+    "open_hands",
+    "open_registry",
+    "open_sources",
+    "open_supplies",
+    "outside_environ",
+]
 
 
 def open_sources(app: "App") -> "Sources":
@@ -69,9 +77,19 @@ def open_supplies(app: "App") -> "Supplies":
     )
 
 
+def is_broken_off(user_dir: str) -> bool:
+    """Return whether an installation is under way or was broken off: one look, for commands that only read."""
+    try:
+        return any(name != "turn.lock" for name in os.listdir(os.path.join(user_dir, "installing")))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # what it is, is told by who looks closer
+
+
 def finish_broken(app: "App") -> "tuple[Diagnostic, ...]":
     """End an installation that was broken off, before a lock is read; what could not be done. Raises: ClawftError."""
-    if not os.path.lexists(os.path.join(app.workspace.user_dir, "installing")):
+    if not is_broken_off(app.workspace.user_dir):
         return ()
     from clawft.supply.apply import recover
 

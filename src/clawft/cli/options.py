@@ -10,13 +10,16 @@ from msgspec import Struct
 from clawft.app import App, open_app
 from clawft.cli._complete import complete_agents, complete_folders, complete_models, complete_sessions
 from clawft.cli._progress import scan_progress
+from clawft.cli.output import show_diagnostic
 from clawft.discovery import SCOPES
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
+from clawft.supplying import finish_broken
 
 __all__ = [
     "TurnOptions",
     "check_queue",
     "dir_option",
+    "finish",
     "format_option",
     "open_here",
     "scope_option",
@@ -146,3 +149,18 @@ def open_here(dirs: tuple[str, ...] = ()) -> App:
         if not os.path.isdir(location.path):
             raise ClawftError("no-folder", "There is no such folder", path=location.path, hint="Check --dir")
     return app
+
+
+def finish(app: App, *, change: bool = True) -> None:
+    """End an installation that was broken off, and say what could not be done. Raises: ClawftError; with `change` also
+    `install-unfinished`, since nothing new is begun before it is over."""
+    try:
+        said = finish_broken(app)
+    except ClawftError as error:
+        if change:
+            raise
+        said = (error.diagnostic,)
+    for one in said:
+        if change and one.code == "install-unfinished":
+            raise Refused(one.code, one.message, path=one.path, hint=one.hint)
+        show_diagnostic(one, where=app.workspace.shorten(one.path))

@@ -123,7 +123,7 @@ class Records(Generic[T]):
         with self._locked():
             known, before = self._load()
             new = tuple(change(known))
-            if new == known:
+            if new == known and before:
                 if commit is not None:
                     commit()
                 return

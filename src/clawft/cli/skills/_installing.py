@@ -12,8 +12,9 @@ from msgspec import Struct
 from clawft.app import App
 from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
+from clawft.cli.options import finish
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._supply import MANY, agree, check_objections, finish, show_plans
+from clawft.cli.skills._supply import MANY, agree, check_objections, show_plans
 from clawft.describe.diagnostics import to_json
 from clawft.describe.plans import find_unmet, planned_json
 from clawft.errors import Diagnostic

@@ -8,8 +8,9 @@ from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli._progress import scan_progress
+from clawft.cli.options import finish
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._supply import finish, list_names
+from clawft.cli.skills._supply import list_names
 from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.locks.file import load_lock

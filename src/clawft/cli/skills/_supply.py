@@ -16,13 +16,11 @@ from clawft.scan.findings import VERDICTS
 from clawft.signing.check import Signature
 from clawft.supply.install import Transaction
 from clawft.supply.plan import Planned, worst_verdict
-from clawft.supplying import finish_broken
 
 __all__ = [
     "MANY",
     "agree",
     "check_objections",
-    "finish",
     "list_names",
     "show_plans",
 ]
@@ -137,12 +135,3 @@ def agree(app: App, plans: Sequence[Planned], verb: str) -> bool:
 
 def list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
-def finish(app: App, *, change: bool = True) -> None:
-    """End an installation that was broken off, and say what could not be done. Raises: ClawftError; with `change` also
-    `install-unfinished`, since nothing new is begun before it is over."""
-    for one in finish_broken(app):
-        if change and one.code == "install-unfinished":
-            raise Refused(one.code, one.message, path=one.path, hint=one.hint)
-        show_diagnostic(one, where=app.workspace.shorten(one.path))

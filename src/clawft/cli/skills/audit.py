@@ -10,9 +10,8 @@ from msgspec import Struct, structs
 
 from clawft.app import App
 from clawft.cli._complete import complete_installed
-from clawft.cli.options import format_option, open_here
+from clawft.cli.options import finish, format_option, open_here
 from clawft.cli.output import print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._supply import finish
 from clawft.cli.skills._verifying import find_sites, installed_scope_option, make_judge
 from clawft.describe.diagnostics import to_json
 from clawft.discovery import Location, load_catalog

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from clawft.cli._states import NARROW, count_states, tell_reason
-from clawft.cli.options import dir_option, format_option, open_here, scope_option
+from clawft.cli.options import dir_option, finish, format_option, open_here, scope_option
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
 from clawft.trust import Standing
 from clawft.trust.state import is_copy
@@ -23,6 +23,7 @@ _MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
 def command(outdated: bool, scope: str, output: str, dirs: tuple[str, ...]) -> int | None:
     """List every skill found, with its state and why."""
     app = open_here(dirs)
+    finish(app, change=False)
     if outdated:
         from clawft.cli.skills._outdated import list_outdated
 

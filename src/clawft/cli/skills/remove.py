@@ -7,9 +7,9 @@ import click
 from clawft.app import App
 from clawft.cli._complete import complete_installed
 from clawft.cli._confirm import confirm, stopped_before
-from clawft.cli.options import format_option, open_here
+from clawft.cli.options import finish, format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._supply import check_objections, finish, list_names
+from clawft.cli.skills._supply import check_objections, list_names
 from clawft.cli.skills._targets import scope_choice
 from clawft.locks.file import load_lock
 from clawft.supply.install import begin

@@ -8,7 +8,7 @@ from msgspec import structs
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli.hooks._brought import brought_lines
-from clawft.cli.options import dir_option, format_option, open_here
+from clawft.cli.options import dir_option, finish, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json
 from clawft.cli.skills._scanned import finding_lines, scanned_lines
 from clawft.cli.skills._signature import load_signature, signature_json
@@ -40,6 +40,7 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     and changelogs. With @VERSION behind it, that one.
     """
     app = open_here(dirs)
+    finish(app, change=False)
     if name.startswith("@") or ":" in name:
         from clawft.cli.skills._published import is_published, show_published  # what is here needs no network
 

@@ -11,11 +11,11 @@ from msgspec import Struct, structs
 from clawft.app import App
 from clawft.cli._confirm import confirm, stopped_before
 from clawft.cli._progress import scan_progress
-from clawft.cli.options import format_option, open_here
+from clawft.cli.options import finish, format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.cli.skills._review import review_lines
 from clawft.cli.skills._signature import load_signature
-from clawft.cli.skills._supply import agree, check_objections, finish, list_names, show_plans
+from clawft.cli.skills._supply import agree, check_objections, list_names, show_plans
 from clawft.cli.skills._targets import allow_options
 from clawft.cli.skills._verifying import installed_scope_option, make_judge
 from clawft.describe.diagnostics import to_json

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.app import App
 from clawft.cli._complete import complete_skills
 from clawft.cli._confirm import confirm
-from clawft.cli.options import dir_option, format_option, open_here
+from clawft.cli.options import dir_option, finish, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
 from clawft.cli.skills._approved import holds, list_approvals, matches
 from clawft.cli.skills._review import agent_lines, review_lines, short_lines
@@ -64,6 +64,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     """
     options = _Options(**given)
     app = open_here(options.dirs)
+    finish(app, change=False)
     if options.listing:
         return _list(app, options)
     if not names and not options.every:

@@ -11,9 +11,9 @@ from clawft.app import App
 from clawft.cli._complete import complete_installed
 from clawft.cli._confirm import stopped_before
 from clawft.cli._progress import scan_progress
-from clawft.cli.options import format_option, open_here
+from clawft.cli.options import finish, format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._supply import agree, check_objections, finish, show_plans
+from clawft.cli.skills._supply import agree, check_objections, show_plans
 from clawft.cli.skills._targets import allow_options, load_other, scope_choice
 from clawft.cli.skills._verifying import make_judge
 from clawft.describe.diagnostics import to_json

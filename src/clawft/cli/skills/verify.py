@@ -14,6 +14,7 @@ from clawft.errors import ClawftError, NotFound, find_close
 from clawft.supply.targets import Site
 from clawft.supply.verified import Checked, Verified
 from clawft.supply.verify import has_others, verify_site
+from clawft.supplying import finish_broken, is_broken_off
 from clawft.workspace import Workspace, find_workspace
 
 __all__ = ["command"]
@@ -59,14 +60,9 @@ def _find_workspace() -> Workspace:
 
 def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
     """Finish first what a killed process left of an installation, if one did."""
-    try:
-        left = any(name != "turn.lock" for name in os.listdir(os.path.join(workspace.user_dir, "installing")))
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    if not left:
+    if not is_broken_off(workspace.user_dir):
         return ()
     from clawft.cli.options import open_here
-    from clawft.supplying import finish_broken
 
     return finish_broken(open_here())
 

@@ -4,7 +4,7 @@ import click
 
 from clawft.app import App
 from clawft.cli._complete import complete_skills
-from clawft.cli.options import dir_option, format_option, open_here
+from clawft.cli.options import dir_option, finish, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json
 from clawft.describe.diagnostics import to_json
 from clawft.discovery.served import find_origin
@@ -20,6 +20,7 @@ __all__ = ["command", "why_lines"]
 def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     """Explain why a skill is, or is not, offered to a model."""
     app = open_here(dirs)
+    finish(app, change=False)
     chosen = app.get_skill(name)
     same = [chosen] if ":" in name else [one for one in app.skills if one.name == chosen.name]
     if output == "json":
