@@ -60,6 +60,16 @@ def test_only_what_may_be_the_start_of_a_secret_waits() -> None:
     assert stream.feed("34") == "34"
 
 
+@pytest.mark.parametrize("value", ["sk-live-1234", 'pass"word/1 +'])
+def test_no_form_of_a_secret_slips_through_between_its_last_two_characters(value: str) -> None:
+    secrets = Secrets([value])
+    for form in secrets.forms:
+        stream = secrets.stream()
+        shown = stream.feed(f"({form[:-1]}") + stream.feed(f"{form[-1]})") + stream.flush()
+        assert shown == secrets.mask(f"({form})")
+        assert form not in shown
+
+
 def test_longer_secret_is_masked_whole_though_a_shorter_one_begins_it() -> None:
     secrets = Secrets(["abcdef", "abcdefgh"])
     stream = secrets.stream()

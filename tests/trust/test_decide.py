@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.trust.call import Call, Where
-from clawft.trust.decide import Authority, Decision, Limit, decide, make_limit
+from clawft.trust.decide import Authority, Decision, Limit, decide, find_closed, make_limit
 from clawft.trust.modes import Mode, lower_mode
 from clawft.trust.patterns import parse_pattern
 from clawft.trust.rules import Rule, Rules
@@ -120,6 +120,24 @@ def test_strangers_skill_gets_only_the_servers_that_it_names(allowed: list[str] 
     own = make_limit("the skill 'x'", allowed)
     if allowed is None or allowed == ["*"]:
         assert decide(SERVER, Authority(limits=(own,))).decision == "pass"
+
+
+@pytest.mark.parametrize(
+    ("denied", "closed"),
+    [
+        ("Read(secret/**)", True),
+        ("Edit(secret/**)", False),  # it may be read
+        ("Bash(cat:*)", False),
+        ("WebFetch(domain:secret.org)", False),
+        ("Read", False),  # the tool is not there at all
+    ],
+)
+def test_only_a_pattern_of_paths_that_denies_reading_closes_them(denied: str, closed: bool) -> None:
+    by_rule = find_closed(Authority(rules=rules(deny=denied)))
+    by_skill = find_closed(Authority(limits=(make_limit("the skill 'x'", None, [denied]),)))
+
+    for paths in (by_rule, by_skill):
+        assert [one.forbids("/project/secret/a", HERE) for one in paths] == [True] * closed
 
 
 TEXTS = st.sampled_from(
