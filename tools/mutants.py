@@ -46,7 +46,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/run/test_lineage.py",
         "tests/run/test_network.py",
     ),
-    "sandbox/guard.py": ("tests/sandbox/test_guard_bounds.py", "tests/sandbox/test_guard.py"),
+    "sandbox/guard.py": ("tests/sandbox/test_guards.py", "tests/sandbox/test_guard.py"),
     "sandbox/view.py": ("tests/sandbox/test_view.py", "tests/sandbox/test_guard.py", "tests/sandbox/test_sandbox.py"),
     "scan/verdict.py": ("tests/scan/test_verdict.py",),
     "sessions/store.py": ("tests/sessions/test_store.py", "tests/sessions/test_session.py"),
