@@ -23,6 +23,7 @@ def found(severity: Severity, confidence: float) -> Finding:
         ([], [GAP], "suspicious", 0.5),
         ([found("high", 0.7)], [], "suspicious", 0.7),
         ([found("high", 0.7)], [GAP], "suspicious", 0.7),
+        ([found("high", 0.333)], [], "suspicious", 0.33),
         ([found("high", 0.6), found("high", 0.5)], [], "suspicious", 0.8),
         ([found("critical", 0.4)], [], "malicious", 0.4),
         ([found("critical", 0.4), found("high", 0.9), found("medium", 0.9)], [GAP], "malicious", 0.4),
@@ -33,4 +34,4 @@ def found(severity: Severity, confidence: float) -> Finding:
 def test_the_worst_finding_decides_and_all_of_its_kind_make_it_surer(
     findings: list[Finding], gaps: list[Gap], verdict: Verdict, sure: float
 ) -> None:
-    assert judge(findings, gaps) == (verdict, pytest.approx(sure))
+    assert judge(findings, gaps) == (verdict, sure)
