@@ -22,9 +22,10 @@ import time
 import tomllib
 import venv
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".cache", ".hypothesis", "node_modules", "build", "dist")
 _MAX_NUMBER = 100  # a larger one is the size of a bound: tests pin that there is one, not which
 _BITS = (ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift)
-_OTHER: Mapping[type[ast.AST], tuple[type[ast.AST], ...]] = {
+_COMPARISONS: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Eq: (ast.NotEq,),
     ast.NotEq: (ast.Eq,),
     ast.Lt: (ast.LtE, ast.GtE),
@@ -71,13 +72,13 @@ _OTHER: Mapping[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.NotIn: (ast.In,),
     ast.Is: (ast.IsNot,),
     ast.IsNot: (ast.Is,),
-    ast.And: (ast.Or,),
-    ast.Or: (ast.And,),
-    ast.Add: (ast.Sub,),
-    ast.Sub: (ast.Add,),
-    ast.Mult: (ast.FloorDiv,),
-    ast.BitAnd: (ast.BitOr,),
-    ast.BitOr: (ast.BitAnd,),
+}
+_OPERATORS: Mapping[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
 }
 _TWINS = {"any": "all", "all": "any", "min": "max", "max": "min"}
 
@@ -89,7 +90,12 @@ class Mutant(NamedTuple):
     line: int
     text: str
     change: str
-    source: str  # of the whole module, changed
+    make: Callable[[], str]
+
+    @property
+    def source(self) -> str:
+        """The whole module, changed."""
+        return self.make()
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -118,7 +124,7 @@ def find_mutants(source: str, module: str) -> list[Mutant]:
         for other in _change(node, is_condition=id(node) in conditions):
             change = f"{_show(node)} -> {_show(other)}"
             text = lines[node.lineno - 1].strip()
-            found.append(Mutant(module, node.lineno, text, change, _replace(tree, node, other)))
+            found.append(Mutant(module, node.lineno, text, change, partial(_replace, tree, node, other)))
     return found
 
 
@@ -190,18 +196,17 @@ def _is_removable(node: ast.AST) -> bool:
 def _change_expression(node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, ast.Compare):
         for at, operator in enumerate(node.ops):
-            for other in _OTHER[type(operator)]:
+            for other in _COMPARISONS[type(operator)]:
                 yield ast.Compare(node.left, [*node.ops[:at], other(), *node.ops[at + 1 :]], node.comparators)
     elif isinstance(node, ast.BoolOp):
-        yield ast.BoolOp(_OTHER[type(node.op)][0](), node.values)
+        yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
         for at in range(len(node.values)):
             left = [*node.values[:at], *node.values[at + 1 :]]
             yield ast.BoolOp(node.op, left) if len(left) > 1 else left[0]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield node.operand
-    elif isinstance(node, ast.BinOp):
-        for other in _OTHER.get(type(node.op), ()):
-            yield ast.BinOp(node.left, other(), node.right)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        yield ast.BinOp(node.left, _OPERATORS[type(node.op)](), node.right)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TWINS:
         yield ast.Call(ast.Name(_TWINS[node.func.id]), node.args, node.keywords)
     elif isinstance(node, ast.Constant):
@@ -239,6 +244,7 @@ class Workshop:
         shutil.copytree(root, self.root, ignore=_LEFT_OUT, symlinks=True)
         self._make_venv(Path(sys.prefix))
         self._written = time.time() + 10
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def python(self) -> str:
@@ -257,18 +263,23 @@ class Workshop:
         self._temporary.mkdir()
         env = {**os.environ, "TMPDIR": str(self._temporary)}
         with open(self.root / "tests.log", "wb") as log:
-            process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 words, cwd=self.root, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
             try:
-                return process.wait(timeout_s) == 0
+                return self._process.wait(timeout_s) == 0
             except subprocess.TimeoutExpired:
                 return False
             finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                self.stop()
+                self._process.wait()
                 shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End the tests that run, with what they started."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def read_log(self) -> str:
         """Return what the last tests printed."""
@@ -303,10 +314,18 @@ class Measure:
 
     def __init__(self, workshops: Sequence[Workshop], tests: Mapping[str, tuple[str, ...]]) -> None:
         self._tests = tests
+        self._workshops = workshops
         self._free: queue.SimpleQueue[Workshop] = queue.SimpleQueue()
         for workshop in workshops:
             self._free.put(workshop)
         self._pool = ThreadPoolExecutor(len(workshops))
+
+    def close(self) -> None:
+        """Try no more changes."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for workshop in self._workshops:
+            workshop.stop()
+        self._pool.shutdown()
 
     def run(self, module: str, source: str, mutants: Sequence[Mutant]) -> Result:
         """Try the changes of one module. Exits where its tests fail without one, or do not import it."""
@@ -350,8 +369,18 @@ def load_reasons(path: Path, sources: Mapping[str, str]) -> dict[tuple[str, str,
     return reasons
 
 
+def list_survivors(result: Result, reasons: Mapping[tuple[str, str, str], str]) -> Iterator[str]:
+    """Tell what survived in a module, with its reason, and which reason is none."""
+    for mutant in result.survivors:
+        yield f"{PACKAGE}/{mutant.module}:{mutant.line}  {mutant.change}"
+        if mutant.key in reasons:
+            yield f"    {reasons[mutant.key]}"
+    for key in sorted(result.killed.intersection(reasons)):
+        yield f"tools/mutants.toml: a test fails with this change, so it matters: {key}"
+
+
 def report(results: Sequence[Result], reasons: Mapping[tuple[str, str, str], str]) -> int:
-    """Print what survived; 0 if enough was killed, and every reason still holds."""
+    """Print the figures; 0 if enough was killed, and every reason still holds."""
     total: Counter[str] = Counter()
     print(f"{'module':24}{'made':>6}{'killed':>8}{'survived':>10}{'cannot matter':>15}")
     for result in results:
@@ -363,14 +392,9 @@ def report(results: Sequence[Result], reasons: Mapping[tuple[str, str, str], str
     counted = total["killed"] + total["survived"]
     percent = 100 * total["killed"] / max(1, counted)
     print(f"{'all':24}{total['made']:6}{total['killed']:8}{total['survived']:10}{total['excused']:15}")
-    for mutant in (mutant for result in results for mutant in result.survivors):
-        reason = reasons.get(mutant.key)
-        print(f"{PACKAGE}/{mutant.module}:{mutant.line}  {mutant.change}" + (f"\n    {reason}" if reason else ""))
-    untrue = [key for result in results for key in result.killed if key in reasons]
-    for module, text, change in untrue:
-        print(f"tools/mutants.toml: a test fails with this change of {module}, so it matters: {text!r}, {change!r}")
     print(f"{percent:.1f} % of {counted} killed ({NEEDED_PERCENT} % needed)")
-    return 1 if percent < NEEDED_PERCENT or untrue else 0
+    is_untrue = any(result.killed.intersection(reasons) for result in results)
+    return 1 if percent < NEEDED_PERCENT or is_untrue else 0
 
 
 def main(words: Sequence[str]) -> int:
@@ -385,11 +409,15 @@ def main(words: Sequence[str]) -> int:
     results = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         measure = Measure([Workshop(Path(folder, str(number))) for number in range(given.jobs)], TESTS)
-        for module, source in sources.items():
-            began = time.monotonic()
-            mutants = choose_mutants(find_mutants(source, module), given.seed, given.limit)
-            results.append(measure.run(module, source, mutants))
-            print(f"{module}: {len(mutants)} changes in {time.monotonic() - began:.0f} s", file=sys.stderr)
+        try:
+            for module, source in sources.items():
+                began = time.monotonic()
+                mutants = choose_mutants(find_mutants(source, module), given.seed, given.limit)
+                results.append(measure.run(module, source, mutants))
+                print(f"{module}: {len(mutants)} changes in {time.monotonic() - began:.0f} s", flush=True)
+                print("\n".join(list_survivors(results[-1], reasons)) or "none survived", flush=True)
+        finally:
+            measure.close()
     return report(results, reasons)
 
 

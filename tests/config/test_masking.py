@@ -79,7 +79,9 @@ def test_longer_secret_is_masked_whole_though_a_shorter_one_begins_it() -> None:
     assert stream.flush() == "<secret>"
 
 
-@pytest.mark.parametrize("value", ['pass"word\\1', 'é"quoted"é', '"quoted"', "p@ss/w+rd é", "sk-live-1234", "line\nbreak\n"])
+@pytest.mark.parametrize(
+    "value", ['pass"word\\1', 'é"quoted"é', '"quoted"', "p@ss/w+rd é", "sk-live-1234", "line\nbreak\n"]
+)
 def test_every_form_of_a_secret_is_masked(value: str) -> None:
     data = value.encode()
     forms = [

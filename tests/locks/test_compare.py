@@ -88,6 +88,7 @@ def test_what_no_digest_covers_makes_no_difference(installed: Installed) -> None
         ("rm SKILL.md; mkdir SKILL.md", Difference(missing=("SKILL.md",))),
         ("touch scripts/deep/a b", Difference(extra=("b", "scripts/deep/a"))),
         ("mkfifo pipe", Difference(extra=("pipe",))),
+        ("ln -s /etc __pycache__", Difference(extra=("__pycache__",))),
         ("rm -r scripts/deep; ln -s /etc scripts/deep", Difference((), ("scripts/deep/note.txt",), ("scripts/deep",))),
         (
             "mv scripts/deep scripts/other",
@@ -105,6 +106,20 @@ def test_every_difference_is_named_and_none_passes_for_untouched(
     assert os.system(f"cd '{installed.folder}'; {line}") == 0
     assert not installed.untouched
     assert installed.difference == difference
+    assert installed.difference.any
+
+
+@pytest.mark.parametrize("line", ["touch $other/new", "mkfifo $other/new", f"mkdir -p $other/{'d/' * MAX_DEPTH}e; touch $other/{'d/' * MAX_DEPTH}e/new"], ids=["file", "pipe", "deep"])  # fmt: skip
+@pytest.mark.parametrize(("kept", "other"), [("a", "b"), ("b", "a")])
+def test_nothing_new_passes_for_untouched_though_all_else_was_seen_before_it(
+    tmp_path: Path, line: str, kept: str, other: str
+) -> None:
+    """In whichever order the folders are read."""
+    installed = Installed(tmp_path / "tool", {f"{kept}/SKILL.md": b"x"})
+    assert installed.untouched
+    (installed.folder / other).mkdir()
+    assert os.system(f"cd '{installed.folder}'; other={other}; {line}") == 0
+    assert not installed.untouched
     assert installed.difference.any
 
 

@@ -41,14 +41,14 @@ def put(archive: bytearray, mark: bytes, at: int, form: str, value: int, number:
     return archive
 
 
-def open_zip(tmp_path: Path, archive: bytes, limits: Limits = SKILL) -> tuple[Unpacked, Path]:
+def open_zip(tmp_path: Path, archive: bytes | bytearray, limits: Limits = SKILL) -> tuple[Unpacked, Path]:
     source, target = tmp_path / "a.zip", tmp_path / "target"
     source.write_bytes(archive)
     target.mkdir()
     return unpack(str(source), str(target), limits), target
 
 
-def refusal(tmp_path: Path, archive: bytes, limits: Limits = SKILL) -> tuple[str, str]:
+def refusal(tmp_path: Path, archive: bytes | bytearray, limits: Limits = SKILL) -> tuple[str, str]:
     """The code and the words that an archive is refused with; nothing of it is kept."""
     with pytest.raises(Refused) as refused:
         open_zip(tmp_path, archive, limits)
@@ -76,6 +76,30 @@ def test_what_was_packed_comes_out(tmp_path: Path, how: dict[str, bytes]) -> Non
 def test_a_comment_as_long_as_one_can_be_hides_no_list(tmp_path: Path) -> None:
     unpacked, _ = open_zip(tmp_path, make(TWO, comment=b"x" * 65_535))
     assert unpacked.files == 2
+
+
+def test_extra_fields_may_be_as_long_as_they_can_be(tmp_path: Path) -> None:
+    long = struct.pack("<HH", 0x9999, 65_000) + bytes(65_000)
+    _, target = open_zip(
+        tmp_path, make({"n" * 200: b"x", "b": b"y"}, extra=long + struct.pack("<HH", 0x9999, 400) + bytes(400))
+    )
+    assert ((target / ("n" * 200)).read_bytes(), (target / "b").read_bytes()) == (b"x", b"y")
+
+
+def test_a_list_of_no_files_hides_what_stands_before_it(tmp_path: Path) -> None:
+    archive = make({"a": b"x"})
+    body, end = archive[: archive.index(LISTED)], archive[archive.index(END) :]
+    for at, form, value in ((8, "<H", 0), (10, "<H", 0), (12, "<L", 0), (16, "<L", len(body))):
+        put(end, END, at, form, value)
+    assert refusal(tmp_path, body + end) == ("archive-broken", "Its list has no files")
+
+
+def test_a_name_is_cut_where_it_is_told(tmp_path: Path) -> None:
+    archive = put(make({"n" * 100: b"x", "b": b"x"}), LOCAL, 14, "<L", 1)
+    assert refusal(tmp_path, archive) == (
+        "archive-broken",
+        f"'{'n' * 80}' is another file in the list than in its place",
+    )
 
 
 def test_a_file_that_fills_its_limit_comes_out(tmp_path: Path) -> None:

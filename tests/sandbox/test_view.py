@@ -134,6 +134,18 @@ def test_programs_of_a_path_are_seen_but_for_those_that_may_be_changed(machine: 
     assert not [real for real, _ in view.readable if real.endswith(".clawft")]
 
 
+def test_a_program_that_may_be_changed_is_not_seen_under_another_name(machine: Machine) -> None:
+    machine.make("project/bin/run", "tools/", "t/run")
+    (machine.folder / "tools/project").symlink_to(machine.project / "bin")
+    (machine.folder / "tools/a-name-that-is-longer-than-others").symlink_to(machine.folder / "t")
+    path = ":".join(machine.at("tools/project", "tools/a-name-that-is-longer-than-others"))
+    data = "a-place-of-some-length"
+    machine.make(f"{data}/")
+    view = machine.view(path=path, writable=machine.at("project"), readable=machine.at(data))
+    seen = [(os.path.relpath(real, machine.folder), os.path.relpath(at, machine.folder)) for real, at in view.readable]
+    assert seen == [(data, data), ("t", "tools/a-name-that-is-longer-than-others")]
+
+
 def test_a_path_is_looked_through_once(machine: Machine) -> None:
     machine.make("tools/bin/run")
     viewer = Viewer(SandboxSettings(), machine.workspace)
@@ -154,6 +166,8 @@ def test_what_may_be_changed_has_its_guard(machine: Machine, by_children: bool) 
         ["project/.env"],
     )
     assert (guard.children is not None) is by_children
+    plain = Viewer(SandboxSettings(), machine.workspace).view(Confinement(writable=machine.at("project")), "")
+    assert plain.writable[0][1].children is None
 
 
 def test_the_folders_that_programs_are_searched_in_are_guarded_in_a_home(machine: Machine) -> None:

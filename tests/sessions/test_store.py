@@ -52,7 +52,8 @@ def test_pages_hold_every_session_once_and_the_last_one_says_so(store: SessionSt
     for key, age in zip(keys, (0, 60, 60, 60, 120), strict=True):
         path = talk(store, key, "hello")
         os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
-    pages, cursor = [], ""
+    pages: list[list[str]] = []
+    cursor = ""
     while not pages or cursor:
         page, cursor = store.page(limit, cursor)
         pages.append([one.key for one in page])

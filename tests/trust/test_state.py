@@ -271,7 +271,11 @@ def test_what_the_scanner_found_blocks_or_is_said_beside_the_state() -> None:
     settings = SkillsSettings(entries={"off": SkillEntry(enabled=False)})
 
     standings = judge_skills(
-        Catalog((*found, _broken("broken"))), settings, HOST, scanned, lambda one: why if one.name == "strange" else None
+        Catalog((*found, _broken("broken"))),
+        settings,
+        HOST,
+        scanned,
+        lambda one: why if one.name == "strange" else None,
     )
 
     assert [one.state for one in standings] == [
@@ -279,7 +283,7 @@ def test_what_the_scanner_found_blocks_or_is_said_beside_the_state() -> None:
     ]  # fmt: skip
     codes = [_codes(one) for one in standings]
     assert [one.startswith("scan-") for one in codes[0]] == [True]
-    assert codes[1] and codes[1] == codes[4][1:] == codes[5][1:]
+    assert codes[1] == codes[4][1:] == codes[5][1:]
     assert codes[1][0].startswith("scan-")
     assert (codes[2], codes[3], codes[4][0], codes[5][0]) == ([], ["disabled"], "manual", "untrusted")
     assert codes[6] == ["frontmatter-unterminated"]
