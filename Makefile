@@ -12,7 +12,7 @@ code := $(wildcard src tests tools bench examples)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest collect node-packages lint ruff format-check imports licences env types docs docs-check format demo tour screenshots bench eval-scan soak fuzz corpus lock clean help
+.PHONY: test pytest collect node-packages lint ruff format-check imports licences env types docs docs-check format demo tour screenshots bench eval-scan soak fuzz mutants corpus lock clean help
 
 test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@rm -f .cache/tests.txt; began=$$(date +%s); \
@@ -95,6 +95,11 @@ soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages,
 
 fuzz: .venv/dev.stamp ## Break files and texts at random for a minute; the scanner must bear it: make fuzz [SECONDS=60]
 	@$(bin)/python bench/fuzz_scan.py --seconds $(or $(SECONDS),60)
+
+# Also: MODULE='locks/compare.py …', SEED=1, LIMIT=22 changes of each module, JOBS at a time.
+mutants: .venv/dev.stamp ## Change what decides and recovers, line by line; tests must notice: make mutants [MODULE=locks/compare.py] [SEED=1]
+	@$(bin)/python tools/mutants.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(LIMIT),--limit $(LIMIT)) \
+		$(if $(MODULE),--module $(MODULE))
 
 corpus: .venv/dev.stamp ## Read every skill below a folder: make corpus DIR=path
 	@test -n "$(DIR)" || { echo "usage: make corpus DIR=path" >&2; exit 2; }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.config import load_config
-from clawft.config.masking import MASK, Secrets
+from clawft.config.masking import MASK, Secrets, is_odd, looks_secret
 from clawft.workspace import Workspace
 
 # Few letters, so that secrets overlap each other and the text around them.
@@ -60,6 +60,16 @@ def test_only_what_may_be_the_start_of_a_secret_waits() -> None:
     assert stream.feed("34") == "34"
 
 
+@pytest.mark.parametrize("value", ["sk-live-1234", 'pass"word/1 +'])
+def test_no_form_of_a_secret_slips_through_between_its_last_two_characters(value: str) -> None:
+    secrets = Secrets([value])
+    for form in secrets.forms:
+        stream = secrets.stream()
+        shown = stream.feed(f"({form[:-1]}") + stream.feed(f"{form[-1]})") + stream.flush()
+        assert shown == secrets.mask(f"({form})")
+        assert form not in shown
+
+
 def test_longer_secret_is_masked_whole_though_a_shorter_one_begins_it() -> None:
     secrets = Secrets(["abcdef", "abcdefgh"])
     stream = secrets.stream()
@@ -69,7 +79,9 @@ def test_longer_secret_is_masked_whole_though_a_shorter_one_begins_it() -> None:
     assert stream.flush() == "<secret>"
 
 
-@pytest.mark.parametrize("value", ['pass"word\\1', "p@ss/w+rd é", "sk-live-1234", "line\nbreak\n"])
+@pytest.mark.parametrize(
+    "value", ['pass"word\\1', 'é"quoted"é', '"quoted"', "p@ss/w+rd é", "sk-live-1234", "line\nbreak\n"]
+)
 def test_every_form_of_a_secret_is_masked(value: str) -> None:
     data = value.encode()
     forms = [
@@ -94,6 +106,40 @@ def test_secret_inside_of_what_is_base64_is_masked(before: bytes, value: str, af
         return
     encoded = base64.b64encode(before + value.encode() + after).decode()
     assert MASK in Secrets([value]).mask(encoded)
+
+
+@pytest.mark.parametrize(("before", "kept"), [(0, 0), (1, 2), (2, 3), (3, 4), (4, 6)])
+@pytest.mark.parametrize("value", ["sk-live-1234", "sk-live-12345", "sk-live-123456"])
+def test_no_character_of_base64_is_left_that_the_secret_alone_decides(before: int, kept: int, value: str) -> None:
+    encoded = base64.b64encode(b"\xff" * before + value.encode() + b"\xff" * 6).decode()
+    end = (before + len(value)) * 8 // 6
+    assert Secrets([value]).mask(encoded) == encoded[:kept] + MASK + encoded[end:]
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "odd"),
+    [
+        ("metric", False, False),
+        ("8080", False, False),
+        ("production-cluster", False, False),
+        ("1234567890123", False, False),
+        ("abcdef-12345", False, True),
+        ("abcdef-1234", False, False),
+        ("ghp_0123456789abcdef", True, True),
+        ("-----BEGIN RSA PRIVATE KEY-----", True, True),
+        ("postgres://me:hunter2@host/db", True, True),
+        ("postgres://me@host/db?password=hunter2", True, True),
+        ("https://host/a?b=c", False, False),
+    ],
+)
+def test_what_looks_like_a_secret_is_told_from_words_and_numbers(text: str, secret: bool, odd: bool) -> None:
+    assert (looks_secret(text), is_odd(text)) == (secret, odd)
+
+
+def test_a_secret_that_is_whole_is_masked_at_once_where_none_is_longer() -> None:
+    stream = Secrets(["sk-live-1234"]).stream()
+    assert stream.feed("x sk-live-1234") == "x <secret>"
+    assert stream.feed(" y") == " y"
 
 
 def test_short_values_are_no_secrets() -> None:
@@ -167,3 +213,19 @@ def test_secrets_of_a_config_are_found_wherever_they_stand(workspace: Workspace)
 def test_config_without_secrets_has_none(workspace: Workspace) -> None:
     Path(workspace.user_dir, "config.toml").write_text('[providers.a]\napi_key = { env = "NOT_SET" }\n')
     assert not Secrets.of(load_config(workspace, {}), {})
+
+
+def test_variables_that_hooks_plugins_and_commands_get_are_secrets_where_they_are_given(workspace: Workspace) -> None:
+    text = (
+        '[hooks.entries.h]\nenv = { A_TOKEN = "hook-value" }\n'
+        '[plugins.entries."test.p"]\nenv = { A_TOKEN = "plugin-value", PLAIN = "production" }\n'
+        '[skills.entries.s]\nenv = { ANY = { env = "GIVEN" } }\n'
+        '[tools.exec]\nenv = ["MY_TOKEN", "MY_LANG", "NO_TOKEN"]\n'
+    )
+    Path(workspace.user_dir, "config.toml").write_text(text)
+    environ = {"MY_TOKEN": "command-value", "MY_LANG": "language", "GIVEN": "referred"}
+    secrets = Secrets.of(load_config(workspace, environ), environ)
+    for value in ("hook-value", "plugin-value", "command-value", "referred"):
+        assert secrets.mask(f"[{value}]") == "[<secret>]", value
+    assert secrets.mask("production language") == "production language"
+    assert repr(secrets) == "Secrets(4)"

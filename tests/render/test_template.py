@@ -109,6 +109,21 @@ def test_folders_are_filled_in_where_they_are_known() -> None:
     assert render_template(template, [], variables=known) == "/skills/a/x /skills/a/y /work/z"
 
 
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("$SESSION_ID", "s1"),
+        ("${SESSION_ID}", "s1"),
+        ("${CLAUDE_SESSION_ID}", "s1"),
+        ("$CLAUDE_SESSION_ID", "$CLAUDE_SESSION_ID"),
+        ("{{SESSION_ID}}", "{{SESSION_ID}}"),
+        ("{{CLAUDE_SESSION_ID}}", "{{CLAUDE_SESSION_ID}}"),
+    ],
+)
+def test_session_is_filled_in_where_claude_does_so_and_nowhere_else(template: str, expected: str) -> None:
+    assert render_template(template, (), "s1") == expected
+
+
 def test_folders_that_are_not_known_stay() -> None:
     template = "{baseDir} ${CLAUDE_SKILL_DIR} ${CLAUDE_PROJECT_DIR}"
     assert render_template(template, []) == template

@@ -46,6 +46,48 @@ def test_list_gives_back_every_key_newest_first(store: SessionStore) -> None:
     assert [one.key for one in store.list(2)] == keys[:2]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
+def test_pages_hold_every_session_once_and_the_last_one_says_so(store: SessionStore, limit: int) -> None:
+    keys = ["new", "a", "b", "c", "old"]
+    for key, age in zip(keys, (0, 60, 60, 60, 120), strict=True):
+        path = talk(store, key, "hello")
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    pages: list[list[str]] = []
+    cursor = ""
+    while not pages or cursor:
+        page, cursor = store.page(limit, cursor)
+        pages.append([one.key for one in page])
+    assert [key for page in pages for key in page] == keys
+    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+    assert pages[-1]
+
+
+@pytest.mark.parametrize("cursor", ["x", "12", "12:", ":a", "-1:a", "1" * 21 + ":a"])
+def test_what_is_no_cursor_is_an_error(store: SessionStore, cursor: str) -> None:
+    with pytest.raises(ClawftError) as caught:
+        store.page(1, cursor)
+    assert caught.value.code == "cursor-invalid"
+
+
+def test_forks_are_on_a_page_only_if_they_are_asked_for(store: SessionStore) -> None:
+    talk(store, "a", "hello")
+    talk(store, "a:fork-1", "hello", age_s=60)
+    assert [one.key for one in store.page(9)[0]] == ["a"]
+    assert [one.key for one in store.page(9, forks=True)[0]] == ["a", "a:fork-1"]
+
+
+def test_no_file_stays_open_after_what_is_done_at_once(store: SessionStore) -> None:
+    talk(store, "a", "hello")
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(5):
+        store.fork("a", f"b{number}")
+        store.read("a")
+        store.remove(f"b{number}")
+        with pytest.raises(ClawftError):
+            store.read("none")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_summary_is_read_from_both_ends(store: SessionStore) -> None:
     path = talk(store, "k", "\n  First line \nsecond", "x" * 400_000, "end")
     with store.open("k") as session:

@@ -1,11 +1,15 @@
 """Approvals: this content at this place, and nothing else."""
 
+import os
+import pwd
 import stat
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 
 from clawft.scan.findings import Power
-from clawft.trust.approvals import Approvals, hash_bytes, make_approval
+from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
 from clawft.trust.seal import Seal
 
 
@@ -63,3 +67,29 @@ def test_approvals_are_taken_back_one_by_one(tmp_path: Path) -> None:
 def test_nothing_to_record_writes_nothing(tmp_path: Path) -> None:
     _open(tmp_path / "new" / "approvals.json").record([])
     assert not (tmp_path / "new").exists()
+
+
+def test_an_approval_says_no_more_than_was_decided(tmp_path: Path) -> None:
+    plain = Approval("config", "/a", "sha256:0", "now")
+    assert (plain.name, plain.by, plain.power, plain.installed) == ("", "", Power(), False)
+    approvals = _open(tmp_path / "approvals.json")
+    approvals.add("config", {"/a": b"one"})
+    (kept,) = approvals.load()
+    assert (kept.name, kept.power, kept.installed) == ("", Power(), False)
+    assert kept.by == pwd.getpwuid(os.geteuid()).pw_name
+    assert approvals.path == str(tmp_path / "approvals.json")
+    assert (make_approval("skill", "/a", "sha256:0").name, make_approval("skill", "/a", "sha256:0", "x").name) == (
+        "",
+        "x",
+    )
+
+
+def test_a_user_without_a_name_decides_under_a_number(tmp_path: Path) -> None:
+    code = (
+        "import os; from clawft.trust.approvals import current_user\n"
+        "if os.geteuid() == 0: os.seteuid(54321)\n"
+        "print(os.geteuid(), current_user())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    number, name = done.stdout.split()
+    assert name == (number if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name)

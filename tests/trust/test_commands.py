@@ -238,6 +238,31 @@ def test_paths_of_other_listed_commands_are_judged_too(line: str, decision: str)
     assert _policy("make").judge(line, _Places()).decision == decision
 
 
+class _WholeMachine(_Places):
+    """A workspace that nothing is outside of."""
+
+    def is_inside(self, path: str) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [("ls ~", "allow"), ("cat ~/x", "allow"), ("cat '~root/x'", "allow"), ("cat ~root/x", "ask"), ("ls ~root", "ask"),
+     ("ls ~+", "ask")],
+)  # fmt: skip
+def test_home_of_another_user_is_not_known_and_asks_wherever_the_workspace_is(line: str, decision: str) -> None:
+    assert DEFAULT.judge(line, _WholeMachine()).decision == decision
+
+
+def test_program_is_started_unless_nothing_at_all_is_on_the_list() -> None:
+    nothing = ExecSettings(allowed_commands=(), also_allowed=())
+
+    assert CommandPolicy(nothing).object_to(["make"]) == "the allow-list is empty (tools.exec.allowed_commands)"
+    assert _policy("ls").object_to(["make"]) == ""
+    unlisted = ExecSettings(CommandPolicyMode.DENYLIST, (), ("rm",))
+    assert CommandPolicy(unlisted).object_to(["make"]) == ""
+
+
 def test_home_is_inside_where_the_workspace_says_so() -> None:
     places = _Places()
     judged = DEFAULT.judge("cat '~/b' ~/a", places)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.trust.call import Call, Where
-from clawft.trust.decide import Authority, Decision, Limit, decide, make_limit
+from clawft.trust.decide import Authority, Decision, Limit, decide, find_closed, limit_servers, make_limit
 from clawft.trust.modes import Mode, lower_mode
 from clawft.trust.patterns import parse_pattern
 from clawft.trust.rules import Rule, Rules
@@ -62,7 +62,8 @@ def test_allow_rule_answers_what_the_mode_asks_and_lifts_no_plan() -> None:
 
 
 def test_full_asks_nothing_and_keeps_what_is_denied() -> None:
-    assert decide(RUN, Authority(Mode.FULL, rules(ask="Bash"))).decision == "allow"
+    assert decide(RUN, Authority(Mode.FULL, rules(ask="Bash"))) == Decision("allow", "mode full")
+    assert decide(RUN, Authority(Mode.FULL, rules(allow="Bash"))).rule == "rule allow Bash in [permissions]"
     assert decide(RUN, Authority(Mode.FULL, rules(deny="Bash(git:*)"))).decision == "deny"
 
 
@@ -73,6 +74,55 @@ def test_skill_is_named_with_what_it_allows() -> None:
     )
     assert decide(WRITE, Authority(limits=(limit,))).rule == "the skill 'x' does not allow the tool 'write_file'"
     assert decide(READ, Authority(limits=(limit,))).decision == "pass"
+
+
+def test_whoever_is_refused_reads_how_long_that_holds_and_where_the_rule_is() -> None:
+    by_skill = decide(WRITE, Authority(limits=(make_limit("the skill 'x'", ["Read"]),)))
+    assert by_skill.hint == "Do without it; this holds until the person's next message"
+    by_agent = decide(WRITE, Authority(limits=(make_limit("the agent 'x'", ["Read"]),)))
+    assert by_agent.hint == "Do without it"
+    denied = parse_pattern("Write")
+    sourced = Rules((Rule("deny", denied, "config"),), (), ())
+    assert decide(WRITE, Authority(rules=sourced)).hint == "See: weft permissions list (config)"
+    assert decide(WRITE, Authority(rules=Rules((Rule("deny", denied, ""),), (), ()))).hint == ""
+
+
+STRANGER = Limit("the skill 'x'", hosts=("docs.example.org",))
+NOWHERE = Limit("the skill 'y'", hosts=())
+LASTING = Call("memory_write", {}, HERE)
+HOST = "the skill 'y' was not approved for the host 'docs.example.org'"
+LASTS = "every later conversation would hear it, and the skill 'y' is a stranger's"
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO_EDIT, Mode.ASK, Mode.FULL])
+def test_what_a_strangers_skill_was_not_approved_for_is_asked_in_every_mode(mode: Mode) -> None:
+    for heard, limits in (((NOWHERE,), ()), ((), (NOWHERE,)), ((STRANGER, NOWHERE), ())):
+        authority = Authority(mode, limits=limits, heard=heard)
+        assert decide(FETCH, authority) == Decision("ask", HOST)
+    assert decide(LASTING, Authority(mode, heard=(NOWHERE,))) == Decision("ask", LASTS)
+    assert decide(READ, Authority(mode, heard=(NOWHERE,))) == decide(READ, Authority(mode))
+    assert decide(FETCH, Authority(mode, heard=(STRANGER,))) == decide(FETCH, Authority(mode))
+    assert decide(FETCH, Authority(mode, heard=(Limit("the skill 'own'"),))) == decide(FETCH, Authority(mode))
+    assert decide(LASTING, Authority(mode, heard=(Limit("the skill 'own'"),))) == decide(LASTING, Authority(mode))
+
+
+def test_a_rule_that_allows_answers_for_a_strangers_skill_and_one_that_asks_does_not() -> None:
+    heard = (NOWHERE,)
+    fetch = "WebFetch(domain:docs.example.org)"
+    assert decide(FETCH, Authority(rules=rules(allow=fetch), heard=heard)).decision == "allow"
+    assert decide(FETCH, Authority(rules=rules(ask=fetch), heard=heard)) == Decision("ask", HOST)
+    assert decide(FETCH, Authority(rules=rules(deny=fetch), heard=heard)).decision == "deny"
+    assert decide(LASTING, Authority(Mode.PLAN, heard=heard)).decision == "deny"
+
+
+def test_a_limit_leaves_what_it_does_not_speak_of() -> None:
+    assert decide(SERVER, Authority(limits=(Limit("the agent 'a'"),))).decision == "pass"
+    assert decide(WRITE, Authority(limits=(limit_servers("the skill 'x'", ["Read"]),))).decision == "pass"
+    assert decide(SERVER, Authority(limits=(limit_servers("the skill 'x'", ["Read"]),))).rule == (
+        "the skill 'x' does not name github__get: "
+        "a stranger's skill gets only those tools of servers and plugins that it names"
+    )
+    assert decide(SERVER, Authority(limits=(limit_servers("the skill 'x'", ["github__get"]),))).decision == "pass"
 
 
 def test_no_rule_of_the_user_gives_a_skill_more_than_it_asked_for() -> None:
@@ -106,6 +156,10 @@ def test_line_that_is_not_understood_is_left_to_the_command_policy() -> None:
         (["__*"], False),
         (["mcp__github__g*"], False),
         (["mcp__git"], False),
+        (["github"], False),  # without the prefix that is a tool, not a server
+        (["github__ge"], False),
+        (["mcp__github__ge"], False),
+        (["git__*"], False),
         (["mcp__github"], True),
         (["mcp__github__*"], True),
         (["github__*"], True),
@@ -120,6 +174,31 @@ def test_strangers_skill_gets_only_the_servers_that_it_names(allowed: list[str] 
     own = make_limit("the skill 'x'", allowed)
     if allowed is None or allowed == ["*"]:
         assert decide(SERVER, Authority(limits=(own,))).decision == "pass"
+
+
+@pytest.mark.parametrize(
+    ("denied", "closed"),
+    [
+        ("Read(secret/**)", True),
+        ("Edit(secret/**)", False),  # it may be read
+        ("Bash(cat:*)", False),
+        ("WebFetch(domain:secret.org)", False),
+        ("Read", False),  # the tool is not there at all
+    ],
+)
+def test_only_a_pattern_of_paths_that_denies_reading_closes_them(denied: str, closed: bool) -> None:
+    by_rule = find_closed(Authority(rules=rules(deny=denied)))
+    by_skill = find_closed(Authority(limits=(make_limit("the skill 'x'", None, [denied]),)))
+
+    for paths in (by_rule, by_skill):
+        assert [one.forbids("/project/secret/a", HERE) for one in paths] == [True] * closed
+
+
+def test_a_tool_that_is_named_is_no_other_whose_name_goes_on() -> None:
+    longer = Call("github__get__all", {}, HERE, server=True)
+    for named, decision in (("mcp__github__get", "deny"), ("github__get", "deny"), ("mcp__github", "pass")):
+        limit = make_limit("the skill 'x'", ["*", named], stranger=True)
+        assert decide(longer, Authority(limits=(limit,))).decision == decision
 
 
 TEXTS = st.sampled_from(

@@ -9,7 +9,10 @@ from clawft.discovery import Catalog, Found, Host, Location
 from clawft.discovery.agents import BUILTIN_AGENTS, FoundAgent
 from clawft.errors import Diagnostic
 from clawft.format import Agent, Requires, Skill
+from clawft.scan.screening import Objection, Screening
 from clawft.trust import STATES, Standing, judge_agents, judge_skills, known_tool_names
+from clawft.trust.blocking import Scanned
+from clawft.trust.state import is_copy
 
 HOST = Host("linux", {"PATH": ""}, {}, known_tool_names())
 NEEDY = Requires(bins=("no-such-program",))
@@ -158,7 +161,7 @@ def test_usable_skill_hides_the_lower_one_of_its_name(winner: Skill) -> None:
     assert high.state != "shadowed"
     assert low.state == "shadowed"
     (reason,) = low.reasons
-    assert (reason.code, reason.path) == ("shadowed", "/project/skills/a/SKILL.md")
+    assert (reason.code, reason.path, reason.line) == ("shadowed", "/project/skills/a/SKILL.md", 0)
     assert "project (skills)" in reason.message
     assert reason.hint == "Name it as user:a"
     assert not low.offered
@@ -226,6 +229,125 @@ def test_twins_in_one_layer_are_told_to_be_renamed() -> None:
 
     assert (first.state, second.state) == ("ready", "shadowed")
     assert second.reasons[0].hint == "Rename one"
+    assert [(one.code, one.severity) for one in first.reasons] == [("overrides", "note")]
+
+
+def test_user_skill_that_takes_the_place_of_a_bundled_one_is_noted() -> None:
+    high, _ = _judge(_found(Skill(name="a", description="d"), "user"), _found(Skill(name="a"), "bundled", "bundled"))
+
+    assert [(one.code, one.severity, one.line) for one in high.reasons] == [("overrides", "note", 0)]
+
+
+def test_skill_of_a_stranger_is_untrusted_whatever_else_it_is_but_what_is_worse() -> None:
+    why = Diagnostic("untrusted", "warning", "Nobody approved it", "/a")
+    found = (
+        _found(Skill(name="a", description="d")),
+        _found(Skill(name="b", description="d", requires=NEEDY)),
+        _broken("c"),
+        _found(Skill(name="d", description="d")),
+        _found(Skill(name="e", description="d"), "user"),
+    )
+    settings = SkillsSettings(entries={"d": SkillEntry(enabled=False)})
+
+    standings = judge_skills(
+        Catalog(found), settings, HOST, distrust=lambda one: why if one.location.scope == "project" else None
+    )
+
+    assert [one.state for one in standings] == ["untrusted", "untrusted", "broken", "disabled", "ready"]
+    assert [one.reasons for one in standings[:2]] == [(why,), (why,)]
+    assert not any(one.usable for one in standings[:4])
+
+
+CRITICAL = Objection("SEC-1", "critical", "It steals keys", "run.sh", 3, 1, "m1")
+HIGH = Objection("SEC-2", "high", "It may", "run.sh", 4, 1, "m2")
+
+
+def test_what_the_scanner_found_blocks_or_is_said_beside_the_state() -> None:
+    attack, odd = Screening("malicious", (CRITICAL,)), Screening("suspicious", (HIGH,))
+    why = Diagnostic("untrusted", "warning", "Nobody approved it", "/a")
+    names = ("bad", "odd", "clean", "off", "manual", "strange")
+    found = tuple(_found(Skill(name=name, description="d" * (name != "manual"))) for name in names)
+    scanned = Scanned((attack, odd, None, attack, odd, odd, attack))
+    settings = SkillsSettings(entries={"off": SkillEntry(enabled=False)})
+
+    standings = judge_skills(
+        Catalog((*found, _broken("broken"))),
+        settings,
+        HOST,
+        scanned,
+        lambda one: why if one.name == "strange" else None,
+    )
+
+    assert [one.state for one in standings] == [
+        "blocked", "ready", "ready", "disabled", "manual", "untrusted", "broken"
+    ]  # fmt: skip
+    codes = [_codes(one) for one in standings]
+    assert [one.startswith("scan-") for one in codes[0]] == [True]
+    assert codes[1] == codes[4][1:] == codes[5][1:]
+    assert codes[1][0].startswith("scan-")
+    assert (codes[2], codes[3], codes[4][0], codes[5][0]) == ([], ["disabled"], "manual", "untrusted")
+    assert codes[6] == ["frontmatter-unterminated"]
+
+
+def _served(skill: Skill, server: str) -> Found:
+    return _found(skill, "mcp", server)
+
+
+def test_skill_of_a_server_takes_the_place_of_no_other_servers() -> None:
+    first, second = _judge(_served(Skill(name="a", description="1"), "one"), _served(Skill(name="a"), "two"))
+
+    assert (first.state, second.state) == ("shadowed", "shadowed")
+    assert (first.reasons[0].hint, second.reasons[0].hint) == ("Name it as one:a", "Name it as two:a")
+    assert [one.reasons[0].line for one in (first, second)] == [0, 0]
+    assert [one.reasons[0].path for one in (first, second)] == ["/mcp/two/a/SKILL.md", "/mcp/one/a/SKILL.md"]
+
+
+def test_skill_of_a_server_takes_no_place_of_one_that_cannot_be_used_now_and_that_one_stays_as_it_is() -> None:
+    broken, served = _judge(_broken("a", "user"), _served(Skill(name="a", description="d"), "one"))
+
+    assert (broken.state, served.state) == ("broken", "shadowed")
+    assert _codes(broken) == ["frontmatter-unterminated"]
+    assert served.reasons[0].path == "/user/skills/a/SKILL.md"
+
+
+def test_two_of_a_name_from_one_server_leave_each_other_alone() -> None:
+    twin = _served(Skill(name="a", description="d"), "one")
+
+    assert [one.state for one in _judge(twin, twin)] == ["ready", "ready"]
+
+
+def _place(root: Path, layer: str, name: str, *, kind: str = "skills", scope: str = "project") -> Found:
+    """The skill `a` in a folder, or a command in a file, that really are there."""
+    folder = root / layer / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: a\n---\nDo it.\n")
+    location = Location(scope, layer, str(root / layer), kind)  # type: ignore[arg-type]
+    return Found(location, str(folder), str(folder / "SKILL.md"), Skill(name="a", description="d"))
+
+
+def test_same_skill_in_the_folders_of_two_clients_is_a_copy_and_nothing_else_is(tmp_path: Path) -> None:
+    first = _place(tmp_path, "skills", "a")
+    copy = _place(tmp_path, ".claude/skills", "a")
+    assert is_copy(copy, first)
+    assert [_codes(one) for one in _judge(first, copy)] == [[], ["skill-copy"]]
+
+    why = Diagnostic("untrusted", "warning", "Nobody approved it", "/a")
+    judged = judge_skills(
+        Catalog((first, copy)), SkillsSettings(), HOST, distrust=lambda one: why if one is copy else None
+    )
+    assert [one.state for one in judged] == ["ready", "untrusted"]
+
+    assert not is_copy(_place(tmp_path, "other", "b"), first)
+    assert not is_copy(_place(tmp_path, "home", "a", scope="user"), first)
+    assert not is_copy(_place(tmp_path, "commands", "a", kind="commands"), first)
+    changed = _place(tmp_path, "changed", "a")
+    Path(changed.folder, "more.txt").write_text("x")
+    assert not is_copy(changed, first)
+    gone = _place(tmp_path, "gone", "a")
+    for file in Path(gone.folder).iterdir():
+        file.unlink()
+    Path(gone.folder).rmdir()
+    assert not is_copy(gone, gone)
 
 
 def test_when_all_of_a_name_are_unusable_none_is_shadowed() -> None:
@@ -304,6 +426,39 @@ def test_agents_are_ready_shadowed_or_broken() -> None:
     assert standings[0].reasons == (problem,)
     assert [(one.code, one.path) for one in standings[2].reasons] == [("shadowed", "/p/coder.yaml")]
     assert "project" in standings[2].reasons[0].message
+
+
+def test_agent_that_takes_the_place_of_another_says_so_and_a_projects_is_warned_of() -> None:
+    standings = judge_agents(
+        (
+            FoundAgent("project", "/p/coder.yaml", Agent(name="coder")),
+            FoundAgent("user", "/u/coder.yaml", Agent(name="coder")),
+            FoundAgent("user", "/u/helper.yaml", Agent(name="helper")),
+            FoundAgent("built-in", agent=Agent(name="coder")),
+            FoundAgent("built-in", agent=Agent(name="helper")),
+        )
+    )
+
+    assert [(one.code, one.severity, one.path) for one in standings[0].reasons] == [
+        ("overrides", "warning", "/p/coder.yaml")
+    ] * 2
+    assert ["user" in one.message for one in standings[0].reasons] == [True, False]
+    assert [(one.code, one.severity, one.path) for one in standings[2].reasons] == [
+        ("overrides", "note", "/u/helper.yaml")
+    ]
+
+
+def test_agent_that_is_not_trusted_says_why_and_hides_nothing() -> None:
+    why = Diagnostic("untrusted", "warning", "Nobody approved it", "/p/coder.yaml")
+    found = (
+        FoundAgent("project", "/p/coder.yaml", Agent(name="coder")),
+        FoundAgent("user", "/u/coder.yaml", Agent(name="coder")),
+    )
+
+    untrusted, ready = judge_agents(found, lambda one: why if one.scope == "project" else None)
+
+    assert (untrusted.state, untrusted.reasons) == ("untrusted", (why,))
+    assert (ready.state, ready.reasons) == ("ready", ())
 
 
 def test_broken_agent_hides_nothing() -> None:

@@ -42,11 +42,12 @@ def compare_folder(folder: str, files: Mapping[str, LockedFile]) -> Difference:
     """What differs. A link in place of the folder is not followed: it is not what was installed."""
     try:
         top = os.open(folder, _FOLDER)
-    except FileNotFoundError:
-        return Difference(gone=True, missing=tuple(sorted(files)))
     except OSError as error:
-        why = "it is a link or a file" if stat.S_IFMT(os.lstat(folder).st_mode) != stat.S_IFDIR else error.strerror
-        return Difference(missing=tuple(sorted(files)), why=why or "")
+        missing = tuple(sorted(files))
+        if not os.path.lexists(folder):
+            return Difference(gone=True, missing=missing)
+        is_folder = os.path.isdir(folder) and not os.path.islink(folder)
+        return Difference(missing=missing, why=str(error.strerror) if is_folder else "it is a link or a file")
     look = _Look(files)
     try:
         look.walk(top, "")

@@ -155,7 +155,9 @@ def _plan(entry: _Entry, target: Target) -> str:
 
 def _check_order(planned: list[tuple[int, _Entry, str]], ends: list[int], target: Target) -> None:
     """One file after the other from the first byte on. Raises: Refused."""
-    if planned and planned[0][0] != 0:
+    if not planned:
+        raise _broken("Its list has no files", target)
+    if planned[0][0] != 0:
         raise _broken("Something stands before its first file", target)
     for (offset, entry, _), end in zip(planned, ends, strict=True):
         if offset + _LOCAL.size + len(entry.raw) + entry.packed > end:

@@ -92,8 +92,6 @@ def decide(call: Call, authority: Authority) -> Decision:
     strangers = (*authority.limits, *authority.heard)
     if (rule is None or rule.kind == "ask") and (unapproved := _find_unapproved(call, strangers)):
         return Decision("ask", unapproved)
-    if by_mode.decision == "allow" and rule is None:
-        return by_mode
     if rule is not None and rule.kind == "ask" and authority.mode is not Mode.FULL:
         return Decision("ask", rule.name)
     if rule is not None and rule.kind == "allow":

@@ -1,0 +1,207 @@
+"""What a confined program sees of this machine: which real folders, which of them it may change, what stays hidden."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from clawft.config.sandbox import SandboxSettings
+from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.view import View, Viewer
+from clawft.workspace import Workspace
+
+
+class Machine:
+    """A home with this program's own folder, and a project beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.home, self.project = self.folder / "home", self.folder / "project"
+        self.user_dir = self.home / ".clawft"
+        for one in (self.user_dir, self.project):
+            one.mkdir(parents=True)
+        self.workspace = Workspace(str(self.home), str(self.user_dir), str(self.project), str(self.project))
+
+    def make(self, *names: str) -> None:
+        for name in names:
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir() if name.endswith("/") else path.write_text("x")
+
+    def at(self, *names: str) -> tuple[str, ...]:
+        return tuple(str(self.folder / name) for name in names)
+
+    def view(self, *, path: str = "", by_children: bool = False, settings: dict[str, object] | None = None,
+             **granted: object) -> View:  # fmt: skip
+        viewer = Viewer(SandboxSettings(**(settings or {})), self.workspace)  # type: ignore[arg-type]
+        return viewer.view(Confinement(**granted), path, by_children=by_children)  # type: ignore[arg-type]
+
+    def named(self, paths: object) -> list[str]:
+        """Paths, or pairs of equal ones, below the folder of the machine."""
+        assert isinstance(paths, tuple)
+        for one in paths:
+            assert isinstance(one, str) or one[0] == one[1]
+        return [os.path.relpath(one if isinstance(one, str) else one[0], self.folder) for one in paths]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_nothing_is_seen_that_was_not_granted(machine: Machine) -> None:
+    assert machine.view() == View()
+
+
+def test_what_is_granted_is_seen_outer_folders_first(machine: Machine) -> None:
+    machine.make("data/inner/deep/", "other/", "out/deep/")
+    view = machine.view(
+        readable=machine.at("data/inner/deep", "data", "other"),
+        writable=machine.at("out/deep", "out"),
+        own=machine.at("out/deep"),
+        mounts=(("/a", "/b"),),
+        hidden=("/hidden",),
+    )
+    assert sorted(machine.named(view.readable)[:2]) == ["data", "other"]
+    assert machine.named(view.readable)[2:] == ["data/inner/deep"]
+    assert [os.path.relpath(root, machine.folder) for root, _ in view.writable] == ["out", "out/deep"]
+    assert (view.mounts, view.hidden, machine.named(view.own)) == ((("/a", "/b"),), ("/hidden",), ["out/deep"])
+
+
+def test_what_is_not_there_or_made_by_the_kernel_is_no_root(machine: Machine) -> None:
+    machine.make("data/")
+    (machine.folder / "link").symlink_to("/proc")
+    wanted = ("/", "/proc", "/proc/self", "/sys", "/dev/shm", *machine.at("none", "link", "data", "home/.clawft"))
+    view = machine.view(readable=wanted, writable=wanted)
+    assert (machine.named(view.readable), [root for root, _ in view.writable]) == ([], [*machine.at("data")])
+
+
+def test_what_may_be_changed_is_not_listed_as_read_only_too(machine: Machine) -> None:
+    machine.make("out/deep/", "data/")
+    view = machine.view(
+        readable=machine.at("out/deep", "data"), shown=machine.at("out/deep"), writable=machine.at("out")
+    )
+    assert machine.named(view.readable) == ["data"]
+    assert [root for root, _ in view.writable] == [*machine.at("out")]
+
+
+def test_settings_add_to_a_confinement_unless_it_is_the_only_one(machine: Machine) -> None:
+    machine.make("home/data/", "home/out/", "project/own/")
+    settings: dict[str, object] = {"readable": ("~/data",), "writable": ("~/out",)}
+    view = machine.view(settings=settings)
+    assert machine.named(view.readable) == ["home/data"]
+    assert [root for root, _ in view.writable] == [*machine.at("home/out")]
+    assert machine.view(settings=settings, only=True) == View()
+    assert machine.named(machine.view(settings={"readable": ("own",)}).readable) == ["project/own"]
+
+
+def test_what_lies_in_this_programs_own_folder_is_seen_alone(machine: Machine) -> None:
+    machine.make("home/.clawft/skills/a/x", "home/notes")
+    view = machine.view(readable=machine.at("home", "home/.clawft/skills/a"))
+    assert machine.named(view.readable) == ["home"]
+    assert machine.named(view.inside) == ["home/.clawft/skills/a"]
+    assert machine.named(view.hidden) == ["home/.clawft"]
+
+
+def test_secrets_are_hidden_in_what_is_shown_and_in_a_home_but_not_in_what_is_granted(machine: Machine) -> None:
+    machine.make("data/.env", "home/.ssh/id", "home/.env")
+    assert machine.named(machine.view(shown=machine.at("data")).hidden) == ["data/.env"]
+    assert machine.view(readable=machine.at("data")).hidden == ()
+    hidden = machine.named(machine.view(readable=machine.at("home")).hidden)
+    assert sorted(hidden) == ["home/.clawft", "home/.env", "home/.ssh"]
+    assert sorted(machine.named(machine.view(readable=(str(machine.folder),)).hidden)) == sorted(hidden)
+
+
+def test_an_own_folder_that_is_not_there_cannot_be_hidden(machine: Machine) -> None:
+    machine.user_dir.rmdir()
+    assert machine.view(readable=machine.at("home")).hidden == ()
+
+
+def test_each_is_hidden_once(machine: Machine) -> None:
+    machine.make("home/.env")
+    view = machine.view(shown=machine.at("home"), hidden=machine.at("home/.env"))
+    assert sorted(machine.named(view.hidden)) == ["home/.clawft", "home/.env"]
+
+
+def test_programs_of_a_path_are_seen_but_for_those_that_may_be_changed(machine: Machine) -> None:
+    machine.make("tools/bin/run", "project/bin/run")
+    path = ":".join(machine.at("tools/bin", "project/bin", "home/.clawft"))
+    view = machine.view(path=path, writable=machine.at("project"))
+    assert str(machine.folder / "tools/bin") in [real for real, _ in view.readable]
+    assert not [real for real, _ in view.readable if "project" in real.removeprefix(str(machine.folder))]
+    assert not [real for real, _ in view.readable if real.endswith(".clawft")]
+
+
+def test_a_program_that_may_be_changed_is_not_seen_under_another_name(machine: Machine) -> None:
+    machine.make("project/bin/run", "tools/", "t/run")
+    (machine.folder / "tools/project").symlink_to(machine.project / "bin")
+    (machine.folder / "tools/a-name-that-is-longer-than-others").symlink_to(machine.folder / "t")
+    path = ":".join(machine.at("tools/project", "tools/a-name-that-is-longer-than-others"))
+    data = "a-place-of-some-length"
+    machine.make(f"{data}/")
+    view = machine.view(path=path, writable=machine.at("project"), readable=machine.at(data))
+    seen = [(os.path.relpath(real, machine.folder), os.path.relpath(at, machine.folder)) for real, at in view.readable]
+    assert seen == [(data, data), ("t", "tools/a-name-that-is-longer-than-others")]
+
+
+def test_a_path_is_looked_through_once(machine: Machine) -> None:
+    machine.make("tools/bin/run")
+    viewer = Viewer(SandboxSettings(), machine.workspace)
+    path = str(machine.folder / "tools/bin")
+    first = viewer.view(Confinement(), path)
+    (machine.folder / "tools/bin").rename(machine.folder / "tools/moved")
+    assert viewer.view(Confinement(), path) == first
+    assert viewer.view(Confinement(), "/usr/bin") == View()
+
+
+@pytest.mark.parametrize("by_children", [True, False])
+def test_what_may_be_changed_has_its_guard(machine: Machine, by_children: bool) -> None:
+    machine.make("project/.git/", "project/.env", "project/src/")
+    ((root, guard),) = machine.view(writable=machine.at("project"), by_children=by_children).writable
+    assert (root, machine.named(guard.read_only), machine.named(guard.hidden)) == (
+        str(machine.project),
+        ["project/.git"],
+        ["project/.env"],
+    )
+    assert (guard.children is not None) is by_children
+    plain = Viewer(SandboxSettings(), machine.workspace).view(Confinement(writable=machine.at("project")), "")
+    assert plain.writable[0][1].children is None
+
+
+def test_the_folders_that_programs_are_searched_in_are_guarded_in_a_home(machine: Machine) -> None:
+    machine.make("home/tools/run", "home/work/")
+    ((_, guard),) = machine.view(writable=machine.at("home"), path=str(machine.home / "tools")).writable
+    assert machine.named(guard.read_only) == ["home/tools"]
+
+
+def test_the_repository_of_a_worktree_is_seen(machine: Machine) -> None:
+    def git(*words: str, cwd: Path) -> None:
+        subprocess.run(("git", *words), cwd=cwd, check=True, capture_output=True, timeout=60)
+
+    main = machine.folder / "main"
+    main.mkdir()
+    git("init", "-q", cwd=main)
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first", cwd=main)
+    machine.project.rmdir()
+    git("worktree", "add", "-q", str(machine.project), cwd=main)
+    assert machine.named(machine.view(writable=machine.at("project")).readable) == ["main/.git"]
+    assert machine.named(machine.view(readable=machine.at("project")).readable) == ["project"]
+
+
+def test_a_project_behind_a_link_is_seen_under_both_names_where_there_is_room(machine: Machine) -> None:
+    known = machine.folder / "known"
+    known.symlink_to(machine.project)
+    machine.workspace = structs.replace(machine.workspace, project=str(known))
+    link = (str(machine.project), str(known))
+    assert machine.view(writable=machine.at("known")).links == (link,)
+    assert machine.view(shown=machine.at("known")).links == (link,)
+    assert machine.view().links == ()
+    assert machine.view(readable=machine.at("known")).links == ()
+    assert machine.view(writable=machine.at("known"), readable=(str(machine.folder),)).links == ()
+    assert machine.view(writable=(*machine.at("known"), str(machine.folder))).links == ()
+
+
+def test_a_project_under_its_real_name_needs_no_link(machine: Machine) -> None:
+    assert machine.view(writable=machine.at("project")).links == ()
