@@ -22,6 +22,7 @@ __all__ = [
     "create_database",
     "create_file",
     "create_private",
+    "get_database_hint",
     "get_hint",
     "is_blank",
     "is_there",
@@ -63,6 +64,10 @@ _HINTS = {
     errno.ENAMETOOLONG: "Use a shorter name",
     errno.EFBIG: "The file would be larger than the limit of this process: ulimit -f",
 }
+# What SQLite says: its tables are not ours, the file is damaged or no database; or it is in use; or the system's error.
+_DAMAGED = frozenset((1, 11, 26))
+_IN_USE = frozenset((5, 6))
+_SYSTEM = {3: errno.EACCES, 8: errno.EACCES, 10: errno.EIO, 13: errno.ENOSPC}
 
 
 class _Versioned(Struct):
@@ -103,6 +108,17 @@ def get_hint(error: OSError, path: str) -> str:
     """What a person can do about an error of the system with a path."""
     hint = _HINTS.get(error.errno or 0, "See what the system says of it: ls -ld {}")
     return hint.format(shlex.quote(path) if path else "").rstrip()
+
+
+def get_database_hint(error: BaseException, path: str, lost: str) -> str:
+    """What a person can do about an error of SQLite with a file; `lost` is what is gone with it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _DAMAGED:
+        return f"Restore it from a backup; or move it away, and begin anew without {lost}"
+    if code in _IN_USE:
+        return "Another program is using it: try again when it is done"
+    known = _SYSTEM.get(code) or (errno.EISDIR if os.path.isdir(path) else errno.EACCES)
+    return get_hint(OSError(known, os.strerror(known)), path)
 
 
 def why_damaged(data: bytes, error: Exception) -> str:

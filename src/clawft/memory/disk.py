@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import lock_file, read_optional, replace_file, sync_folder
+from clawft.files import get_hint, lock_file, read_optional, replace_file, sync_folder
 
 __all__ = ["MAX_FILE_BYTES", "Stamp", "append_file", "load_text", "lock_folder", "replace_text", "stamp_of"]
 
@@ -140,4 +140,4 @@ def _check_size(path: str, size: int) -> None:
 
 def _failed(path: str, error: OSError) -> ClawftError:
     message = f"The memory cannot be written: {error.strerror}"
-    return ClawftError("memory-unwritable", message, path=path, hint="Check the permissions of the folder")
+    return ClawftError("memory-unwritable", message, path=path, hint=get_hint(error, path))

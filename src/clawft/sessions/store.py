@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.files import check_version, sync_folder
+from clawft.files import check_version, get_hint, sync_folder
 from clawft.sessions.draft import Draft, load_past
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key, is_fork_key
 from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
@@ -125,7 +125,7 @@ class SessionStore:
                 os.unlink(path + TORN)
         except OSError as error:
             message = f"The session was not removed: {error.strerror}"
-            raise ClawftError("session-write", message, path=path, hint="Check its permissions") from error
+            raise ClawftError("session-write", message, path=path, hint=get_hint(error, path)) from error
         finally:
             log.close()
 
@@ -199,7 +199,7 @@ class SessionStore:
                 os.chmod(self.folder, 0o700)
         except OSError as error:
             message = f"The folder of sessions cannot be made: {error.strerror}"
-            raise ClawftError("session-write", message, path=self.folder, hint="Check its permissions") from error
+            raise ClawftError("session-write", message, path=self.folder, hint=get_hint(error, self.folder)) from error
 
     def _load(self, key: str, path: str) -> bytes:
         try:
@@ -268,7 +268,7 @@ def _write_new(path: str, data: bytes, key: str) -> None:
         raise ClawftError("session-exists", message, path=path, hint="Choose another key") from error
     except OSError as error:
         message = f"The session could not be written: {error.strerror}"
-        raise ClawftError("session-write", message, path=path, hint="Check the folder's permissions") from error
+        raise ClawftError("session-write", message, path=path, hint=get_hint(error, path)) from error
     finally:
         if os.path.lexists(temporary):
             os.unlink(temporary)

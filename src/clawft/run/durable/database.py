@@ -4,6 +4,7 @@ SQLite writes each commit through to the disk (`synchronous=FULL`): a step that 
 """
 
 import os
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.files import check_version, create_private
+from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import FORMAT, METADATA, VERSION
 
@@ -32,6 +33,7 @@ __all__ = [
     "translated",
 ]
 
+_LOST = "the runs and jobs so far"
 _BUSY_MS = 30_000
 _CONNECT_S = 10
 # A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
@@ -111,7 +113,9 @@ def _check_format(connection: sa.Connection) -> None:
 def _open_file(url: sa.URL) -> sa.Engine:
     path = str(url.database)
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-    create_private(path)
+    if is_blank(path):
+        raise _damaged("it is empty", path)
+    create_database(path)
     engine = sa.create_engine(
         url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000, hide_parameters=True
     )
@@ -204,7 +208,8 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     said = str(getattr(error, "orig", None) or error).strip().splitlines()
     first = said[0] if said else type(error).__name__
     if _says(error, _FULL):
-        code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves"
+        room = f"Make room on the disk{f': df -h {shlex.quote(path)}' if path else ''}; runs go on by themselves"
+        code, hint = "runs-disk-full", f"{room}. If there is room, the disk fails: see dmesg"
     elif _says(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
     elif isinstance(error, _LASTING) and not path:
@@ -213,9 +218,17 @@ def describe(error: Exception, path: str = "") -> ClawftError:
         code, hint = "runs-unreachable", "Check that the server runs, and runs.database"
         if "password" in first:
             hint = "Check runs.database_password, and that what it names is set here"
+    elif isinstance(error, OSError):
+        path = error.filename or path
+        code, first, hint = "runs-database", error.strerror or first, get_hint(error, path)
     else:
-        code, hint = "runs-database", "Check the file and its permissions"
+        code, hint = "runs-database", get_database_hint(getattr(error, "orig", None) or error, path, _LOST)
     return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
+
+
+def _damaged(why: str, path: str) -> ClawftError:
+    hint = f"Restore it from a backup; or move it away, and begin anew without {_LOST}"
+    return ClawftError("runs-database", f"The database of runs is damaged: {why}", path=path, hint=hint)
 
 
 def is_away(error: ClawftError) -> bool:
