@@ -22,6 +22,7 @@ __all__ = [
     "create_database",
     "create_file",
     "create_private",
+    "find_existing",
     "get_database_hint",
     "get_hint",
     "is_blank",
@@ -32,6 +33,7 @@ __all__ = [
     "read_regular",
     "real_path",
     "replace_file",
+    "restore_hint",
     "sync_folder",
     "why_damaged",
 ]
@@ -106,15 +108,22 @@ def is_within(path: str, root: str) -> bool:
 
 def get_hint(error: OSError, path: str) -> str:
     """What a person can do about an error of the system with a path."""
+    if error.errno == errno.ENOTDIR:
+        path = find_existing(path)  # the file that is no folder
     hint = _HINTS.get(error.errno or 0, "See what the system says of it: ls -ld {}")
     return hint.format(shlex.quote(path) if path else "").rstrip()
+
+
+def restore_hint(lost: str) -> str:
+    """What to do about a database that is damaged; `lost` is what is gone with it."""
+    return f"Restore it from a backup; or move it away, with its -wal and -shm, and begin anew without {lost}"
 
 
 def get_database_hint(error: BaseException, path: str, lost: str) -> str:
     """What a person can do about an error of SQLite with a file; `lost` is what is gone with it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _DAMAGED:
-        return f"Restore it from a backup; or move it away, and begin anew without {lost}"
+        return restore_hint(lost)
     if code in _IN_USE:
         return "Another program is using it: try again when it is done"
     known = _SYSTEM.get(code) or (errno.EISDIR if os.path.isdir(path) else errno.EACCES)
@@ -131,6 +140,13 @@ def why_damaged(data: bytes, error: Exception) -> str:
         return "it is binary" if "\0" in data.decode() else str(error)
     except UnicodeDecodeError:
         return "it is not UTF-8"
+
+
+def find_existing(path: str) -> str:
+    """The path, or the first above it that is there."""
+    while path not in ("", "/") and not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
 
 
 def is_there(path: str) -> bool:

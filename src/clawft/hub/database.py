@@ -11,14 +11,15 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Literal, Protocol
 
 from clawft.errors import ClawftError
-from clawft.files import create_database, get_database_hint, get_hint, is_blank
+from clawft.files import create_database, get_database_hint, get_hint, is_blank, restore_hint
 
 __all__ = ["Database", "Execute", "HubAway", "Row", "SqliteDatabase"]
 
 Row = tuple[Any, ...]
 Execute = Callable[[str, Sequence[Any]], list[Row]]
 
-_RESTORE = "Restore it from a backup: weft hub restore FILE; or move it away, and begin anew without the skills so far"
+_LOST = "the skills so far"
+_RESTORE = restore_hint(_LOST).replace("backup;", "backup: weft hub restore FILE --force;")
 _WAIT_S = 10.0  # for another process that is writing
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _SETUP = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON")
@@ -130,5 +131,5 @@ def _translate(error: Exception, path: str) -> ClawftError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _PASSING:
         return HubAway("hub-busy", f"The hub's database cannot be used just now: {error}", path=path, hint="Try again")
-    hint = _RESTORE if code in (11, 26) else get_database_hint(error, path, "the skills so far")
+    hint = _RESTORE if code in (11, 26) else get_database_hint(error, path, _LOST)
     return ClawftError("hub-database", f"The hub's database cannot be used: {error}", path=path, hint=hint)

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, Protocol, TypeVar
 
 from clawft.errors import ClawftError
-from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank
+from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
 
 __all__ = ["Database", "Records", "RecordsAway", "work_on"]
 
@@ -88,8 +88,8 @@ class Database:
         self._path = path
         self._lock = RLock()
         if is_blank(path):
-            hint = f"Restore it from a backup; or move it away, and begin anew without {_LOST}"
-            raise ClawftError("usage-file", "The record of costs and use is damaged: it is empty", path=path, hint=hint)
+            message = "The record of costs and use is damaged: it is empty"
+            raise ClawftError("usage-file", message, path=path, hint=restore_hint(_LOST))
         with self._translated():
             create_database(path)
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)

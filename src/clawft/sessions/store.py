@@ -181,9 +181,24 @@ class SessionStore:
         self._migrate()
         try:
             with os.scandir(self.folder) as entries:
-                return sorted(filter(None, map(_date, entries)))
+                return sorted(filter(None, map(self._date, entries)))
         except FileNotFoundError:
             return ()
+
+    def _date(self, entry: os.DirEntry[str]) -> tuple[int, str, str] | None:
+        """What sorts sessions newest first: age, key and path; None for what is no session or was removed meanwhile."""
+        key = decode_key(entry.name.removesuffix(SUFFIX)) if entry.name.endswith(SUFFIX) else None
+        try:
+            if key is None or not entry.is_file(follow_symlinks=False):
+                if key is not None:
+                    os.close(open_regular(entry.path))
+                return None
+            return -entry.stat(follow_symlinks=False).st_mtime_ns, key, entry.path
+        except ClawftError as error:
+            self._say(error.diagnostic)
+        except OSError:
+            pass
+        return None
 
     def _migrate(self) -> None:
         if not self._migrated:
@@ -231,17 +246,6 @@ def _parse_cursor(text: str) -> tuple[float, str]:
     if not re.fullmatch(r"[0-9]{1,20}", time_ns) or not key:
         raise ClawftError("cursor-invalid", "This is no cursor of a list of sessions", hint="Begin the list anew")
     return -int(time_ns), key
-
-
-def _date(entry: os.DirEntry[str]) -> tuple[int, str, str] | None:
-    """What sorts sessions newest first: age, key and path; None for what is no session or was removed meanwhile."""
-    key = decode_key(entry.name.removesuffix(SUFFIX)) if entry.name.endswith(SUFFIX) else None
-    try:
-        if key is None or not entry.is_file(follow_symlinks=False):
-            return None
-        return -entry.stat(follow_symlinks=False).st_mtime_ns, key, entry.path
-    except OSError:
-        return None
 
 
 def _first_turns(lines: list[bytes], turns: int | None) -> list[bytes]:

@@ -16,12 +16,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank
+from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import FORMAT, METADATA, VERSION
 
 __all__ = [
     "Stored",
+    "check_tables",
     "describe",
     "identify",
     "insert_new",
@@ -100,6 +101,13 @@ def make_tables(engine: sa.Engine, metadata: sa.MetaData) -> None:
                 raise
 
 
+def check_tables(engine: sa.Engine) -> None:
+    """Look for every column of our tables. Raises: ClawftError where one is missing."""
+    with translated(engine.url), engine.connect() as connection:
+        for table in METADATA.sorted_tables:
+            connection.execute(sa.select(table).limit(0))
+
+
 def _check_format(connection: sa.Connection) -> None:
     """Note the version of our tables where none is noted yet: what an earlier weft made is of the first."""
     FORMAT.create(connection, checkfirst=True)
@@ -114,7 +122,8 @@ def _open_file(url: sa.URL) -> sa.Engine:
     path = str(url.database)
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
     if is_blank(path):
-        raise _damaged("it is empty", path)
+        message = "The database of runs is damaged: it is empty"
+        raise ClawftError("runs-database", message, path=path, hint=restore_hint(_LOST))
     create_database(path)
     engine = sa.create_engine(
         url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000, hide_parameters=True
@@ -224,11 +233,6 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     else:
         code, hint = "runs-database", get_database_hint(getattr(error, "orig", None) or error, path, _LOST)
     return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
-
-
-def _damaged(why: str, path: str) -> ClawftError:
-    hint = f"Restore it from a backup; or move it away, and begin anew without {_LOST}"
-    return ClawftError("runs-database", f"The database of runs is damaged: {why}", path=path, hint=hint)
 
 
 def is_away(error: ClawftError) -> bool:
