@@ -66,10 +66,12 @@ _HINTS = {
     errno.ENAMETOOLONG: "Use a shorter name",
     errno.EFBIG: "The file would be larger than the limit of this process: ulimit -f",
 }
+_ABOVE = frozenset((errno.ENOTDIR, errno.EACCES, errno.EPERM))  # which a folder above may be the cause of
 # What SQLite says: its tables are not ours, the file is damaged or no database; or it is in use; or the system's error.
 _DAMAGED = frozenset((1, 11, 26))
 _IN_USE = frozenset((5, 6))
-_SYSTEM = {3: errno.EACCES, 8: errno.EACCES, 10: errno.EIO, 13: errno.ENOSPC}
+_IO_ERROR = 10
+_SYSTEM = {3: errno.EACCES, 8: errno.EACCES, 13: errno.ENOSPC}
 
 
 class _Versioned(Struct):
@@ -108,8 +110,8 @@ def is_within(path: str, root: str) -> bool:
 
 def get_hint(error: OSError, path: str) -> str:
     """What a person can do about an error of the system with a path."""
-    if error.errno == errno.ENOTDIR:
-        path = find_existing(path)  # the file that is no folder
+    if error.errno in _ABOVE:
+        path = find_existing(path)
     hint = _HINTS.get(error.errno or 0, "See what the system says of it: ls -ld {}")
     return hint.format(shlex.quote(path) if path else "").rstrip()
 
@@ -126,6 +128,9 @@ def get_database_hint(error: BaseException, path: str, lost: str) -> str:
         return restore_hint(lost)
     if code in _IN_USE:
         return "Another program is using it: try again when it is done"
+    if code == _IO_ERROR:  # what it says of most that the system refuses, a full disk too
+        room = get_hint(OSError(errno.ENOSPC, ""), path)
+        return f"{room}. If there is room, the disk fails: look at the system's log (dmesg)"
     known = _SYSTEM.get(code) or (errno.EISDIR if os.path.isdir(path) else errno.EACCES)
     return get_hint(OSError(known, os.strerror(known)), path)
 

@@ -45,13 +45,15 @@ class Check(Struct, frozen=True):
 
 
 def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace, **more: Any) -> Check:
-    """A check that ended with an error. A hint that is a command, or to move something away, becomes the fix, unless
-    `more` has one."""
+    """A check that ended with an error. A hint that is a command, to move something away or to look at its permissions,
+    becomes the fix, unless `more` has one."""
     one = error.diagnostic if isinstance(error, ClawftError) else error
     where = f" ({workspace.shorten(one.where)})" if one.where else ""
     command = one.hint.removeprefix(_RUN) if one.hint.startswith(_RUN) else ""
     if one.path and _AWAY.search(one.hint):
         command = move_away(one.path)
+    elif one.path and one.hint.startswith("Check its permissions"):
+        command = mend("u+rwX", find_existing(one.path))
     given = {"status": "problem", "fix": command, **more}
     hint = "" if given["fix"] and one.hint.endswith(str(given["fix"])) else one.hint  # not the same twice
     return Check(name, given.pop("status"), f"{one.message}{where}", hint, **given)

@@ -56,10 +56,10 @@ def run_checks(app: App, *, online: bool) -> Iterator[Check]:
     said: set[str] = set()  # what keeps several parts from working is told once
     for name, check in checks:
         for one in _run(name, check, app):
-            cause = one.fix if one.fix.startswith("mv ") else one.message
-            if one.status != "problem" or cause not in said:
+            causes = {one.message, one.fix if one.fix.startswith("mv ") else one.message}
+            if one.status != "problem" or not causes & said:
                 yield one
-            said.add(cause)
+            said |= causes
 
 
 def _run(name: str, check: Callable[[App], Iterator[Check]], app: App) -> Iterator[Check]:

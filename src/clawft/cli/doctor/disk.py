@@ -114,8 +114,9 @@ def check_audit(app: App) -> Iterator[Check]:
         reason = check_end(app.audit)
     except NotADirectoryError:  # there is no user folder, which is said already
         return
-    except OSError as error:
-        yield from_error("audit", unreadable(error, app.audit), app.workspace, why=why)
+    except (OSError, ClawftError) as error:
+        failed = unreadable(error, app.audit) if isinstance(error, OSError) else error
+        yield from_error("audit", failed, app.workspace, why=why)
         return
     if reason:
         folder, kept = quote(app.workspace.user_dir), f"audit.damaged-{int(time.time())}"

@@ -3,8 +3,8 @@
 SQLite writes each commit through to the disk (`synchronous=FULL`): a step that was said to be recorded is.
 """
 
+import errno
 import os
-import shlex
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -217,8 +217,8 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     said = str(getattr(error, "orig", None) or error).strip().splitlines()
     first = said[0] if said else type(error).__name__
     if _says(error, _FULL):
-        room = f"Make room on the disk{f': df -h {shlex.quote(path)}' if path else ''}; runs go on by themselves"
-        code, hint = "runs-disk-full", f"{room}. If there is room, the disk fails: see dmesg"
+        room = get_hint(OSError(errno.ENOSPC, ""), path) if path else "Make room on the disk of the server"
+        code, hint = "runs-disk-full", f"{room}; runs go on by themselves. If there is room, the disk fails: see dmesg"
     elif _says(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
     elif isinstance(error, _LASTING) and not path:
