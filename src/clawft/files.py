@@ -155,11 +155,16 @@ def find_existing(path: str) -> str:
 
 
 def is_there(path: str) -> bool:
-    """Whether there is a file or folder, also one that the system keeps from us: who reads it is told why."""
+    """Whether there is a file or folder, also one that the system keeps from us: who reads it is told why.
+
+    Below a file that takes the place of its folder there may be one; below a home that is none there is nothing.
+    """
     try:
         os.stat(path)
     except FileNotFoundError:
         return os.path.islink(path)
+    except NotADirectoryError:
+        return os.path.lexists(os.path.dirname(path))
     except OSError:
         pass
     return True

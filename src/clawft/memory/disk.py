@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Unreadable
-from clawft.files import get_hint, lock_file, read_regular, replace_file, sync_folder
+from clawft.files import get_hint, is_there, lock_file, read_regular, replace_file, sync_folder
 
 __all__ = [
     "MAX_FILE_BYTES",
@@ -56,9 +56,10 @@ def load_text(path: str, errors: Literal["replace", "surrogateescape"] = "replac
     """
     try:
         return read_regular(path, MAX_FILE_BYTES)[0].decode("utf-8", errors)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        check_folder(os.path.dirname(path))
         return ""
-    except (NotADirectoryError, Unreadable):
+    except Unreadable:
         check_folder(os.path.dirname(path))
         raise
 
@@ -66,9 +67,8 @@ def load_text(path: str, errors: Literal["replace", "surrogateescape"] = "replac
 def check_folder(folder: str) -> None:
     """Say why a folder cannot be read; one that is not there is empty. Raises: Unreadable."""
     try:
-        os.scandir(folder).close()
-    except FileNotFoundError:
-        return
+        if is_there(folder):
+            os.scandir(folder).close()
     except OSError as error:
         message = f"The memory cannot be read: {error.strerror}"
         raise Unreadable("unreadable", message, path=folder, hint=get_hint(error, folder)) from error

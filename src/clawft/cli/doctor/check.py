@@ -74,7 +74,7 @@ def from_failure(name: str, error: Exception, workspace: Workspace, why: str = "
 
 def move_away(path: str) -> str:
     """The command that puts a damaged file or folder aside, with what belongs to it."""
-    path = find_existing(path)
+    path = path if os.path.lexists(path) else os.path.dirname(path)
     names = ("", *(ending for ending in _BESIDE if os.path.lexists(f"{path}{ending}")))
     return " && ".join(f"mv {quote(f'{path}{name}')} {quote(f'{path}.damaged{name}')}" for name in names)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from clawft.app import App
 from clawft.cli.doctor.check import Check, from_error, quote
 from clawft.errors import ClawftError
-from clawft.files import get_hint
+from clawft.files import get_hint, is_there
 from clawft.supplying import open_hands
 
 __all__ = ["check_installing"]
@@ -18,9 +18,8 @@ def check_installing(app: App) -> Iterator[Check]:
     """What a killed process left."""
     journals = open_hands(app).journals
     try:
-        os.scandir(journals.folder).close()
-    except FileNotFoundError:
-        return
+        if is_there(journals.folder):
+            os.scandir(journals.folder).close()
     except OSError as error:
         hint = get_hint(error, journals.folder)
         message = f"The notes of installations cannot be read: {error.strerror}"
