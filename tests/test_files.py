@@ -3,17 +3,31 @@
 import errno
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from clawft.errors import Unreadable
-from clawft.files import create_file, get_hint, is_within, lock_file, read_optional, read_regular, replace_file
+from clawft.files import (
+    create_database,
+    create_file,
+    get_hint,
+    is_blank,
+    is_there,
+    is_within,
+    lock_file,
+    read_optional,
+    read_regular,
+    replace_file,
+    why_damaged,
+)
 from warm import run_warm
 
 
@@ -212,14 +226,66 @@ def test_an_error_while_a_file_is_written_names_it(tmp_path: Path, child_env: di
 @pytest.mark.parametrize(
     ("number", "hint"),
     [
-        (errno.ENOSPC, "Make room on the disk: df -h '/a b'"),
-        (errno.EACCES, "Check its permissions: ls -ld '/a b'"),
+        (errno.ENOSPC, "Make room on the disk: df -h {}"),
+        (errno.EACCES, "Check its permissions: ls -ld {}"),
+        (errno.EIO, "The disk or its connection fails: look at the system's log (dmesg), and keep a copy of {}"),
         (errno.ENOLCK, "Its file system has no locks: keep the folder on a local disk, with CLAWFT_HOME"),
-        (errno.EXDEV, "See what the system says of it: ls -ld '/a b'"),
+        (errno.EXDEV, "See what the system says of it: ls -ld {}"),
     ],
 )
-def test_a_hint_is_about_what_the_system_refused(number: int, hint: str) -> None:
-    assert get_hint(OSError(number, os.strerror(number)), "/a b") == hint
+def test_a_hint_is_about_what_the_system_refused(tmp_path: Path, number: int, hint: str) -> None:
+    error, path = OSError(number, os.strerror(number)), tmp_path / "a b"
+    path.touch()
+    assert get_hint(error, str(path)) == hint.format(f"'{path}'")
+    assert not get_hint(error, "").endswith(("''", " "))
+
+
+@pytest.mark.parametrize("number", [errno.ENOTDIR, errno.EACCES])
+def test_a_hint_is_about_what_is_in_the_way(tmp_path: Path, number: int) -> None:
+    (tmp_path / "file").touch()
+    hint = get_hint(OSError(number, os.strerror(number)), str(tmp_path / "file" / "folder" / "a.json"))
+    assert hint.endswith(f"ls -ld {tmp_path}/file")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (bytes(9), "it holds nothing but zeros"),
+        (b"a\0b", "it is binary"),
+        (b"\xff", "it is not UTF-8"),
+        (b"{", "what the parser says"),
+    ],
+)
+def test_what_is_damaged_is_told_apart_from_what_is_wrong(data: bytes, why: str) -> None:
+    assert why_damaged(data, ValueError("what the parser says")) == why
+
+
+def test_what_cannot_be_looked_at_counts_as_there(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "nowhere").symlink_to("gone")
+    there = ("file", "file/below", "circle", "circle/below", "nowhere")
+    assert [is_there(str(tmp_path / one)) for one in there] == [True] * 5
+    absent = ("gone", "gone/below", "file/no/home")
+    assert [is_there(str(tmp_path / one)) for one in absent] == [False] * 3
+
+
+def test_a_database_is_never_of_0_bytes_and_one_that_is_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    assert not is_blank(str(path))
+    create_database(str(path))
+    assert path.stat().st_mode & 0o777 == 0o600
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE one(a)")
+    before = path.read_bytes()
+    create_database(str(path))
+    assert path.read_bytes() == before
+    path.write_bytes(b"")
+    create_database(str(path))
+    assert is_blank(str(path))
+    assert os.listdir(tmp_path) == ["a.sqlite"]
 
 
 def test_lock_has_one_holder_and_waits_as_long_as_told(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import shlex
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import msgspec
 from msgspec import Struct
@@ -19,16 +19,23 @@ from clawft.errors import ClawftError, Unreadable
 __all__ = [
     "check_json_version",
     "check_version",
+    "create_database",
     "create_file",
     "create_private",
+    "find_existing",
+    "get_database_hint",
     "get_hint",
+    "is_blank",
+    "is_there",
     "is_within",
     "lock_file",
     "read_optional",
     "read_regular",
     "real_path",
     "replace_file",
+    "restore_hint",
     "sync_folder",
+    "why_damaged",
 ]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -50,13 +57,21 @@ _HINTS = {
     ),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "Too many files are open: end programs, or raise ulimit -n"),
     errno.EROFS: "The file system can only be read: mount it for writing, or set CLAWFT_HOME to another folder",
-    errno.ENOTDIR: "A file is in the place of a folder. Look at it, then move it away: ls -ld {}",
+    **dict.fromkeys(
+        (errno.ENOTDIR, errno.EEXIST), "A file is in the place of a folder. Look at it, then move it away: ls -ld {}"
+    ),
     errno.EISDIR: "A folder is in the place of a file. Look at it, then move it away: ls -ld {}",
-    errno.ELOOP: "It is a symbolic link, or a circle of them: ls -ld {}",
+    errno.ELOOP: "A symbolic link is in its place. Look at it, then move it away: ls -ld {}",
     errno.ENOENT: "It is not there: ls -ld {}",
     errno.ENAMETOOLONG: "Use a shorter name",
     errno.EFBIG: "The file would be larger than the limit of this process: ulimit -f",
 }
+_ABOVE = frozenset((errno.ENOTDIR, errno.EACCES, errno.EPERM))  # which a folder above may be the cause of
+# What SQLite says: its tables are not ours, the file is damaged or no database; or it is in use; or the system's error.
+_DAMAGED = frozenset((1, 11, 26))
+_IN_USE = frozenset((5, 6))
+_IO_ERROR = 10
+_SYSTEM = {3: errno.EACCES, 8: errno.EACCES, 13: errno.ENOSPC}
 
 
 class _Versioned(Struct):
@@ -95,8 +110,73 @@ def is_within(path: str, root: str) -> bool:
 
 def get_hint(error: OSError, path: str) -> str:
     """What a person can do about an error of the system with a path."""
+    if error.errno in _ABOVE:
+        path = find_existing(path)
     hint = _HINTS.get(error.errno or 0, "See what the system says of it: ls -ld {}")
-    return hint.format(shlex.quote(path))
+    return hint.format(shlex.quote(path) if path else "").rstrip()
+
+
+def restore_hint(lost: str) -> str:
+    """What to do about a database that is damaged; `lost` is what is gone with it."""
+    return f"Restore it from a backup; or move it away, with its -wal and -shm, and begin anew without {lost}"
+
+
+def get_database_hint(error: BaseException, path: str, lost: str) -> str:
+    """What a person can do about an error of SQLite with a file; `lost` is what is gone with it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _DAMAGED:
+        return restore_hint(lost)
+    if code in _IN_USE:
+        return "Another program is using it: try again when it is done"
+    if code == _IO_ERROR:  # what it says of most that the system refuses, a full disk too
+        room = get_hint(OSError(errno.ENOSPC, ""), path)
+        return f"{room}. If there is room, the disk fails: look at the system's log (dmesg)"
+    known = _SYSTEM.get(code) or (errno.EISDIR if os.path.isdir(path) else errno.EACCES)
+    return get_hint(OSError(known, os.strerror(known)), path)
+
+
+def why_damaged(data: bytes, error: Exception) -> str:
+    """Say why the content of a file was not understood: what the parser said of it counts for text alone."""
+    if not data.strip():
+        return "it is empty"
+    if not data.strip(b"\0"):
+        return "it holds nothing but zeros"  # what a loss of power leaves of a file that was just written
+    try:
+        return "it is binary" if "\0" in data.decode() else str(error)
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+
+
+def find_existing(path: str) -> str:
+    """The path, or the first above it that is there."""
+    while path not in ("", "/") and not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def is_there(path: str) -> bool:
+    """Whether there is a file or folder, also one that the system keeps from us: who reads it is told why.
+
+    Below a file that takes the place of its folder there may be one; below a home that is none there is nothing.
+    """
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return os.path.islink(path)
+    except NotADirectoryError:
+        return os.path.lexists(os.path.dirname(path))
+    except OSError:
+        pass
+    return True
+
+
+def is_blank(path: str) -> bool:
+    """Whether there is a file without a single byte, which is what is left of one that was cut off."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def create_private(path: str) -> None:
@@ -107,6 +187,20 @@ def create_private(path: str) -> None:
     """
     with suppress(FileExistsError):
         os.close(os.open(path, _NEW, 0o600))
+
+
+def create_database(path: str) -> None:
+    """Make an empty SQLite database, as `create_private` does, but never of 0 bytes: those are what is left of one that
+    was cut off (`is_blank`), even where another process just makes its own. Raises: OSError.
+    """
+    if os.path.lexists(path):
+        return
+    import sqlite3  # few who read files need it
+
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        memory.execute("PRAGMA user_version=1")  # which writes the first page
+        memory.execute("PRAGMA user_version=0")
+        create_file(path, memory.serialize())
 
 
 def read_regular(
@@ -122,9 +216,8 @@ def read_regular(
     try:
         status = os.fstat(descriptor)
         if stat.S_IFMT(status.st_mode) != stat.S_IFREG:
-            raise Unreadable(
-                "not-a-file", "This is not a regular file", path=path, hint="Replace it by a plain text file"
-            )
+            hint = f"Look at it, then move it away: ls -ld {shlex.quote(path)}"
+            raise Unreadable("not-a-file", "This is not a regular file", path=path, hint=hint)
         size = status.st_size
         if size > max_bytes:
             raise Unreadable(
@@ -159,7 +252,8 @@ def _open(path: str, flags: int, folder: int | None) -> int:
         raise
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Unreadable("is-a-link", "The file is a symbolic link", path=path) from error
+            hint = get_hint(error, path)
+            raise Unreadable("is-a-link", "The file is a symbolic link", path=path, hint=hint) from error
         raise Unreadable(
             "unreadable", f"The file cannot be read: {error.strerror}", path=path, hint=get_hint(error, path)
         ) from error
@@ -185,13 +279,20 @@ def replace_file(path: str, content: bytes, mode: int = 0o600, commit: Callable[
 
 
 def create_file(path: str, content: bytes, mode: int = 0o600) -> None:
-    """Put a file where there is none, whole and at once; one that is there stays as it is. Raises: OSError."""
+    """Put a file where there is none, whole and at once; one that is there stays as it is.
+
+    Raises: OSError, which names the file.
+    """
     folder, name = os.path.split(path)
-    with _temporary(folder, name) as (temporary, descriptor):
-        _fill(descriptor, content, mode)
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-    sync_folder(folder)
+    try:
+        _sweep(folder, name)
+        with _temporary(folder, name) as (temporary, descriptor):
+            _fill(descriptor, content, mode)
+            with suppress(FileExistsError):
+                os.link(temporary, path)
+        sync_folder(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 @contextmanager
@@ -250,7 +351,10 @@ def sync_folder(folder: str) -> None:
 
 
 def lock_file(descriptor: int, wait_s: float = 0, poll_s: float = _POLL_S) -> bool:
-    """Whether an open file could be locked in time; closing it lets go of the lock. Raises: OSError."""
+    """Whether an open file could be locked in time; closing it lets go of the lock.
+
+    Raises: OSError, which names the file where the system tells its name.
+    """
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -259,5 +363,15 @@ def lock_file(descriptor: int, wait_s: float = 0, poll_s: float = _POLL_S) -> bo
             if time.monotonic() >= deadline:
                 return False
             time.sleep(poll_s)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, _find_path(descriptor)) from error
         else:
             return True
+
+
+def _find_path(descriptor: int) -> str | None:
+    """The path of an open file, on systems that tell."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return None

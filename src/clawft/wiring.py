@@ -14,7 +14,6 @@ from clawft.borrowing.check import ListingCheck
 from clawft.borrowing.servers import join_servers
 from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
-from clawft.files import create_private
 from clawft.hooking import open_hooks, open_hosts
 from clawft.hooks.registry import Hooks
 from clawft.mcp import McpHub
@@ -60,9 +59,7 @@ _AWAY_S = 30.0  # how long the record of costs may be away when a runtime is ope
 
 def open_usage(app: "App", *, patient: bool = False) -> Database:
     """The file of costs and counts of the user, for who is patient with it or not. Raises: ClawftError."""
-    path = app.user_file("usage.sqlite")
-    create_private(path)
-    return Database(path, patient=patient)
+    return Database(app.user_file("usage.sqlite"), patient=patient)
 
 
 def _until(deadline: float) -> Callable[[ClawftError], None]:

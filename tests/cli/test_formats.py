@@ -257,7 +257,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     "trust/audit/log.py": ("audit.jsonl",),
     "trust/records.py": ("approvals.json", "approvals.head", "overrides.json", "grants.json"),
 }
-_WRITES = re.compile(r"\breplace_file\(|\bsqlite3\.connect\(|\bO_CREAT\b|= Table\(|open\([^)\n]*\"[wax]b?\"")
+_WRITES = re.compile(r"\b(?:create|replace)_file\(|\bsqlite3\.connect\(|\bO_CREAT\b|= Table\(|open\([^)\n]*\"[wax]b?\"")
 
 
 def test_whoever_writes_a_file_says_which_lasting_one_it_is_or_why_it_needs_no_version() -> None:

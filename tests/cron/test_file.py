@@ -62,7 +62,7 @@ def test_a_damaged_file_is_said_and_left_alone(tmp_path: Path, content: bytes) -
 def test_a_job_that_was_edited_into_nonsense_is_damage_too(tmp_path: Path, key: str, value: object) -> None:
     _write(tmp_path, {**msgspec.to_builtins(_job()), key: value})
 
-    with pytest.raises(ClawftError, match="cannot be read"):
+    with pytest.raises(ClawftError, match="is damaged"):
         load_file(str(tmp_path))
 
 

@@ -78,7 +78,7 @@ def test_a_file_that_anybody_could_exchange_trusts_nobody(tmp_path: Path) -> Non
 
 def test_a_file_that_others_may_write_trusts_nobody(tmp_path: Path) -> None:
     file = tmp_path / "publishers.toml"
-    file.write_text("")
+    file.write_text("version = 1\n")
     for mode in (0o620, 0o602, 0o666):
         file.chmod(mode)
         with pytest.raises(Refused) as caught:

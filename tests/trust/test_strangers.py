@@ -172,7 +172,7 @@ def test_approvals_that_cannot_be_read_leave_all_untrusted_and_say_why(app: App,
     Path(app.approvals.path).write_text("{")
     state, why = _state(app)
     assert state == "untrusted"
-    assert why.startswith("It comes with the project, and the approvals cannot be read")
+    assert why.startswith("It comes with the project, and approvals.json is damaged")
     assert _refused(app).code == "skill-untrusted"
 
 

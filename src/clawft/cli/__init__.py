@@ -60,7 +60,11 @@ def _tell_unforeseen(error: Exception) -> int:
 
         show_error(missing())
     elif isinstance(error, OSError):
-        show_error(ClawftError("system", f"The system refused: {error}"))
+        from clawft.files import get_hint
+
+        path = str(error.filename or "")
+        message = f"The system refused: {error.strerror or error}"
+        show_error(ClawftError("system", message, path=path, hint=get_hint(error, path)))
     elif os.environ.get(_DEBUG):
         raise error
     else:

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import get_hint
 from clawft.protocol.encoding import encode
 
 __all__ = [
@@ -82,12 +83,15 @@ def diagnostic_lines(diagnostic: Diagnostic, *, where: str, indent: str = "") ->
 
 def show_error(error: ClawftError) -> None:
     """`error[code]: message`, where it is and what to do about it."""
-    diagnostic = error.diagnostic
+    diagnostic, cause = error.diagnostic, error.__cause__
+    hint = diagnostic.hint
+    if not hint and isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+        hint = get_hint(cause, diagnostic.path)
     say(_fold(f"{click.style(f'error[{diagnostic.code}]', fg='red')}: {one_line(diagnostic.message)}"))
     if diagnostic.where:
         say(f"  --> {one_line(diagnostic.where)}")
-    if diagnostic.hint:
-        say(f"hint: {one_line(diagnostic.hint)}")
+    if hint:
+        say(f"hint: {one_line(hint)}")
 
 
 def _fold(text: str, *, err: bool = True) -> str:

@@ -1,5 +1,6 @@
 """A parser's complaint about a config file, in terms of the file: the line, the key, and what was meant."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,13 +10,17 @@ from clawft.config.load import SECTIONS, Layer, section_type
 from clawft.config.locate import find_line, find_twice, locate_keys
 from clawft.config.schema import Problem, find_meant, find_problem
 from clawft.errors import ClawftError
+from clawft.files import why_damaged
 
 __all__ = ["explain_syntax", "explain_twice", "explain_value", "line_of"]
 
 
 def explain_syntax(error: Exception, path: str, data: bytes) -> ClawftError:
-    """A file that is not TOML or JSON."""
+    """A file that is not TOML or JSON, or no text at all."""
     text = str(error)
+    if (why := why_damaged(data, error)) != text:
+        hint = "Restore it from a backup; or move it away, and begin anew with the defaults"
+        return ClawftError("config-invalid", f"{os.path.basename(path)} is damaged: {why}", path=path, hint=hint)
     line, byte = re.search(r"line (\d+)", text), re.search(r"\(byte (\d+)\)", text)
     if line:
         number = int(line[1])

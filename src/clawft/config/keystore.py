@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawft.config.secret import is_key_name
 from clawft.errors import ClawftError
-from clawft.files import check_json_version, lock_file, read_regular, replace_file
+from clawft.files import check_json_version, get_hint, lock_file, read_regular, replace_file
 from clawft.workspace import find_workspace
 
 __all__ = ["KEYS_NAME", "Keystore", "Place", "find_keyring", "open_keystore"]
@@ -119,8 +119,9 @@ class Keystore:
             return msgspec.json.decode(data, type=_Document).keys
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Neither the parser's words nor the cause are kept: they may quote a key.
-            hint = "Remove the file and run: weft onboard"
-            raise ClawftError("keys-damaged", "The file of keys cannot be read", path=self.path, hint=hint) from None
+            hint = "Restore it from a backup; or move it away, and give the keys again: weft onboard"
+            message = "keys.json is damaged: the keys in it are lost"
+            raise ClawftError("keys-damaged", message, path=self.path, hint=hint) from None
 
     def _change(self, edit: Callable[[dict[str, str | None]], dict[str, str | None]]) -> None:
         try:
@@ -130,7 +131,7 @@ class Keystore:
                 replace_file(self.path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n", 0o600)
         except OSError as error:
             message = f"The key was not stored: {error.strerror}"
-            raise ClawftError("not-written", message, path=self.path, hint="Check the folder's permissions") from error
+            raise ClawftError("not-written", message, path=self.path, hint=get_hint(error, self.path)) from error
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

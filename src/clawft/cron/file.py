@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.cron.jobs import Job
 from clawft.errors import ClawftError
-from clawft.files import check_json_version, lock_file, read_optional
+from clawft.files import check_json_version, get_hint, lock_file, read_optional, why_damaged
 
 __all__ = ["file_path", "load_file", "put_away"]
 
@@ -39,8 +39,8 @@ def load_file(user_dir: str) -> tuple[Job, ...]:
         for job in jobs:
             job.parse_schedule(UTC)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ClawftError) as error:
-        message = f"The jobs cannot be read: {error}"
-        hint = "Nothing was changed. Mend the file, or move it away and add the jobs again"
+        message = f"cron.json is damaged ({why_damaged(data, error)}): the jobs in it are not taken over"
+        hint = "Restore it from a backup; or move it away, and add the jobs again: weft cron add"
         raise ClawftError("cron-damaged", message, path=path, hint=hint) from error
     if _is_scheduled(user_dir):
         message = "A scheduler of an earlier version is running, and has the jobs"
@@ -56,7 +56,7 @@ def put_away(user_dir: str) -> None:
             os.rename(path, f"{path}.moved")
     except OSError as error:
         message = f"The jobs were taken over, but their file cannot be put away: {error.strerror}"
-        raise ClawftError("cron-unwritable", message, path=path, hint="Move it away") from error
+        raise ClawftError("cron-unwritable", message, path=path, hint=get_hint(error, path)) from error
 
 
 def _is_scheduled(user_dir: str) -> bool:

@@ -23,6 +23,7 @@ __all__ = [
     "find_origin",
     "find_place",
     "list_served",
+    "list_unknown",
     "served_folder",
     "served_locations",
     "tell_server",
@@ -72,7 +73,7 @@ def _read_origin(user_dir: str, place: str) -> Origin | None:
         data = read_optional(path, _MAX_BYTES)
         check_json_version(data or b"", 1, path)
         origin = msgspec.json.decode(data or b"", type=Origin)
-    except (Unreadable, msgspec.DecodeError):
+    except (Unreadable, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return origin if place == find_place(user_dir, origin) else None
 
@@ -85,6 +86,12 @@ def list_served(user_dir: str) -> list[Served]:
             origin = _read_origin(user_dir, place)
             found += [Served(origin, folder) for folder in _list_folders(place)] if origin else []
     return sorted(found, key=lambda one: (one.origin.server, one.name, one.origin.uri))
+
+
+def list_unknown(user_dir: str) -> list[str]:
+    """The places whose origin cannot be told: its file is missing, damaged, or of another place."""
+    places = [place for one in served_locations(user_dir, lambda _: True) for place in _list_folders(one.path)]
+    return [place for place in places if _read_origin(user_dir, place) is None]
 
 
 def find_origin(found: Found) -> str:

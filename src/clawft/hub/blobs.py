@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from clawft.errors import ClawftError, NotFound
-from clawft.files import replace_file, sync_folder
+from clawft.files import get_hint, replace_file, sync_folder
 from clawft.hub.database import Database, Execute
 
 __all__ = ["Blobs", "DatabaseBlobs", "FolderBlobs"]
@@ -188,4 +188,4 @@ def _missing(sha256: str) -> NotFound:
 
 def _failed(error: OSError, place: str) -> ClawftError:
     message = f"The hub cannot keep or read bytes: {error.strerror or error}"
-    return ClawftError("hub-blobs", message, path=place, hint="See that its disk has room and that it may write there")
+    return ClawftError("hub-blobs", message, path=place, hint=get_hint(error, place))

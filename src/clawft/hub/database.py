@@ -4,7 +4,6 @@ Rows are read without a lock. There is one writer at a time, whatever the databa
 done, and that makes a version immutable and a quota exact.
 """
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,13 +11,15 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Literal, Protocol
 
 from clawft.errors import ClawftError
-from clawft.files import create_private
+from clawft.files import create_database, get_database_hint, get_hint, is_blank, restore_hint
 
 __all__ = ["Database", "Execute", "HubAway", "Row", "SqliteDatabase"]
 
 Row = tuple[Any, ...]
 Execute = Callable[[str, Sequence[Any]], list[Row]]
 
+_LOST = "the skills so far"
+_RESTORE = restore_hint(_LOST).replace("backup;", "backup: weft hub restore FILE --force;")
 _WAIT_S = 10.0  # for another process that is writing
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _SETUP = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON")
@@ -55,8 +56,10 @@ class SqliteDatabase:
         self._path = path
         self._alone = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        if is_blank(path):
+            raise ClawftError("hub-database", "The hub's database is damaged: it is empty", path=path, hint=_RESTORE)
         with self._translated():
-            create_private(path)
+            create_database(path)
             self._writer = self._connect()
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -120,12 +123,13 @@ class SqliteDatabase:
             raise _translate(error, self._path) from error
         except OSError as error:
             message = f"The hub's database cannot be opened: {error.strerror or error}"
-            raise ClawftError("hub-database", message, path=os.path.dirname(self._path)) from error
+            path = error.filename or self._path
+            raise ClawftError("hub-database", message, path=path, hint=get_hint(error, path)) from error
 
 
 def _translate(error: Exception, path: str) -> ClawftError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _PASSING:
         return HubAway("hub-busy", f"The hub's database cannot be used just now: {error}", path=path, hint="Try again")
-    hint = "Restore it from a backup: weft hub restore FILE" if code in (11, 26) else ""
+    hint = _RESTORE if code in (11, 26) else get_database_hint(error, path, _LOST)
     return ClawftError("hub-database", f"The hub's database cannot be used: {error}", path=path, hint=hint)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from clawft.config.hub import HubSettings
 from clawft.errors import ClawftError
+from clawft.files import is_there
 from clawft.hub.store import DATABASE, HubStore
 
 __all__ = ["describe_place", "has_store", "open_store", "store_folder"]
@@ -22,7 +23,7 @@ def describe_place(settings: HubSettings, user_dir: str) -> str:
 
 def has_store(settings: HubSettings, user_dir: str) -> bool:
     """Whether there is one already; a server is taken to have one."""
-    return settings.database is not None or os.path.exists(os.path.join(store_folder(settings, user_dir), DATABASE))
+    return settings.database is not None or is_there(os.path.join(store_folder(settings, user_dir), DATABASE))
 
 
 def open_store(settings: HubSettings, user_dir: str, environ: Mapping[str, str]) -> HubStore:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from clawft.config.hub import QuotaSettings
 from clawft.errors import ClawftError, NotFound, Refused
+from clawft.files import get_hint
 from clawft.hub.archives import make_archive, make_meta
 from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
 from clawft.hub.database import Database, Execute, HubAway, SqliteDatabase
@@ -82,7 +83,7 @@ class HubStore:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             message = f"The hub's folder cannot be made: {error.strerror or error}"
-            raise ClawftError("hub-database", message, path=folder) from error
+            raise ClawftError("hub-database", message, path=folder, hint=get_hint(error, folder)) from error
         held = _hold(folder)
         try:
             store = cls(SqliteDatabase(os.path.join(folder, DATABASE)), FolderBlobs(os.path.join(folder, _BLOBS)))
@@ -349,7 +350,7 @@ def _hold(folder: str) -> int:
         descriptor = os.open(os.path.join(folder, LOCK), flags, 0o600)
     except OSError as error:
         message = f"The hub's folder cannot be used: {error.strerror or error}"
-        raise ClawftError("hub-database", message, path=folder) from error
+        raise ClawftError("hub-database", message, path=folder, hint=get_hint(error, folder)) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:

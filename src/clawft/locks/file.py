@@ -119,6 +119,8 @@ def _read_toml(text: str, path: str) -> dict[str, dict[str, Any]]:
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and a number that is too long to be read
         raise _invalid(path, f"It is not TOML: {error}") from error
     version = raw.pop("version", None)
+    if not text.strip():
+        raise _invalid(path, "It is empty")
     if type(version) is not int or version != VERSION:
         check_version(version, VERSION, path)
         raise _invalid(path, f"Its version is {version!r}, and {VERSION} is what is known here")
@@ -186,5 +188,5 @@ def _why_refused(skill: LockedSkill) -> str:
 
 
 def _invalid(path: str, message: str) -> ClawftError:
-    hint = "Restore it from version control; or remove it, and install the skills again"
+    hint = "Restore it from version control or a backup; or move it away, and install the skills again"
     return ClawftError("lock-invalid", f"The lock is not followed. {message}", path=path, hint=hint)

@@ -10,10 +10,19 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError
-from clawft.files import lock_file, read_optional, replace_file, sync_folder
+from clawft.errors import ClawftError, Unreadable
+from clawft.files import get_hint, is_there, lock_file, read_regular, replace_file, sync_folder
 
-__all__ = ["MAX_FILE_BYTES", "Stamp", "append_file", "load_text", "lock_folder", "replace_text", "stamp_of"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "Stamp",
+    "append_file",
+    "check_folder",
+    "load_text",
+    "lock_folder",
+    "replace_text",
+    "stamp_of",
+]
 
 MAX_FILE_BYTES = 8 << 20
 LOCK_WAIT_S = 10.0
@@ -45,7 +54,24 @@ def load_text(path: str, errors: Literal["replace", "surrogateescape"] = "replac
 
     Raises: ClawftError.
     """
-    return (read_optional(path, MAX_FILE_BYTES) or b"").decode("utf-8", errors)
+    try:
+        return read_regular(path, MAX_FILE_BYTES)[0].decode("utf-8", errors)
+    except (FileNotFoundError, NotADirectoryError):
+        check_folder(os.path.dirname(path))
+        return ""
+    except Unreadable:
+        check_folder(os.path.dirname(path))
+        raise
+
+
+def check_folder(folder: str) -> None:
+    """Say why a folder cannot be read; one that is not there is empty. Raises: Unreadable."""
+    try:
+        if is_there(folder):
+            os.scandir(folder).close()
+    except OSError as error:
+        message = f"The memory cannot be read: {error.strerror}"
+        raise Unreadable("unreadable", message, path=folder, hint=get_hint(error, folder)) from error
 
 
 @contextmanager
@@ -140,4 +166,4 @@ def _check_size(path: str, size: int) -> None:
 
 def _failed(path: str, error: OSError) -> ClawftError:
     message = f"The memory cannot be written: {error.strerror}"
-    return ClawftError("memory-unwritable", message, path=path, hint="Check the permissions of the folder")
+    return ClawftError("memory-unwritable", message, path=path, hint=get_hint(error, path))

@@ -15,7 +15,8 @@ from msgspec import Struct
 from clawft.config.memory import MemorySettings
 from clawft.contracts import MemoryResult, Metadata
 from clawft.errors import ClawftError, Diagnostic
-from clawft.memory.disk import Stamp, append_file, load_text, lock_folder, replace_text, stamp_of
+from clawft.files import get_hint
+from clawft.memory.disk import Stamp, append_file, check_folder, load_text, lock_folder, replace_text, stamp_of
 from clawft.memory.document import Entry, delete_entry, find_entry, parse_entries, parse_notes, store_entry
 from clawft.memory.embedding import FLOORS, Version
 from clawft.memory.history import parse_history, render_history
@@ -64,7 +65,8 @@ class MemoryFiles:
 
     @property
     def is_empty(self) -> bool:
-        """Whether neither file holds anything."""
+        """Whether neither file holds anything. Raises: Unreadable for a folder that cannot be read."""
+        check_folder(self.folder)
         return not any(stamp_of(self._path(name)).size for name in (MEMORY, HISTORY))
 
     def store(self, key: str, value: str, metadata: Metadata | None = None) -> None:
@@ -142,8 +144,20 @@ class MemoryFiles:
                 return self._work_on_disk(work)
         except Unusable as error:
             message = "The index is in use by another process, or cannot be written"
-            hint = "Try again, or check the permissions of the folder"
+            cause = error.__cause__
+            hint = get_hint(cause, self.folder) if isinstance(cause, OSError) else "Try again when it is done"
             raise ClawftError("memory-busy", message, path=self._path(INDEX), hint=hint) from error
+
+    def check_files(self) -> tuple[Diagnostic, ...]:
+        """What is damaged in the files, which are read as far as they can be. Raises: ClawftError."""
+        check_folder(self.folder)
+        texts = {name: load_text(self._path(name), "surrogateescape") for name in (MEMORY, HISTORY)}
+        hint = "Restore it from a backup; or move it away, and what is remembered in it is lost"
+        return tuple(
+            Diagnostic("memory-damaged", "error", f"{name} is damaged: it is no text", self._path(name), 0, hint)
+            for name, text in texts.items()
+            if "\0" in text or (not text.isascii() and any("\udc80" <= one <= "\udcff" for one in text))
+        )
 
     def check_index(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the index that search cannot mend by itself. Raises: ClawftError."""

@@ -14,13 +14,14 @@ from threading import RLock
 from typing import Any, Protocol, TypeVar
 
 from clawft.errors import ClawftError
-from clawft.files import check_version
+from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
 
 __all__ = ["Database", "Records", "RecordsAway", "work_on"]
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
 
+_LOST = "the costs and counts so far"
 VERSION = 1  # of the tables of a file; 0 is what the first weft wrote, and the same
 _WAIT_S = 10  # for another process that is writing
 _PAUSES_S = (0.1, 0.25, 0.5, 1.0, 2.0)
@@ -86,7 +87,11 @@ class Database:
         self.patient = patient
         self._path = path
         self._lock = RLock()
+        if is_blank(path):
+            message = "The record of costs and use is damaged: it is empty"
+            raise ClawftError("usage-file", message, path=path, hint=restore_hint(_LOST))
         with self._translated():
+            create_database(path)
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
             ((version,),) = self.execute("PRAGMA user_version")
@@ -135,9 +140,13 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+        except OSError as error:
+            message = f"The record of costs and use cannot be made: {error.strerror}"
+            hint = get_hint(error, self._path)
+            raise ClawftError("usage-file", message, path=self._path, hint=hint) from error
         except (sqlite3.Error, OverflowError) as error:
             message = f"The record of costs and use cannot be used: {error}"
-            hint = "Try again; if it stays so, move the file away, and counting starts anew"
+            hint = get_database_hint(error, self._path, _LOST)
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             kind = RecordsAway if code in _PASSING else ClawftError
             raise kind("usage-file", message, path=self._path, hint=hint) from error

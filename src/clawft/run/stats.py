@@ -1,12 +1,12 @@
 """How skills are used: offered, loaded, and how the turns went. The catalog's ranking reads it."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
 
 from msgspec import Struct
 
+from clawft.files import is_there
 from clawft.run.database import Database
 
 __all__ = ["SkillUse", "Stats", "load_uses"]
@@ -55,7 +55,7 @@ class Stats:
 
 def load_uses(path: str) -> dict[str, SkillUse]:
     """How skills were used, by name; nothing before the first turn."""
-    if not os.path.exists(path):
+    if not is_there(path):
         return {}
     with closing(Database(path)) as database:
         return dict(Stats(database, datetime.now).load())

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
-from clawft.files import check_json_version, create_file, lock_file, read_regular, replace_file
+from clawft.files import check_json_version, create_file, lock_file, read_regular, replace_file, why_damaged
 from clawft.protocol.base import Scope
 from clawft.serve.caller import ALL_SCOPES, Caller
 
@@ -84,7 +84,7 @@ def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str],
 def _check_chosen(secret: str, path: str = "") -> str:
     if not _SECRET.fullmatch(secret) or len(secret) < _FEWEST:
         message = f"The token of the daemon needs at least {_FEWEST} characters, without spaces"
-        raise ClawftError("serve-token", message, path=path, hint="Remove it, and one is made: weft serve")
+        raise ClawftError("serve-token", message, path=path, hint="Move it away, and one is made: weft serve")
     return secret
 
 
@@ -170,11 +170,10 @@ class ServeTokens:
         check_json_version(text, VERSION, self._path)
         try:
             return msgspec.json.decode(text, type=_Kept).tokens
-        except msgspec.DecodeError as error:
-            hint = "Remove it, and make new tokens: weft serve token new"
-            raise Unreadable(
-                "serve-tokens", f"The tokens cannot be read: {error}", path=self._path, hint=hint
-            ) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            message = f"serve-tokens.json is damaged ({why_damaged(text, error)}): the tokens in it are lost"
+            hint = "Restore it from a backup; or move it away, and make new tokens: weft serve token new"
+            raise Unreadable("serve-tokens", message, path=self._path, hint=hint) from error
 
     @contextmanager
     def _changing(self) -> Iterator[list[ServeToken]]:

@@ -1,5 +1,6 @@
 """One append-only file of lines: its lock, its torn end, and writing that survives a crash."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic, Unreadable
-from clawft.files import lock_file, sync_folder
+from clawft.files import get_hint, lock_file, sync_folder
 from clawft.sessions.record import decode_line
 
 __all__ = ["MAX_BYTES", "Log", "find_end", "open_log", "open_regular", "read_range", "read_tails"]
@@ -41,10 +42,10 @@ def open_regular(path: str, flags: int = _READ) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise _unreadable(path, str(error.strerror)) from error
+        raise _unreadable(path, error) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _unreadable(path, "It is not a regular file")
+        raise _unreadable(path, OSError(errno.EISDIR, "It is not a regular file"))
     return descriptor
 
 
@@ -59,7 +60,7 @@ def read_range(descriptor: int, start: int, end: int, path: str) -> bytes:
             parts.append(part)
             start += len(part)
     except OSError as error:
-        raise _unreadable(path, str(error.strerror)) from error
+        raise _unreadable(path, error) from error
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -107,7 +108,7 @@ class Log:
         except BaseException as error:  # an interrupt too must leave whole lines only
             os.ftruncate(self.descriptor, before)
             if isinstance(error, OSError):
-                raise self._not_written(str(error.strerror)) from error
+                raise self._not_written(str(error.strerror), get_hint(error, self.path)) from error
             raise
 
     def append_whole(self, lines: bytes) -> None:
@@ -134,7 +135,7 @@ class Log:
                 raise self._not_written("The file was removed")
             os.fsync(self.descriptor)
         except OSError as error:
-            raise self._not_written(str(error.strerror)) from error
+            raise self._not_written(str(error.strerror), get_hint(error, self.path)) from error
 
     def heal(self) -> None:
         """Deal with what a crash left at the end: keep a whole record, move anything else beside the file."""
@@ -180,9 +181,9 @@ class Log:
                 return data[data.rfind(b"\n") + 1 :]
         return b""
 
-    def _not_written(self, why: str) -> ClawftError:
-        hint = "Nothing of it is in the file; make room or check its rights, then try again"
-        return ClawftError("session-write", f"The session could not be written: {why}", path=self.path, hint=hint)
+    def _not_written(self, why: str, hint: str = "Start another session") -> ClawftError:
+        message = f"The session could not be written, and nothing of this is in it: {why}"
+        return ClawftError("session-write", message, path=self.path, hint=hint)
 
 
 def open_log(path: str, *, create: bool) -> Log:
@@ -209,7 +210,7 @@ def _lock(descriptor: int, path: str) -> bool:
         if not lock_file(descriptor):
             raise _busy(path)
     except OSError as error:
-        raise _unreadable(path, f"It cannot be locked: {error.strerror}") from error
+        raise _unreadable(path, error, "It cannot be locked: ") from error
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
@@ -261,6 +262,6 @@ def _busy(path: str) -> ClawftError:
     return ClawftError("session-busy", message, path=path, hint="Wait for it to end, or use another session")
 
 
-def _unreadable(path: str, why: str) -> Unreadable:
-    hint = "Check that it is a plain file that you may read and write"
-    return Unreadable("session-unreadable", f"The session cannot be read: {why}", path=path, hint=hint)
+def _unreadable(path: str, error: OSError, what: str = "") -> Unreadable:
+    message = f"The session cannot be read: {what}{error.strerror}"
+    return Unreadable("session-unreadable", message, path=path, hint=get_hint(error, path))

@@ -3,7 +3,7 @@
 import os
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.files import check_version
+from clawft.files import check_version, get_hint
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key
 from clawft.sessions.log import open_regular, read_range
 from clawft.sessions.record import VERSION, Header, decode_line
@@ -22,7 +22,7 @@ def migrate_names(folder: str) -> tuple[Diagnostic, ...]:
         return ()
     except OSError as error:
         message = f"The folder of sessions cannot be read: {error.strerror}"
-        raise ClawftError("session-unreadable", message, path=folder, hint="Check its permissions") from error
+        raise ClawftError("session-unreadable", message, path=folder, hint=get_hint(error, folder)) from error
     stems = sorted(name.removesuffix(SUFFIX) for name in names if not name.startswith("."))
     return tuple(_migrate(folder, stem) for stem in stems if decode_key(stem) is None)
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.files import check_version, sync_folder
+from clawft.files import check_version, get_hint, sync_folder
 from clawft.sessions.draft import Draft, load_past
 from clawft.sessions.keys import SUFFIX, decode_key, encode_key, is_fork_key
 from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
@@ -125,7 +125,7 @@ class SessionStore:
                 os.unlink(path + TORN)
         except OSError as error:
             message = f"The session was not removed: {error.strerror}"
-            raise ClawftError("session-write", message, path=path, hint="Check its permissions") from error
+            raise ClawftError("session-write", message, path=path, hint=get_hint(error, path)) from error
         finally:
             log.close()
 
@@ -181,9 +181,24 @@ class SessionStore:
         self._migrate()
         try:
             with os.scandir(self.folder) as entries:
-                return sorted(filter(None, map(_date, entries)))
+                return sorted(filter(None, map(self._date, entries)))
         except FileNotFoundError:
             return ()
+
+    def _date(self, entry: os.DirEntry[str]) -> tuple[int, str, str] | None:
+        """What sorts sessions newest first: age, key and path; None for what is no session or was removed meanwhile."""
+        key = decode_key(entry.name.removesuffix(SUFFIX)) if entry.name.endswith(SUFFIX) else None
+        try:
+            if key is None or not entry.is_file(follow_symlinks=False):
+                if key is not None:
+                    os.close(open_regular(entry.path))
+                return None
+            return -entry.stat(follow_symlinks=False).st_mtime_ns, key, entry.path
+        except ClawftError as error:
+            self._say(error.diagnostic)
+        except OSError:
+            pass
+        return None
 
     def _migrate(self) -> None:
         if not self._migrated:
@@ -199,7 +214,7 @@ class SessionStore:
                 os.chmod(self.folder, 0o700)
         except OSError as error:
             message = f"The folder of sessions cannot be made: {error.strerror}"
-            raise ClawftError("session-write", message, path=self.folder, hint="Check its permissions") from error
+            raise ClawftError("session-write", message, path=self.folder, hint=get_hint(error, self.folder)) from error
 
     def _load(self, key: str, path: str) -> bytes:
         try:
@@ -233,17 +248,6 @@ def _parse_cursor(text: str) -> tuple[float, str]:
     return -int(time_ns), key
 
 
-def _date(entry: os.DirEntry[str]) -> tuple[int, str, str] | None:
-    """What sorts sessions newest first: age, key and path; None for what is no session or was removed meanwhile."""
-    key = decode_key(entry.name.removesuffix(SUFFIX)) if entry.name.endswith(SUFFIX) else None
-    try:
-        if key is None or not entry.is_file(follow_symlinks=False):
-            return None
-        return -entry.stat(follow_symlinks=False).st_mtime_ns, key, entry.path
-    except OSError:
-        return None
-
-
 def _first_turns(lines: list[bytes], turns: int | None) -> list[bytes]:
     if turns is None:
         return lines
@@ -268,7 +272,7 @@ def _write_new(path: str, data: bytes, key: str) -> None:
         raise ClawftError("session-exists", message, path=path, hint="Choose another key") from error
     except OSError as error:
         message = f"The session could not be written: {error.strerror}"
-        raise ClawftError("session-write", message, path=path, hint="Check the folder's permissions") from error
+        raise ClawftError("session-write", message, path=path, hint=get_hint(error, path)) from error
     finally:
         if os.path.lexists(temporary):
             os.unlink(temporary)

@@ -1,9 +1,11 @@
 """What a list says of a session, read from the two ends of its file."""
 
 import os
+import time
 
 from msgspec import Struct
 
+from clawft.errors import Unreadable
 from clawft.sessions.log import open_regular, read_range, read_tails
 from clawft.sessions.record import (
     CompactionRecord,
@@ -18,6 +20,7 @@ from clawft.sessions.record import (
 __all__ = ["SessionSummary", "load_summary"]
 
 MAX_TITLE = 200  # characters
+_YOUNG_S = 60.0  # a file without a byte may be one that is just begun
 _HEADS = (1 << 14, 1 << 20)  # bytes; the first user message stands near the start
 _TOTALS = (b'\n{"type":"turn",', b'\n{"type":"compaction",')
 _MESSAGE = b'{"type":"message",'
@@ -42,6 +45,8 @@ def load_summary(key: str, path: str) -> SessionSummary:
     descriptor = open_regular(path)
     try:
         status = os.fstat(descriptor)
+        if not status.st_size and time.time() - status.st_mtime > _YOUNG_S:
+            raise _damaged(path, "it is empty")
         header, title = _load_head(descriptor, status.st_size, path)
         totals = _load_totals(descriptor, status.st_size, path)
     finally:
@@ -52,10 +57,11 @@ def load_summary(key: str, path: str) -> SessionSummary:
 
 
 def _load_head(descriptor: int, size: int, path: str) -> tuple[Header, str]:
-    header, title = Header(key=""), ""
+    header, title, is_known = Header(key=""), "", False
     for length in _HEADS:
         lines = read_range(descriptor, 0, min(length, size), path).split(b"\n")[:-1]
         for record in map(decode_line, lines):
+            is_known = is_known or record is not None
             if isinstance(record, Header):
                 header = record
             elif isinstance(record, MessageRecord) and record.message.role == "user":
@@ -64,7 +70,14 @@ def _load_head(descriptor: int, size: int, path: str) -> tuple[Header, str]:
                 return header, title
         if length >= size:
             break
+    if size and not is_known:
+        raise _damaged(path, "nothing of it can be read")
     return header, title
+
+
+def _damaged(path: str, why: str) -> Unreadable:
+    hint = "Restore it from a backup; or move it away: what was said in it is lost"
+    return Unreadable("session-damaged", f"The session is damaged: {why}", path=path, hint=hint)
 
 
 def _first_line(text: str) -> str:

@@ -57,8 +57,14 @@ def own_key_path(user_dir: str) -> str:
 
 def find_own_key(user_dir: str) -> PublicKey | None:
     """The public half of our own key, if there is one. Raises: ClawftError."""
-    content = read_optional(own_key_path(user_dir), MAX_BYTES)
-    return None if content is None else parse_private_key(content)[0]
+    path = own_key_path(user_dir)
+    content = read_optional(path, MAX_BYTES)
+    try:
+        return None if content is None else parse_private_key(content)[0]
+    except ClawftError as error:
+        message = "Your signing key is damaged: skills that it signed stay so, and no new one can be"
+        hint = "Restore it from a backup; or move it away, make another, and give it to who trusts you"
+        raise ClawftError(error.code, message, path=path, hint=f"{hint}: weft publishers key --make") from error
 
 
 def find_ssh_key(home: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import check_version, lock_file, read_regular, replace_file
+from clawft.files import check_version, get_hint, lock_file, read_regular, replace_file, why_damaged
 from clawft.signing.sshsig import PublicKey, parse_public_key
 from clawft.signing.statements import SKILL_SPACE
 
@@ -152,7 +152,8 @@ def change_publishers(user_dir: str, change: Callable[[Publishers], Publishers])
             _parse(text.encode(), path)  # what is written can be read
             replace_file(path, text.encode(), 0o600)
     except OSError as error:
-        raise ClawftError("not-written", f"The publishers were not written: {error.strerror}", path=path) from error
+        message = f"The publishers were not written: {error.strerror}"
+        raise ClawftError("not-written", message, path=path, hint=get_hint(error, path)) from error
 
 
 def render_publishers(publishers: Publishers) -> str:
@@ -201,13 +202,17 @@ def _quote(text: str) -> str:
 
 def _parse(content: bytes, path: str) -> _File:
     try:
+        if not content.strip():
+            raise ValueError("it is empty")
         raw = tomllib.loads(content.decode())
         check_version(raw.get("version"), VERSION, path)
         file = msgspec.convert(_with_times(raw), _File)
         _check(file)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError, RecursionError) as error:
-        message = f"The file of publishers cannot be read: {error}"
-        raise ClawftError("publishers-damaged", message, path=path, hint="Correct it, or restore a copy") from error
+        why = f"publishers.toml is damaged ({why_damaged(content, error)})"
+        message = f"{why}: whom you trust is lost, and which keys you revoked"
+        hint = "Restore it from a backup; or move it away, and say again whom you trust: weft publishers trust"
+        raise ClawftError("publishers-damaged", message, path=path, hint=hint) from error
     return file
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.files import check_json_version, lock_file, read_regular, replace_file
+from clawft.files import check_json_version, lock_file, read_regular, replace_file, why_damaged
 from clawft.trust.seal import Seal
 
 __all__ = ["Codes", "Records"]
@@ -20,7 +20,7 @@ MAX_BYTES = 8 << 20
 LOCK_S = 10.0
 VERSION = 1  # of both files: it is not written as long as it is 1, so that every weft reads them
 _ATTEMPTS = 5
-_AGAIN = "Look at what it holds, remove the file, and decide again"
+_AGAIN = "Look at what it holds, then move it away, and decide again"
 
 T = TypeVar("T", bound=Struct)
 
@@ -68,25 +68,32 @@ class Records(Generic[T]):
     def _load(self) -> tuple[tuple[T, ...], str]:
         """The records, and the hash of what they were read from; '' for no file."""
         for _ in range(_ATTEMPTS):
-            newest = self._load_newest()
+            newest, why = self._load_newest()
             records, found = self._load_file()
             if not found or found in newest:
                 return records, found
             # They may just have been replaced.
+        if why:
+            head = os.path.basename(self._head_path)
+            message = f"{head} {why}, so nobody can tell whether the {self.noun} are the newest: they count for nothing"
+            raise self._damaged(message, head)
         message = f"The {self.noun} are an older copy, put back by something else than weft, so they count for nothing"
         raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
 
-    def _load_newest(self) -> tuple[str, ...]:
-        """The hashes of what may stand in the file now. Where it is not told, nothing may: it is told before a file is
-        written, so whoever removed it may have put back an older one."""
+    def _load_newest(self) -> tuple[tuple[str, ...], str]:
+        """The hashes of what may stand in the file now, and why that cannot be told. Where it is not told, nothing may:
+        it is told before a file is written, so whoever removed it may have put back an older one."""
+        data = b""
         try:
             data = read_regular(self._head_path, MAX_BYTES)[0]
             check_json_version(data, VERSION, self._head_path)
             head = msgspec.json.decode(data, type=_Head)
-        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, RecursionError):
-            return ()
+        except (FileNotFoundError, NotADirectoryError):
+            return (), "is missing"
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return (), f"is damaged ({why_damaged(data, error)})"
         label = _label(f"{self.noun} newest", head.version)
-        return head.newest if self._seal.holds(_join(head.newest), label, head.seal) else ()
+        return (head.newest if self._seal.holds(_join(head.newest), label, head.seal) else ()), ""
 
     def _note_newest(self, *hashes: str) -> None:
         newest = tuple(one for one in hashes if one)
@@ -105,13 +112,22 @@ class Records(Generic[T]):
         try:
             file = msgspec.json.decode(data, type=_File)
             records = msgspec.json.decode(file.records, type=tuple[self.kind, ...])  # type: ignore[name-defined]
-        except (msgspec.DecodeError, RecursionError) as error:
-            message = f"The {self.noun} cannot be read: {error}"
-            raise ClawftError(self.codes.damaged, message, path=self.path, hint=_AGAIN) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            name = os.path.basename(self.path)
+            message = f"{name} is damaged ({why_damaged(data, error)}): the {self.noun} in it are lost"
+            raise self._damaged(message, name) from error
+        if self._seal.is_missing:
+            key = os.path.basename(self._seal.path)
+            message = f"{key}, the key that seals the {self.noun}, is missing, so they count for nothing"
+            raise self._damaged(message, key)
         if not self._seal.holds(bytes(file.records), _label(self.noun, file.version), file.seal):
             message = f"The {self.noun} were changed by something else than weft, so they count for nothing"
             raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
         return records, _hash(bytes(file.records))
+
+    def _damaged(self, message: str, restore: str) -> ClawftError:
+        hint = f"Restore {restore} from a backup; or move {os.path.basename(self.path)} away, and decide again"
+        return ClawftError(self.codes.damaged, message, path=self.path, hint=hint)
 
     def change(
         self, change: Callable[[tuple[T, ...]], Sequence[T]], commit: Callable[[], object] | None = None

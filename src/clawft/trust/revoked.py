@@ -59,7 +59,8 @@ class Revocations:
         """None where no key was revoked; what is wrong with a file that cannot be followed: then no key counts."""
         path = os.path.join(self._user_dir, _TRUST_FILE)
         try:
-            if b"revoked" not in (read_optional(path, _MAX_BYTES) or b""):
+            content = read_optional(path, _MAX_BYTES)
+            if content is None or (content.strip() and b"revoked" not in content):
                 return None
             from clawft.signing.publishers import load_publishers
 

@@ -16,6 +16,7 @@ __all__ = ["KEY_NAME", "Seal"]
 
 KEY_NAME = "trust.key"
 KEY_BYTES = 32
+_MAX_BYTES = 1 << 20  # what is longer than a key is damaged, and said to be
 _EXPOSED = 0o077  # any right of the group or of others
 
 
@@ -38,12 +39,17 @@ class Seal:
         key = self._load()
         return bool(key) and hmac.compare_digest(_compute(key, content, label).encode(), mac.encode())
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no key, so that no seal can hold. Raises: ClawftError, as `sign` does."""
+        return not self._load()
+
     def _load(self) -> bytes:
         """The key; nothing where there is none yet. It is read once."""
         if self._key:
             return self._key
         try:
-            key, status = read_regular(self.path, KEY_BYTES * 2)
+            key, status = read_regular(self.path, _MAX_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return b""
         if stat.S_IMODE(status.st_mode) & _EXPOSED or status.st_uid not in (os.geteuid(), 0):
@@ -52,7 +58,9 @@ class Seal:
             raise Refused("seal-exposed", message, path=self.path, hint=hint)
         if len(key) != KEY_BYTES:
             message = f"The key that seals your approvals and the audit log has {len(key)} bytes, not {KEY_BYTES}"
-            raise Refused("seal-damaged", message, path=self.path, hint="Restore it; or remove it, and approve again")
+            lost = "what you approved, allowed and granted is lost, and the audit log begins anew"
+            hint = f"Restore it from a backup; or move it away: then {lost}"
+            raise Refused("seal-damaged", message, path=self.path, hint=hint)
         self._key = key
         return key
 

@@ -13,7 +13,9 @@ from clawft.cli.output import print_json, print_table, say
 from clawft.describe.audit import describe_line
 from clawft.errors import ClawftError
 from clawft.trust.audit.line import Line
+from clawft.trust.audit.log import unreadable
 from clawft.trust.audit.select import Wanted, select_lines
+from clawft.trust.audit.verify import check_end
 
 __all__ = ["command"]
 
@@ -40,7 +42,7 @@ def command(limit: int, output: str, **given: Any) -> None:
     try:
         found = select_lines(app.audit, limit + 1, wanted)
     except OSError as error:
-        raise ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}") from error
+        raise unreadable(error, app.audit) from error
     if output == "json":
         lines = [msgspec.to_builtins(describe_line(line)) for line in found.lines[-limit:]]
         return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
@@ -49,8 +51,13 @@ def command(limit: int, output: str, **given: Any) -> None:
         print_table(_HEADS, map(_row, shown), wide=5, after=[line.rule for line in shown])
         if len(found.lines) > limit:
             say(f"These are the newest {limit}. For more: weft audit show -n {limit * 10}")
+    elif any(given.values()):
+        say("No such line in the audit log")
+    elif reason := check_end(app.audit):
+        message = f"No line of the audit log can be shown: {reason}"
+        raise ClawftError("audit-unreadable", message, path=app.audit.path, hint="Run: weft audit verify")
     else:
-        say("No such line in the audit log" if any(given.values()) else "The audit log is empty")
+        say("The audit log is empty")
     if found.unreadable:
         say(f"{found.unreadable} lines cannot be read. Run: weft audit verify")
     return None

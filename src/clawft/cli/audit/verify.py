@@ -9,7 +9,7 @@ import msgspec
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
 from clawft.describe.audit import describe_verdict
-from clawft.errors import ClawftError
+from clawft.trust.audit.log import unreadable
 from clawft.trust.audit.verify import Verdict, verify_log
 
 __all__ = ["command"]
@@ -26,7 +26,7 @@ def command(output: str) -> int:
     try:
         verdict = verify_log(app.audit)
     except OSError as error:
-        raise ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}") from error
+        raise unreadable(error, app.audit) from error
     broken = verdict.broken
     if output == "json":
         print_json("clawft.audit.verify.v1", **_fields(verdict))

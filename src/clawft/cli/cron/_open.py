@@ -16,6 +16,7 @@ from clawft.cli.output import one_line, say
 from clawft.config.runs import RunsSettings, own_runs
 from clawft.cron import Job, claim, find_zone
 from clawft.cron.file import file_path
+from clawft.files import is_there
 
 if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
@@ -65,7 +66,7 @@ def has_jobs(app: App) -> bool:
     """Whether there may be jobs: who has none waits for nothing that they need."""
     user_dir = app.workspace.user_dir
     places = (file_path(user_dir), os.path.join(user_dir, "runs"))
-    return bool(own_runs(app.config, user_dir, app.environ).database) or any(map(os.path.lexists, places))
+    return bool(own_runs(app.config, user_dir, app.environ).database) or any(map(is_there, places))
 
 
 def find_unserved(runs: "Runs", jobs: Iterable[Job]) -> list[str]:

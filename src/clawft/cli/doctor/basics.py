@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from clawft import __version__
 from clawft.app import App
-from clawft.cli.doctor.check import Check, from_error, quote
+from clawft.cli.doctor.check import Check, from_error, move_away, quote
 from clawft.discovery import SCOPES
-from clawft.errors import ClawftError, Diagnostic
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.files import read_regular
 
 __all__ = ["check_config", "check_install", "check_locations", "check_skills"]
 
@@ -18,6 +19,8 @@ _WHY = {
     "config-untrusted": "a stranger's project could choose models and start programs",
     "secret-literal": "whoever reads or copies the file has the secret",
 }
+
+_MAX_TEXT = 1 << 20
 
 
 def check_install() -> Iterator[Check]:
@@ -42,7 +45,7 @@ def check_config(app: App) -> Iterator[Check]:
             yield _explain(one, app)
     except ClawftError as error:
         why = "no command that needs settings works"
-        yield from_error("config", error, workspace, why=why, fix=_mend(error.diagnostic))
+        yield from_error("config", error, workspace, why=why, **_mend(error.diagnostic))
 
 
 def _explain(one: Diagnostic, app: App) -> Check:
@@ -54,15 +57,25 @@ def _explain(one: Diagnostic, app: App) -> Check:
     return from_error("config", one, app.workspace, status="note", why=_WHY.get(one.code, ""), fix=fix)
 
 
-def _mend(one: Diagnostic) -> str:
-    """What to do about a file that keeps the config from being read."""
-    if one.code in ("approvals-damaged", "approvals-tampered", "config-twice"):
-        return f"mv {quote(one.path)} {quote(one.path + '.old')}"
-    return _edit(one.path)
+def _mend(one: Diagnostic) -> dict[str, str]:
+    """What to do about a file that keeps the config from being read; of other files than a config the hint tells it."""
+    if one.code == "config-twice":
+        return {"fix": f"mv {quote(one.path)} {quote(one.path + '.old')}"}
+    return {"fix": _edit(one.path)} if os.path.basename(one.path).startswith("config.") else {}
 
 
 def _edit(path: str) -> str:
-    return f"${{EDITOR:-vi}} {quote(path)}" if path else ""
+    """The command that opens a file in an editor, or moves away what is no text; '' where the hint tells more."""
+    try:
+        is_text = b"\0" not in (content := read_regular(path, _MAX_TEXT, follow=True)[0])
+        content.decode()
+    except Unreadable as error:
+        if error.code != "file-too-large":
+            return move_away(path) if error.code == "not-a-file" else ""
+        is_text = True
+    except (OSError, UnicodeDecodeError):
+        is_text = not os.path.lexists(path)
+    return f"${{EDITOR:-vi}} {quote(path)}" if is_text else move_away(path)
 
 
 def check_locations(app: App) -> Iterator[Check]:

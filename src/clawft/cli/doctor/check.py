@@ -1,6 +1,7 @@
 """What one check found: what is so, why it matters, and the command that mends it."""
 
 import os
+import re
 import shlex
 import textwrap
 from typing import Any, Literal
@@ -10,12 +11,15 @@ from msgspec import Struct
 
 from clawft.cli.output import one_line, terminal_width
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import find_existing, get_hint
 from clawft.workspace import Workspace
 
-__all__ = ["Check", "Status", "from_error", "mend", "print_check", "quote"]
+__all__ = ["Check", "Status", "from_error", "from_failure", "mend", "move_away", "print_check", "quote"]
 
 Status = Literal["ok", "note", "problem"]
 _RUN = "Run: "
+_AWAY = re.compile(r"\bmove \S+ away\b", re.IGNORECASE)
+_BESIDE = ("-wal", "-shm")  # what SQLite has beside a database, and would take for that of another in its place
 _INDENT = "    "
 
 
@@ -41,13 +45,38 @@ class Check(Struct, frozen=True):
 
 
 def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace, **more: Any) -> Check:
-    """A check that ended with an error. A hint that is a command becomes the fix, unless `more` has one."""
+    """A check that ended with an error. A hint that is a command, to move something away or to look at its permissions,
+    becomes the fix, unless `more` has one."""
     one = error.diagnostic if isinstance(error, ClawftError) else error
     where = f" ({workspace.shorten(one.where)})" if one.where else ""
     command = one.hint.removeprefix(_RUN) if one.hint.startswith(_RUN) else ""
+    if one.path and _AWAY.search(one.hint):
+        command = move_away(one.path)
+    elif one.path and one.hint.startswith("Check its permissions"):
+        command = mend("u+rwX", find_existing(one.path))
     given = {"status": "problem", "fix": command, **more}
     hint = "" if given["fix"] and one.hint.endswith(str(given["fix"])) else one.hint  # not the same twice
     return Check(name, given.pop("status"), f"{one.message}{where}", hint, **given)
+
+
+def from_failure(name: str, error: Exception, workspace: Workspace, why: str = "") -> Check:
+    """A check that failed: what a person can fix, what the system refused, or a bug."""
+    if isinstance(error, ClawftError):
+        return from_error(name, error, workspace, why=why)
+    if isinstance(error, OSError):
+        path = str(error.filename or "")
+        failed = ClawftError("system", error.strerror or str(error), path=path, hint=get_hint(error, path))
+        return from_error(name, failed, workspace, why=why)
+    from clawft.cli._bug import describe_bug  # which nobody should need
+
+    return from_error(name, describe_bug(error, "CLAWFT_DEBUG"), workspace, why=why)
+
+
+def move_away(path: str) -> str:
+    """The command that puts a damaged file or folder aside, with what belongs to it."""
+    path = path if os.path.lexists(path) else os.path.dirname(path)
+    names = ("", *(ending for ending in _BESIDE if os.path.lexists(f"{path}{ending}")))
+    return " && ".join(f"mv {quote(f'{path}{name}')} {quote(f'{path}.damaged{name}')}" for name in names)
 
 
 def quote(path: str) -> str:

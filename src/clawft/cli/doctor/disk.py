@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 
 from clawft.app import App
-from clawft.cli.doctor.check import Check, Status, from_error, mend, quote
+from clawft.cli.doctor.check import Check, Status, from_error, mend, move_away, quote
 from clawft.config.keys import is_plugin_env, is_skill_env
 from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
 from clawft.errors import ClawftError
+from clawft.files import is_there
 
 __all__ = ["check_audit", "check_folder", "check_keys", "check_space"]
 
@@ -37,11 +39,11 @@ def check_folder(app: App) -> Iterator[Check]:
         return
     yield Check("user folder", "ok", shorten(folder))
     for path in (folder, os.path.join(folder, "sessions"), os.path.join(folder, "output")):
-        if os.path.exists(path) and not (os.path.isdir(path) and os.access(path, _WRITE)):
+        if is_there(path) and not (os.path.isdir(path) and os.access(path, _WRITE)):
             if os.path.isdir(path):
                 message, fix = f"{shorten(path)} cannot be written to", mend("u+rwX", path)
             else:
-                message, fix = f"{shorten(path)} is no folder", f"mv {quote(path)} {quote(path + '.old')}"
+                message, fix = f"{shorten(path)} is no folder", move_away(path)
             yield Check("user folder", "problem", message, why=_KEEPING, fix=fix)
     yield from _check_rights(app)
     yield check_space(existing, shutil.disk_usage(existing).free)
@@ -88,7 +90,7 @@ def check_keys(app: App) -> Iterator[Check]:
         names = store.names()
         missing = [name for name in wanted if not store.find(name)]
     except ClawftError as error:
-        yield from_error("keys", error, app.workspace, why="no stored key is used", **_removal(error, store.path))
+        yield from_error("keys", error, app.workspace, why="no stored key is used")
         return
     backend = "the system's keyring" if find_keyring() else "a file"
     if names:
@@ -104,6 +106,7 @@ def check_keys(app: App) -> Iterator[Check]:
 
 def check_audit(app: App) -> Iterator[Check]:
     """Whether the log of decisions ends as it was sealed; `weft audit verify` looks at every line."""
+    from clawft.trust.audit.log import unreadable
     from clawft.trust.audit.verify import check_end
 
     why = "what gives power is not done when its line cannot be written"
@@ -111,17 +114,18 @@ def check_audit(app: App) -> Iterator[Check]:
         reason = check_end(app.audit)
     except NotADirectoryError:  # there is no user folder, which is said already
         return
-    except OSError as error:
-        message, fix = f"The audit log cannot be read: {error.strerror}", mend("u+rwX", app.workspace.user_dir)
-        yield Check("audit", "problem", message, why=why, fix=fix)
+    except (OSError, ClawftError) as error:
+        failed = unreadable(error, app.audit) if isinstance(error, OSError) else error
+        yield from_error("audit", failed, app.workspace, why=why)
         return
     if reason:
-        yield Check(
-            "audit", "problem", f"The audit log: {reason}", why="somebody may hide a deed", fix="weft audit verify"
+        folder, kept = quote(app.workspace.user_dir), f"audit.damaged-{int(time.time())}"
+        hint = (
+            "Restore it from a backup; or see what is left (weft audit verify) and keep the files elsewhere: a new log"
         )
+        hint += " begins without their lines"
+        fix = f"cd {folder} && mkdir {kept} && mv audit.head audit*.jsonl {kept}/; ls {kept}"
+        why = "nobody can tell whether lines are missing or were changed"
+        yield Check("audit", "problem", f"audit.jsonl is not as it was written: {reason}", hint, why, fix)
     elif os.path.exists(app.audit.path):
         yield Check("audit", "ok", app.workspace.shorten(app.audit.path))
-
-
-def _removal(error: ClawftError, path: str) -> dict[str, str]:
-    return {"fix": f"rm {quote(path)}"} if error.code == "keys-damaged" else {}

@@ -12,6 +12,7 @@ from clawft.config.keys import join_path
 from clawft.config.mcp import ServerSettings
 from clawft.config.secret import find_names
 from clawft.errors import ClawftError
+from clawft.files import is_there
 from clawft.workspace import resolve_path
 
 __all__ = ["check_approvals", "check_jobs", "check_memory", "check_optional", "check_sandbox", "check_servers"]
@@ -114,9 +115,8 @@ def check_jobs(app: App) -> Iterator[Check]:
     try:
         jobs, unserved = _look_at_jobs(app)
     except ClawftError as error:
-        path = file_path(app.workspace.user_dir)
-        fix = f"mv {quote(path)} {quote(path + '.broken')}" if error.diagnostic.path == path else ""
-        yield from_error("cron", error, app.workspace, status="note", why="no job runs", fix=fix)
+        if error.diagnostic.path == file_path(app.workspace.user_dir):  # what is wrong with runs is said of them
+            yield from_error("cron", error, app.workspace, why="no job runs")
         return
     many = f"{jobs} job{'s' * (jobs != 1)}"
     if jobs and unserved:
@@ -153,17 +153,19 @@ def check_memory(app: App) -> Iterator[Check]:
     if app.config.memory.enabled and name != FILES:
         yield _check_brought(app, name)
         return
-    if not app.config.memory.enabled or not os.path.isdir(os.path.join(app.workspace.user_dir, "memory")):
+    if not app.config.memory.enabled or not is_there(os.path.join(app.workspace.user_dir, "memory")):
         return
     with closing(open_memory(app.workspace, app.config.memory)) as memory:
         try:
-            said = memory.check_index()
+            damaged, said = memory.check_files(), memory.check_index()
         except ClawftError as error:
-            yield from_error("memory", error, app.workspace, status="note", why="memories are not found")
+            yield from_error("memory", error, app.workspace, why="memories are not found")
             return
+    for one in damaged:
+        yield from_error("memory", one, app.workspace, why="memories are not found")
     for one in said:
         yield from_error("memory", one, app.workspace, status="note", why="memories are found by their words alone")
-    if not said:
+    if not damaged and not said:
         yield Check("memory", "ok", app.workspace.shorten(memory.folder))
 
 

@@ -31,10 +31,16 @@ def check_runs(app: App) -> Iterator[Check]:
 
 
 def _check_database(app: App) -> Iterator[Check]:
+    from clawft.cli.doctor.files import check_pages
+    from clawft.run.durable import file_path
+    from clawft.run.durable.database import check_tables
     from clawft.run.durable.spawn import is_alive
     from clawft.working import open_app_runs
 
     with closing(open_app_runs(app)) as runs:
+        check_tables(runs.database)
+        if not runs.settings.database:
+            check_pages(file_path(app.workspace.user_dir), "the runs and jobs so far")
         counts = runs.store.counts()
         workers = [one for one in runs.store.roster.workers() if is_alive(one)]
         asked = len(runs.store.questions())

@@ -13,7 +13,15 @@ from clawft.config.memory import FILES, own_backend
 from clawft.errors import ClawftError
 from clawft.memory import MemoryBackend, MemoryFiles, open_memory
 
-__all__ = ["check_files", "empty_text", "find_backend", "open_here_memory", "say_empty", "use_brought", "warn_of_index"]
+__all__ = [
+    "check_files",
+    "empty_text",
+    "find_backend",
+    "open_here_memory",
+    "say_empty",
+    "use_brought",
+    "warn_of_damage",
+]
 
 T = TypeVar("T")
 
@@ -57,6 +65,6 @@ def empty_text(app: App, memory: MemoryFiles) -> str:
     return said if memory.is_empty else f"{said} What happened is found by: weft memory search"
 
 
-def warn_of_index(app: App, memory: MemoryFiles) -> None:
-    for diagnostic in memory.check_index():
+def warn_of_damage(app: App, memory: MemoryFiles) -> None:
+    for diagnostic in (*memory.check_files(), *memory.check_index()):
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))

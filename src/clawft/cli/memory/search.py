@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from clawft.cli.memory._open import find_backend, open_here_memory, say_empty, use_brought, warn_of_index
+from clawft.cli.memory._open import find_backend, open_here_memory, say_empty, use_brought, warn_of_damage
 from clawft.cli.options import format_option
 from clawft.cli.output import print_json, print_table, say
 
@@ -22,7 +22,7 @@ def command(words: tuple[str, ...], limit: int, output: str) -> None:
             results = use_brought(app, name, lambda brought: brought.search(query, limit))
         else:
             results = memory.search(query, limit)
-            warn_of_index(app, memory)
+            warn_of_damage(app, memory)
         if output == "json":
             return print_json("clawft.memory.search.v1", query=query, results=msgspec.to_builtins(results))
         if results:

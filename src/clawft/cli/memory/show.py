@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from clawft.app import App
-from clawft.cli.memory._open import find_backend, open_here_memory, say_empty, use_brought
+from clawft.cli.memory._open import find_backend, open_here_memory, say_empty, use_brought, warn_of_damage
 from clawft.cli.options import format_option
 from clawft.cli.output import clean, one_line, print_json, say
 from clawft.errors import NotFound, find_close
@@ -34,6 +34,7 @@ def command(key: str | None, output: str) -> None:
 
 def _show_all(app: App, memory: MemoryFiles, output: str) -> None:
     entries, text = memory.load_entries(), memory.read_memory()
+    warn_of_damage(app, memory)
     if output == "json":
         return print_json(SCHEMA, folder=memory.folder, entries=msgspec.to_builtins(entries))
     if not text.strip():

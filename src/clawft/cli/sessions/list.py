@@ -1,5 +1,6 @@
 """`weft sessions list`: the conversations on disk, newest first."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from clawft.cli.output import print_json, print_table, say
 from clawft.cli.sessions._store import open_store, show_all
 from clawft.describe.diagnostics import to_json
 from clawft.describe.sessions import describe_session
-from clawft.sessions import SessionSummary, is_fork_key
+from clawft.sessions import SessionStore, SessionSummary, is_fork_key
 from clawft.sessions.search import MAX_PER_SESSION, Hit
 
 __all__ = ["HEADS", "command", "session_row"]
@@ -24,8 +25,11 @@ HEADS = ("KEY", "TITLE", "TURNS", "UPDATED")
 @click.option("--search", "query", metavar="TEXT", help="Only sessions in which this was said.")
 @click.option("--forks", is_flag=True, help="Those of skills and tasks that ran by themselves too.")
 @format_option
-def command(limit: int, query: str | None, output: str, *, forks: bool) -> None:
-    """List conversations, the newest first."""
+def command(limit: int, query: str | None, output: str, *, forks: bool) -> int:
+    """List conversations, the newest first.
+
+    Exits 1 when one of them cannot be read.
+    """
     if query is not None and not query.strip():
         raise click.UsageError("--search needs a text")
     app, store = open_store()
@@ -35,16 +39,23 @@ def command(limit: int, query: str | None, output: str, *, forks: bool) -> None:
     if output == "json":
         listed = [_to_json(one, hits if query else None) for one in sessions]
         said = [to_json(one) for one in store.diagnostics]
-        return print_json("clawft.sessions.list.v1", sessions=listed, diagnostics=said)
+        print_json("clawft.sessions.list.v1", sessions=listed, diagnostics=said)
+        return _exit_code(store)
     if sessions:
         after = [_snippet(one, hits) for one in sessions]
         rows = [(*session_row(one), app.workspace.shorten(one.cwd)) for one in sessions]
         print_table((*HEADS, "FOLDER"), rows, wide=1, after=after)
     show_all(app, store.diagnostics)
     keys = store.keys()
-    known = sum(forks or bool(query) or not is_fork_key(key) for key in keys)
-    say(_summary(len(sessions), known, query))
-    return None
+    failed = sum(one.severity == "error" and os.path.isfile(one.path) for one in store.diagnostics)
+    known = sum(forks or bool(query) or not is_fork_key(key) for key in keys) - failed
+    if known or not _exit_code(store):
+        say(_summary(len(sessions), known, query))
+    return _exit_code(store)
+
+
+def _exit_code(store: SessionStore) -> int:
+    return int(any(one.severity == "error" for one in store.diagnostics))
 
 
 def _to_json(session: SessionSummary, hits: Sequence[Hit] | None) -> dict[str, Any]:

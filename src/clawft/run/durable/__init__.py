@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.files import is_there
 
 if TYPE_CHECKING:
     from clawft.run.durable.runs import Runs
@@ -26,8 +27,8 @@ def file_path(user_dir: str) -> str:
 
 
 def is_used(settings: RunsSettings, user_dir: str) -> bool:
-    """Whether there may be runs: whoever never started one pays nothing for them."""
-    return bool(settings.database) or os.path.exists(file_path(user_dir))
+    """Whether there may be runs, also where they cannot be read: whoever never started one pays nothing for them."""
+    return bool(settings.database) or is_there(file_path(user_dir))
 
 
 def missing() -> ClawftError:

@@ -3,6 +3,7 @@
 SQLite writes each commit through to the disk (`synchronous=FULL`): a step that was said to be recorded is.
 """
 
+import errno
 import os
 import sqlite3
 import time
@@ -15,12 +16,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.runs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.files import check_version, create_private
+from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
 from clawft.run.durable import file_path
 from clawft.run.durable.tables import FORMAT, METADATA, VERSION
 
 __all__ = [
     "Stored",
+    "check_tables",
     "describe",
     "identify",
     "insert_new",
@@ -32,6 +34,7 @@ __all__ = [
     "translated",
 ]
 
+_LOST = "the runs and jobs so far"
 _BUSY_MS = 30_000
 _CONNECT_S = 10
 # A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
@@ -98,6 +101,13 @@ def make_tables(engine: sa.Engine, metadata: sa.MetaData) -> None:
                 raise
 
 
+def check_tables(engine: sa.Engine) -> None:
+    """Look for every column of our tables. Raises: ClawftError where one is missing."""
+    with translated(engine.url), engine.connect() as connection:
+        for table in METADATA.sorted_tables:
+            connection.execute(sa.select(table).limit(0))
+
+
 def _check_format(connection: sa.Connection) -> None:
     """Note the version of our tables where none is noted yet: what an earlier weft made is of the first."""
     FORMAT.create(connection, checkfirst=True)
@@ -111,7 +121,10 @@ def _check_format(connection: sa.Connection) -> None:
 def _open_file(url: sa.URL) -> sa.Engine:
     path = str(url.database)
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-    create_private(path)
+    if is_blank(path):
+        message = "The database of runs is damaged: it is empty"
+        raise ClawftError("runs-database", message, path=path, hint=restore_hint(_LOST))
+    create_database(path)
     engine = sa.create_engine(
         url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000, hide_parameters=True
     )
@@ -204,7 +217,8 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     said = str(getattr(error, "orig", None) or error).strip().splitlines()
     first = said[0] if said else type(error).__name__
     if _says(error, _FULL):
-        code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves"
+        room = get_hint(OSError(errno.ENOSPC, ""), path) if path else "Make room on the disk of the server"
+        code, hint = "runs-disk-full", f"{room}; runs go on by themselves. If there is room, the disk fails: see dmesg"
     elif _says(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
     elif isinstance(error, _LASTING) and not path:
@@ -213,8 +227,11 @@ def describe(error: Exception, path: str = "") -> ClawftError:
         code, hint = "runs-unreachable", "Check that the server runs, and runs.database"
         if "password" in first:
             hint = "Check runs.database_password, and that what it names is set here"
+    elif isinstance(error, OSError):
+        path = error.filename or path
+        code, first, hint = "runs-database", error.strerror or first, get_hint(error, path)
     else:
-        code, hint = "runs-database", "Check the file and its permissions"
+        code, hint = "runs-database", get_database_hint(getattr(error, "orig", None) or error, path, _LOST)
     return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
 
 

@@ -11,6 +11,7 @@ from clawft.protocol.audit import AuditList, AuditVerdict, ListAudit, VerifyAudi
 from clawft.protocol.base import Request
 from clawft.serve.caller import Call
 from clawft.serve.daemon import Daemon, Handler
+from clawft.trust.audit.log import unreadable
 from clawft.trust.audit.select import Wanted, select_lines
 from clawft.trust.audit.verify import verify_log
 
@@ -38,7 +39,7 @@ def _list(app: App, request: ListAudit) -> AuditList:
     try:
         found = select_lines(app.audit, request.limit, wanted, most=MOST)
     except OSError as error:
-        raise _unreadable(error) from error
+        raise unreadable(error, app.audit) from error
     lines = tuple(map(describe_line, reversed(found.lines)))
     return AuditList(lines=lines, next=found.reached, unreadable=found.unreadable)
 
@@ -49,7 +50,7 @@ async def verify_audit(daemon: Daemon, _call: Call, _request: VerifyAudit) -> Au
     try:
         return describe_verdict(await to_thread.run_sync(verify_log, app.audit, limiter=daemon.reading))
     except OSError as error:
-        raise _unreadable(error) from error
+        raise unreadable(error, app.audit) from error
 
 
 def _parse_time(text: str) -> datetime | None:
@@ -61,10 +62,6 @@ def _parse_time(text: str) -> datetime | None:
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ClawftError("request-invalid", "`since` is a date or a time, such as 2030-01-31") from error
-
-
-def _unreadable(error: OSError) -> ClawftError:
-    return ClawftError("audit-unreadable", f"The audit log cannot be read: {error.strerror}")
 
 
 HANDLERS: dict[type[Request], Handler] = {ListAudit: list_audit, VerifyAudit: verify_audit}

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clawft.files import check_version
+from clawft.files import check_version, why_damaged
 from clawft.trust.audit.line import NO_HASH, parse_line
 from clawft.trust.seal import Seal
 
-__all__ = ["HEAD_BYTES", "VERSION", "Head", "judge_extra", "read_head", "write_head"]
+__all__ = ["HEAD_BYTES", "VERSION", "Head", "judge_extra", "read_head", "why_unsealed", "write_head"]
 
 HEAD_BYTES = 512  # one page at most, so that nobody reads half of it
 LABEL = "audit-head"
@@ -59,6 +59,21 @@ def read_head(descriptor: int, seal: Seal, log: str) -> Head | None:
     fields = msgspec.json.decode(content, type=list[Any])
     check_version(fields[_VERSION_AT] if len(fields) > _VERSION_AT else 1, VERSION, log)
     return msgspec.convert(fields, Head)
+
+
+def why_unsealed(descriptor: int, seal: Seal) -> str:
+    """Say why a head tells no end of the log: something is missing or damaged, or its seal does not hold.
+
+    Raises: OSError; ClawftError for a key that cannot be used.
+    """
+    data = os.pread(descriptor, HEAD_BYTES, 0)
+    if seal.is_missing:
+        return "trust.key, the key that seals its end, is missing"
+    try:
+        msgspec.json.decode(data.rstrip().rpartition(b" ")[0], type=Head)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return f"audit.head is damaged ({why_damaged(data, error)})"
+    return "The seal of its end does not hold: audit.head or trust.key was changed or replaced"
 
 
 def judge_extra(extra: bytes, sealed: Head) -> Literal["own", "torn", "foreign"]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from msgspec import structs
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import lock_file, sync_folder
+from clawft.files import get_hint, lock_file, sync_folder
 from clawft.trust.audit.head import Head, judge_extra, read_head, write_head
 from clawft.trust.audit.line import (
     MAX_SUBJECT,
@@ -46,6 +46,7 @@ __all__ = [
     "full_path",
     "open_own",
     "turned_over",
+    "unreadable",
 ]
 
 LOG_NAME = "audit.jsonl"
@@ -137,11 +138,11 @@ class Audit:
             with self._locked() as descriptor, _Pen(self, descriptor) as pen:
                 pen.put_all(lines, synced=synced)
             self._lost = 0
-        except (OSError, ClawftError) as error:
-            why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            hint = error.hint if isinstance(error, ClawftError) and error.hint else "Make room, or check its rights"
-            message = f"The audit log cannot be written, so this is not done: {why}"
-            raise Refused("audit-unwritable", message, path=self.path, hint=hint) from error
+        except OSError as error:
+            path = error.filename or self.path
+            raise _unwritable(error.strerror or str(error), path, get_hint(error, path)) from error
+        except ClawftError as error:
+            raise _unwritable(str(error), error.diagnostic.path or self.path, error.hint) from error
 
     @contextmanager
     def last_step(self, entries: Sequence[Entry], *, must: bool = True) -> Iterator[Callable[[], None]]:
@@ -348,11 +349,23 @@ def open_own(path: str, flags: int) -> int:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "It is not a regular file")
+        raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "It is not a regular file", path)
     if mode & 0o077 and flags & os.O_RDWR:
         with suppress(PermissionError):
             os.fchmod(descriptor, 0o600)
     return descriptor
+
+
+def _unwritable(why: str, path: str, hint: str) -> Refused:
+    message = f"The audit log cannot be written, so this is not done: {why}"
+    return Refused("audit-unwritable", message, path=path, hint=hint)
+
+
+def unreadable(error: OSError, audit: Audit) -> ClawftError:
+    """What a failure to read the log means to a person."""
+    path = error.filename or audit.path
+    message = f"The audit log cannot be read: {error.strerror}"
+    return ClawftError("audit-unreadable", message, path=path, hint=get_hint(error, path))
 
 
 def _is_at(descriptor: int, path: str) -> bool:

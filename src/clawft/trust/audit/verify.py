@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError
 from clawft.files import lock_file
-from clawft.trust.audit.head import Head, judge_extra, read_head
+from clawft.trust.audit.head import Head, judge_extra, read_head, why_unsealed
 from clawft.trust.audit.line import NO_HASH, Line, hash_bytes, parse_line
 from clawft.trust.audit.log import LOCK_S, OWN, POLL_S, Audit, count_full, full_path, open_own, turned_over
 
@@ -17,7 +17,6 @@ __all__ = ["Break", "Verdict", "check_end", "verify_log"]
 
 MAX_LINE = 1 << 20  # bytes; ours are much shorter
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_SEAL = "The seal of its end does not hold: audit.head or trust.key was changed, replaced or removed"
 
 
 class Break(Struct, frozen=True):
@@ -41,23 +40,23 @@ class Verdict(Struct, frozen=True):
 def verify_log(audit: Audit) -> Verdict:
     """Check every line there is. Raises: OSError, ClawftError."""
     with ExitStack() as stack:
-        sealed, file = _open(audit, stack)
+        sealed, file, why = _open(audit, stack)
         if file is None and sealed == Head():
             return Verdict()
         walk = _Walk()
         full = sealed.files if sealed else count_full(audit.path)
         broken = _walk_full(walk, audit.path, full)
         if broken is None:
-            broken = _walk_last(walk, audit.path, file, sealed)
+            broken = _walk_last(walk, audit.path, file, sealed, why)
         return Verdict(walk.held, walk.torn, full + (file is not None), walk.since, broken)
 
 
 def check_end(audit: Audit) -> str:
     """Whether the log ends as it was sealed; what is wrong, if it does not. Raises: OSError, ClawftError."""
     with ExitStack() as stack:
-        sealed, file = _open(audit, stack)
+        sealed, file, why = _open(audit, stack)
         if sealed is None:
-            return _NO_SEAL
+            return why
         size = os.fstat(file.fileno()).st_size if file else 0
         if size < sealed.size:
             return f"{sealed.size - size} bytes are missing from its end"
@@ -72,20 +71,24 @@ def check_end(audit: Audit) -> str:
         return _check_extra(walk, file, sealed)
 
 
-def _open(audit: Audit, stack: ExitStack) -> tuple[Head | None, IO[bytes] | None]:
-    """The sealed end and the file it is of, as they are at one moment; the lock is not kept."""
+def _open(audit: Audit, stack: ExitStack) -> tuple[Head | None, IO[bytes] | None, str]:
+    """The sealed end, the file it is of, and why there is no end, as they are at one moment; the lock is not kept."""
     try:
         descriptor = open_own(audit.head_path, _READ)
     except FileNotFoundError:
         file = _open_log(audit.path, stack)
-        return (None, file) if file else (Head(), None)
+        return (None, file, "audit.head, the seal of its end, is missing") if file else (Head(), None, "")
     try:
         if not lock_file(descriptor, LOCK_S, POLL_S):
             raise ClawftError("audit-busy", "Another program holds the audit log", path=audit.head_path)
         sealed, file = read_head(descriptor, audit.seal, audit.path), _open_log(audit.path, stack)
-        if sealed and (file is None or not os.fstat(file.fileno()).st_size):
+        is_empty = file is None or not os.fstat(file.fileno()).st_size
+        if sealed and is_empty:
             sealed = turned_over(audit.path, sealed)
-        return sealed, file
+        is_lost = not os.fstat(descriptor).st_size and (not is_empty or count_full(audit.path) > 0)
+        if sealed is None or is_lost:
+            return None, file, why_unsealed(descriptor, audit.seal)
+        return sealed, file, ""
     finally:
         os.close(descriptor)
 
@@ -186,14 +189,14 @@ def _read_lines(file: IO[bytes], size: int) -> Iterator[bytes]:
         yield raw
 
 
-def _walk_last(walk: _Walk, path: str, file: IO[bytes] | None, sealed: Head | None) -> Break | None:
-    """The file that is being written, up to its sealed end; and that end."""
+def _walk_last(walk: _Walk, path: str, file: IO[bytes] | None, sealed: Head | None, why: str) -> Break | None:
+    """The file that is being written, up to its sealed end; and that end, or why there is none."""
     if file is None:
         return Break(path, 0, "This file of the log is missing") if sealed is None or sealed.size else None
     size = os.fstat(file.fileno()).st_size
     broken = _walk_file(walk, path, file, size if sealed is None else min(size, sealed.size))
     if broken is not None or sealed is None:
-        return broken or Break(path, 0, _NO_SEAL)
+        return broken or Break(path, 0, why)
     seq = walk.last.seq if walk.last else 0
     if seq < sealed.seq:
         missing = sealed.seq - seq
