@@ -436,7 +436,7 @@ def test_a_full_disk_is_told_with_what_helps(project: Path, user: Path, child_en
     ("words", "name"),
     [
         (("config", "set", "agents.defaults.model", "offline"), "config.toml"),
-        (("skills", "trust", "two", "--yes"), "audit.jsonl"),
+        (("skills", "trust", "two", "--yes"), "approvals.head"),
         (("publishers", "remove", "somebody", "--yes"), "audit.jsonl"),
     ],
 )

@@ -38,6 +38,7 @@ def check_installing(app: App) -> Iterator[Check]:
         yield from_error("installing", error, app.workspace, why=_WHY, **more)
         return
     for one in broken:
-        state = "it is finished by" if one.ready else "nothing was changed, and what it left is removed by"
+        fate = "it failed, and is taken back by" if one.undo else "it is finished by"
+        state = fate if one.ready else "nothing was changed, and what it left is removed by"
         why = f"{state} the next command that installs or verifies"
         yield Check("installing", "note", f"broken off: {one.what or one.id}", why=why, fix="weft skills verify")
