@@ -119,11 +119,15 @@ def find_mutants(source: str, module: str) -> list[Mutant]:
     lines = source.splitlines()
     tree = ast.parse(source)
     conditions = set(map(id, _list_conditions(tree)))
-    found = []
+    found: list[Mutant] = []
+    alike: Counter[tuple[str, str]] = Counter()
     for node in _list_nodes(tree):
         for other in _change(node, is_condition=id(node) in conditions):
             change = f"{_show(node)} -> {_show(other)}"
             text = lines[node.lineno - 1].strip()
+            alike[text, change] += 1
+            if alike[text, change] > 1:
+                change += f" ({alike[text, change]})"  # the same again in such a line
             found.append(Mutant(module, node.lineno, text, change, partial(_replace, tree, node, other)))
     return found
 
