@@ -52,13 +52,13 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "sandbox/view.py": ("tests/sandbox/test_view.py", "tests/sandbox/test_guard.py", "tests/sandbox/test_sandbox.py"),
     "scan/verdict.py": ("tests/scan/test_verdict.py",),
     "sessions/store.py": ("tests/sessions/test_store.py", "tests/sessions/test_session.py"),
-    "supply/apply.py": ("tests/supply/test_transaction.py", "tests/supply", "tests/cli/test_install.py"),
+    "supply/apply.py": ("tests/supply/test_transaction.py", "tests/cli/test_install.py", "tests/supply"),
     "trust/approvals.py": ("tests/trust/test_approvals.py", "tests/trust/test_records.py"),
     "trust/commands.py": ("tests/trust/test_commands.py",),
     "trust/decide.py": ("tests/trust/test_decide.py",),
     "trust/state.py": ("tests/trust/test_state.py",),
 }
-_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".cache", ".hypothesis", "node_modules", "build", "dist")
+_NOT_COPIED = frozenset({".git", ".venv", ".cache", ".hypothesis", "build", "dist"})  # at the top
 _MAX_NUMBER = 100  # a larger one is the size of a bound: tests pin that there is one, not which
 _BITS = (ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift)
 _COMPARISONS: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -119,11 +119,15 @@ def find_mutants(source: str, module: str) -> list[Mutant]:
     lines = source.splitlines()
     tree = ast.parse(source)
     conditions = set(map(id, _list_conditions(tree)))
-    found = []
+    found: list[Mutant] = []
+    alike: Counter[tuple[str, str]] = Counter()
     for node in _list_nodes(tree):
         for other in _change(node, is_condition=id(node) in conditions):
             change = f"{_show(node)} -> {_show(other)}"
             text = lines[node.lineno - 1].strip()
+            alike[text, change] += 1
+            if alike[text, change] > 1:
+                change += f" ({alike[text, change]})"  # the same again in such a line
             found.append(Mutant(module, node.lineno, text, change, partial(_replace, tree, node, other)))
     return found
 
@@ -241,7 +245,12 @@ class Workshop:
     def __init__(self, folder: Path, root: Path = ROOT) -> None:
         self.root = folder / "repository"
         self._temporary = folder / "tmp"
-        shutil.copytree(root, self.root, ignore=_LEFT_OUT, symlinks=True)
+        shutil.copytree(
+            root,
+            self.root,
+            symlinks=True,
+            ignore=lambda place, _: _NOT_COPIED if Path(place) == root else {"node_modules"},
+        )
         self._make_venv(Path(sys.prefix))
         self._written = time.time() + 10
         self._process: subprocess.Popen[bytes] | None = None

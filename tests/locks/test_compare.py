@@ -34,12 +34,10 @@ class Installed:
         ]
         self.digest = compute_digest(str(folder)).value
 
-    @property
-    def untouched(self) -> bool:
+    def is_untouched(self) -> bool:
         return is_untouched(str(self.folder), self.lines, self.digest)
 
-    @property
-    def difference(self) -> Difference:
+    def compare(self) -> Difference:
         return compare_folder(str(self.folder), self.files)
 
 
@@ -61,17 +59,17 @@ def no_more_files() -> Iterator[None]:
 
 
 def test_what_is_as_it_was_installed_is_untouched_and_the_same(installed: Installed) -> None:
-    assert installed.untouched
-    assert installed.difference is SAME
-    assert not installed.difference.any
+    assert installed.is_untouched()
+    assert installed.compare() is SAME
+    assert not installed.compare().any
 
 
 def test_what_no_digest_covers_makes_no_difference(installed: Installed) -> None:
     (installed.folder / "scripts/__pycache__").mkdir()
     (installed.folder / "scripts/__pycache__/run.pyc").write_bytes(b"x")
     (installed.folder / ".DS_Store").write_bytes(b"x")
-    assert installed.untouched
-    assert installed.difference is SAME
+    assert installed.is_untouched()
+    assert installed.compare() is SAME
 
 
 @pytest.mark.parametrize(
@@ -104,23 +102,28 @@ def test_every_difference_is_named_and_none_passes_for_untouched(
     installed: Installed, line: str, difference: Difference
 ) -> None:
     assert os.system(f"cd '{installed.folder}'; {line}") == 0
-    assert not installed.untouched
-    assert installed.difference == difference
-    assert installed.difference.any
+    assert not installed.is_untouched()
+    assert installed.compare() == difference
+    assert installed.compare().any
 
 
-@pytest.mark.parametrize("line", ["touch $other/new", "mkfifo $other/new", f"mkdir -p $other/{'d/' * MAX_DEPTH}e; touch $other/{'d/' * MAX_DEPTH}e/new"], ids=["file", "pipe", "deep"])  # fmt: skip
+DEEP = "d/" * MAX_DEPTH
+
+
+@pytest.mark.parametrize(
+    "line", ["touch $other/new", "mkfifo $other/new", f"mkdir -p $other/{DEEP}; touch $other/{DEEP}new"]
+)
 @pytest.mark.parametrize(("kept", "other"), [("a", "b"), ("b", "a")])
 def test_nothing_new_passes_for_untouched_though_all_else_was_seen_before_it(
     tmp_path: Path, line: str, kept: str, other: str
 ) -> None:
     """In whichever order the folders are read."""
     installed = Installed(tmp_path / "tool", {f"{kept}/SKILL.md": b"x"})
-    assert installed.untouched
+    assert installed.is_untouched()
     (installed.folder / other).mkdir()
     assert os.system(f"cd '{installed.folder}'; other={other}; {line}") == 0
-    assert not installed.untouched
-    assert installed.difference.any
+    assert not installed.is_untouched()
+    assert installed.compare().any
 
 
 def test_files_that_fit_are_not_untouched_where_the_lock_itself_was_changed(installed: Installed) -> None:
@@ -135,19 +138,19 @@ def test_files_that_fit_are_not_untouched_where_the_lock_itself_was_changed(inst
 def test_a_large_file_is_read_in_pieces_and_not_in_the_quick_look(tmp_path: Path, size: int, quickly: bool) -> None:
     content = os.urandom(size)
     installed = Installed(tmp_path / "tool", {"SKILL.md": b"x", "large": content})
-    assert installed.untouched is quickly
-    assert installed.difference is SAME
+    assert installed.is_untouched() is quickly
+    assert installed.compare() is SAME
     with open(tmp_path / "tool/large", "r+b") as file:
         file.seek(size - 1)
         file.write(bytes([content[-1] ^ 1]))
-    assert not installed.untouched
-    assert installed.difference == Difference(changed=("large",))
+    assert not installed.is_untouched()
+    assert installed.compare() == Difference(changed=("large",))
 
 
 def test_a_folder_that_is_gone_misses_every_file(installed: Installed) -> None:
     installed.folder.rename(installed.folder.with_name("moved"))
-    assert not installed.untouched
-    assert installed.difference == Difference(missing=tuple(sorted(installed.files)), gone=True)
+    assert not installed.is_untouched()
+    assert installed.compare() == Difference(missing=tuple(sorted(installed.files)), gone=True)
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
@@ -157,8 +160,8 @@ def test_a_link_or_a_file_is_not_the_folder_that_was_installed(installed: Instal
         installed.folder.symlink_to(moved)
     else:
         installed.folder.write_text("x")
-    assert not installed.untouched
-    assert installed.difference == Difference(missing=tuple(sorted(installed.files)), why="it is a link or a file")
+    assert not installed.is_untouched()
+    assert installed.compare() == Difference(missing=tuple(sorted(installed.files)), why="it is a link or a file")
 
 
 def test_a_folder_whose_parent_became_a_file_is_gone(tmp_path: Path) -> None:
@@ -170,7 +173,7 @@ def test_a_folder_whose_parent_became_a_file_is_gone(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_looked_at_is_not_the_same_and_says_why(installed: Installed) -> None:
     with no_more_files():
-        untouched, difference = installed.untouched, installed.difference
+        untouched, difference = installed.is_untouched(), installed.compare()
     assert not untouched
     assert difference == Difference(missing=tuple(sorted(installed.files)), why="Too many open files")
 
@@ -178,8 +181,8 @@ def test_a_folder_that_cannot_be_looked_at_is_not_the_same_and_says_why(installe
 @pytest.mark.parametrize(("depth", "fits"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])
 def test_folders_in_folders_are_looked_at_to_a_bound(tmp_path: Path, depth: int, fits: bool) -> None:
     installed = Installed(tmp_path / "tool", {"SKILL.md": b"x", "d/" * depth + "deepest": b"x"})
-    assert installed.untouched is fits
-    difference = installed.difference
+    assert installed.is_untouched() is fits
+    difference = installed.compare()
     assert difference.any is not fits
     assert difference.why == ("" if fits else "it has too many files, or too deep folders")
     assert difference.missing == (() if fits else ("d/" * depth + "deepest",))
@@ -189,11 +192,11 @@ def test_no_look_leaves_a_file_open(installed: Installed) -> None:
     large = Installed(installed.folder.with_name("large"), {"large": bytes(MEGABYTE + 1)})
     before = len(os.listdir("/proc/self/fd"))
     for name in ("SKILL.md", "scripts/deep/note.txt"):
-        assert installed.untouched or name != "SKILL.md"
-        assert installed.difference.any is (name != "SKILL.md")
+        assert installed.is_untouched() or name != "SKILL.md"
+        assert installed.compare().any is (name != "SKILL.md")
         (installed.folder / name).write_bytes(b"changed")
-        assert not installed.untouched
-        assert name in installed.difference.changed
-    assert not large.untouched
-    assert large.difference is SAME
+        assert not installed.is_untouched()
+        assert name in installed.compare().changed
+    assert not large.is_untouched()
+    assert large.compare() is SAME
     assert len(os.listdir("/proc/self/fd")) == before

@@ -94,6 +94,16 @@ def test_a_list_of_no_files_hides_what_stands_before_it(tmp_path: Path) -> None:
     assert refusal(tmp_path, body + end) == ("archive-broken", "Its list has no files")
 
 
+def test_a_second_archive_in_the_comment_of_the_first_is_named(tmp_path: Path) -> None:
+    archive = make(TWO, comment=bytes(make({"a": b"x"})))
+    assert refusal(tmp_path, archive) == ("archive-broken", "It ends twice: a second archive is hidden in it")
+
+
+def test_what_looks_like_an_end_inside_of_a_file_is_none(tmp_path: Path) -> None:
+    _, target = open_zip(tmp_path, make({"a": END + bytes(40)}))
+    assert (target / "a").read_bytes() == END + bytes(40)
+
+
 def test_a_name_is_cut_where_it_is_told(tmp_path: Path) -> None:
     archive = put(make({"n" * 100: b"x", "b": b"x"}), LOCAL, 14, "<L", 1)
     assert refusal(tmp_path, archive) == (

@@ -83,6 +83,7 @@ def test_changes_are_of_conditions_numbers_and_what_is_done_and_of_no_text_for_p
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
+        ("x = 1, 1", {"1 -> 2", "1 -> 0", "1 -> 2 (2)", "1 -> 0 (2)"}),
         ("x = a and b", {"a and b -> a or b", "a and b -> b", "a and b -> a"}),
         ("if a:\n    raise b", {"a -> not a", "raise b -> pass"}),
         ("x = not a", {"not a -> a"}),

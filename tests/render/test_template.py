@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.errors import ClawftError
 from clawft.render import Arguments, Variables, extract_variables, render_template, split_arguments
+from clawft.render.template import MAX_FILLED, Span, fill_in, find_token
 from effort import measure, within
 
 
@@ -122,6 +124,58 @@ def test_folders_are_filled_in_where_they_are_known() -> None:
 )
 def test_session_is_filled_in_where_claude_does_so_and_nowhere_else(template: str, expected: str) -> None:
     assert render_template(template, (), "s1") == expected
+
+
+@pytest.mark.parametrize("token", ["$CLAUDE_SKILL_DIR", "{{CLAUDE_SKILL_DIR}}", "$CLAUDE_PROJECT_DIR"])
+def test_folders_are_filled_in_in_braces_alone(token: str) -> None:
+    assert render_template(token, (), variables=Variables(skill_dir="/s", project_dir="/p")) == token
+
+
+SPANNED = "a [x $ARGUMENTS] b [y] c"
+FIRST, SECOND = SPANNED.index("["), SPANNED.index("[y")
+
+
+@pytest.mark.parametrize(
+    ("template", "spans", "expected"),
+    [
+        (SPANNED, [(FIRST, FIRST + 14, "X"), (SECOND, SECOND + 3, "$ARGUMENTS")], "a X b $ARGUMENTS c"),
+        (SPANNED, [(FIRST, FIRST + 14, None), (SECOND, SECOND + 3, "Y")], "a [x $ARGUMENTS] b Y c\n\nARGUMENTS: w"),
+        (SPANNED, [(FIRST, FIRST + 14, "X"), (SECOND, SECOND + 3, None)], "a X b [y] c"),
+        (SPANNED, [(SECOND, SECOND + 3, "Y")], "a [x w] b Y c"),
+        ("[a] $ARGUMENTS [b]", [(0, 3, "A"), (15, 18, "B")], "A w B"),
+        ("[a]$ARGUMENTS[b]", [(0, 3, "A"), (13, 16, "B")], "AwB"),
+        ("[a] [$ARGUMENTS]", [(0, 3, "A"), (4, 16, "B")], "A B"),
+        ("[\\$ARGUMENTS]", [(0, 13, "A")], "A\n\nARGUMENTS: w"),
+        ("[$SESSION_ID]", [(0, 13, "A")], "A\n\nARGUMENTS: w"),
+        ("[$HOME] $ARGUMENTS", [(0, 7, "A")], "A w"),
+    ],
+)
+def test_part_that_something_was_put_in_the_place_of_is_not_looked_at_again(
+    template: str, spans: list[Span], expected: str
+) -> None:
+    """An argument that was filled in there is in its place, and is not appended."""
+    assert render_template(template, ["w"], "s1", spans=spans) == expected
+
+
+def test_arguments_fill_no_more_than_the_bound() -> None:
+    half = "x" * (MAX_FILLED // 2)
+    assert render_template("$ARGUMENTS $ARGUMENTS", [half]) == f"{half} {half}"
+    with pytest.raises(ClawftError) as raised:
+        render_template("$ARGUMENTS $ARGUMENTS ${SESSION_ID}", [half], "1")
+    assert raised.value.code == "prompt-too-large"
+
+
+def test_single_token_is_found_where_it_begins() -> None:
+    known, given = Variables(session_id="s1", names=("topic",)), split_arguments("cats")
+    assert find_token("x $SESSION_ID y", 2, given, known) == (13, "s1")
+    assert find_token("$topic", 0, given, known) == (6, "cats")
+    assert find_token("$HOME", 0, given, known) is None
+    assert find_token("plain", 0, given, known) is None
+
+
+def test_text_is_filled_in_without_anything_being_appended() -> None:
+    assert fill_in("the $topic", split_arguments("cats"), Variables(names=("topic",))) == "the cats"
+    assert fill_in("plain", split_arguments("cats"), Variables()) == "plain"
 
 
 def test_folders_that_are_not_known_stay() -> None:

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from clawft.app import open_app
-from clawft.messages import Answer, Event, MessageSent, ToolFinished
+from clawft.messages import Answer, Event, MessageSent, ToolFinished, TurnFailed
 from clawft.run import TurnRequest
 from clawft.scan.findings import Power
 from clawft.tools.tool import Tool, ToolContext, ToolResult
@@ -245,3 +245,32 @@ async def test_a_question_shows_every_argument_and_says_where_it_is_cut(world: W
     assert whole == ["Run write_file?", "path: a", f"content: {'x' * 300}"]
     assert cut[1:] == ["path: a", f"content: {'x' * 300}… (301 characters)"]
     assert len(cut[0]) == len("Run write_file? ()") + 32
+
+
+async def test_a_rule_that_asks_is_kept_to_for_a_command_that_the_policy_would_run(world: World) -> None:
+    world.config = '[permissions]\nask = ["Bash(ls:*)"]\n'
+    person = Person("no")
+    world.replies = [call("exec_shell", {"command": "ls"}, "a"), call("exec_shell", {"command": "pwd"}, "b"), say("x")]
+    ended = only(await world.run(approve=person), ToolFinished)
+    assert [one.status for one in ended] == ["error", "success"]
+    assert [(one.question, one.reason) for one in person.asked] == [("Run: ls", "rule ask Bash(ls:*) in [permissions]")]
+
+
+async def test_where_approvals_cannot_be_read_what_was_heard_still_binds_and_the_rest_goes_on(
+    world: World, site: ThreadingHTTPServer
+) -> None:
+    world.config = WEB
+    world.add_skill("guest", "Fetch what I name.", strangers=True)
+    grant(world, "guest", f"127.0.0.1:{site.server_port}")
+    (world.project / "note").write_text("x\n")
+    world.replies = [say("ok")]
+    async with world.talk(approve=Person()) as conversation:
+        await collect(conversation, TurnRequest("go", skill="guest"))
+    (world.user_dir / "approvals.json").write_text("damaged")
+    fetching = call("web_fetch", {"url": f"http://127.0.0.1:{site.server_port}/"}, "b")
+    world.replies = [call("read_file", {"path": "note"}, "a"), fetching, say("done")]
+    async with world.talk(approve=Person()) as conversation:
+        events = await collect(conversation, "thanks")
+    assert [(one.tool, one.status) for one in only(events, ToolFinished)] == [("read_file", "success")]
+    assert [one.code for one in only(events, TurnFailed)] == ["approvals-damaged"]  # nobody can be asked
+    assert world.audit("url") == []

@@ -1,9 +1,11 @@
 """All sessions: list, find, copy, remove, and names of older programs."""
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,89 @@ def test_no_file_stays_open_after_what_is_done_at_once(store: SessionStore) -> N
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_session_is_in_the_store_by_its_whole_key(store: SessionStore) -> None:
+    talk(store, "abc", "hello")
+    assert "abc" in store
+    assert "ab" not in store
+
+
+def test_forks_are_listed_only_if_they_are_asked_for(store: SessionStore) -> None:
+    talk(store, "a", "hello")
+    talk(store, "a:fork-1", "hello", age_s=60)
+    assert [one.key for one in store.list()] == ["a"]
+    assert [one.key for one in store.list(forks=True)] == ["a", "a:fork-1"]
+
+
+def test_session_that_cannot_be_read_is_none_and_is_told(store: SessionStore) -> None:
+    path = talk(store, "a", "hello")
+    (path.parent / "b.jsonl").mkdir()
+    assert store.find("b") is None
+    assert [(one.code, one.path) for one in store.diagnostics] == [("session-unreadable", f"{path.parent}/b.jsonl")]
+    assert store.find("none") is None
+    assert len(store.diagnostics) == 1
+
+
+def test_only_plain_files_are_sessions(store: SessionStore) -> None:
+    path = talk(store, "a", "hello")
+    (path.parent / "folder.jsonl").mkdir()
+    (path.parent / "link.jsonl").symlink_to(path)
+    (path.parent / "other.txt").write_text("x")
+    assert store.keys() == ("a",)
+
+
+def test_files_that_are_removed_while_they_are_listed_are_passed_over(store: SessionStore) -> None:
+    path = talk(store, "a", "hello")
+    others = [path.parent / f"b{number}.jsonl" for number in range(40)]
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            for other in others:
+                other.touch()
+            for other in others:
+                other.unlink()
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        assert all("a" in store.keys() for _ in range(300))  # noqa: SIM118
+    finally:
+        is_over.set()
+        thread.join(60)
+
+
+def test_folder_of_sessions_is_closed_to_others(store: SessionStore) -> None:
+    Path(store.folder).mkdir(mode=0o755)
+    talk(store, "a", "hello")
+    assert Path(store.folder).stat().st_mode & 0o777 == 0o700
+
+
+def test_folder_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "sessions").symlink_to(tmp_path / "none")
+    assert code_of(SessionStore(str(tmp_path / "sessions")), "k") == "session-write"
+
+
+def obey_rights() -> None:
+    """Take from the program that is started what lets root write everywhere; others have no such thing."""
+    drop_capability, pass_over_rights = 24, 1
+    ctypes.CDLL(None).prctl(drop_capability, pass_over_rights, 0, 0, 0)
+
+
+def test_fork_that_cannot_be_written_is_an_error_and_leaves_nothing(store: SessionStore) -> None:
+    talk(store, "a", "hello")
+    Path(store.folder).chmod(0o500)
+    code = (
+        "import sys; from clawft.errors import ClawftError; from clawft.sessions import SessionStore\n"
+        "try: SessionStore(sys.argv[1]).fork('a', 'b')\n"
+        "except ClawftError as error: print(error.code, error)"
+    )
+    words = [sys.executable, "-c", code, store.folder]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, preexec_fn=obey_rights)
+    Path(store.folder).chmod(0o700)
+    assert (done.stdout, done.stderr) == ("session-write The session could not be written: Permission denied\n", "")
+    assert store.keys() == ("a",)
+
+
 def test_summary_is_read_from_both_ends(store: SessionStore) -> None:
     path = talk(store, "k", "\n  First line \nsecond", "x" * 400_000, "end")
     with store.open("k") as session:
@@ -137,6 +222,16 @@ def test_start_of_a_key_is_enough_when_one_starts_so(store: SessionStore) -> Non
     with pytest.raises(ClawftError, match="2 sessions start with 'ab'") as caught:
         store.resolve("ab")
     assert (caught.value.code, caught.value.hint) == ("session-ambiguous", "Say which: abc, abd")
+    for number in range(5):
+        talk(store, f"many{number}", "hello")
+    five = "many0, many1, many2, many3, many4"
+    with pytest.raises(ClawftError) as caught:
+        store.resolve("many")
+    assert caught.value.hint == f"Say which: {five}"
+    talk(store, "many5", "hello")
+    with pytest.raises(ClawftError) as caught:
+        store.resolve("many")
+    assert caught.value.hint == f"Say which: {five}…"
     with pytest.raises(ClawftError, match="No session ''"):
         store.resolve("")
 
@@ -152,6 +247,13 @@ def test_remove_takes_what_was_set_aside_too(store: SessionStore) -> None:
 
 def test_fork_copies_the_first_turns(store: SessionStore) -> None:
     talk(store, "a", "one", "two", "three")
+    talk(store, "begun", "one")
+    with store.open("begun") as session:
+        session.append(Message("user", "unfinished"), 2)
+    store.fork("begun", "first turn", 1)
+    assert [one.content for one in store.read("first turn").messages] == ["one", "About one"]
+    for key in ("begun", "first turn"):
+        store.remove(key)
     store.fork("a", "whole")
     store.fork("a", "two:turns", 2)
     store.fork("a", "none", 0)

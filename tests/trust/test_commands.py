@@ -232,6 +232,7 @@ def test_reading_outside_the_workspace_asks(line: str) -> None:
         ("make X=a/../../b", "ask"),
         ("make X*=/etc", "ask"),
         ("make src/*", "allow"),
+        ("make ab/etc", "allow"),  # no option, so nothing begins after two letters
     ],
 )
 def test_paths_of_other_listed_commands_are_judged_too(line: str, decision: str) -> None:
@@ -261,6 +262,28 @@ def test_program_is_started_unless_nothing_at_all_is_on_the_list() -> None:
     assert _policy("ls").object_to(["make"]) == ""
     unlisted = ExecSettings(CommandPolicyMode.DENYLIST, (), ("rm",))
     assert CommandPolicy(unlisted).object_to(["make"]) == ""
+
+
+@pytest.mark.parametrize("words", [["rm", "-rf", "/"], ["sh", "-c", "rm -rf /"]])
+def test_program_whose_words_match_a_denied_pattern_is_not_started(words: list[str]) -> None:
+    denied = _policy("ls", denied=("^rm -rf",))
+
+    assert denied.object_to(words) == "it matches '^rm -rf' (tools.exec.denied_patterns)"
+    assert denied.object_to(["rm", "x"]) == ""
+
+
+def test_every_path_is_looked_at_whatever_stands_before_it() -> None:
+    assert DEFAULT.judge("cat /dev/null ../x", _Places()).decision == "ask"
+    assert DEFAULT.judge("cat a /proc/self/environ").reason == "'/proc/self/environ' may be no ordinary file"
+
+
+def test_folder_that_a_glob_begins_in_is_looked_at_first() -> None:
+    assert DEFAULT.judge("cat link/*", _Places()).decision == "ask"
+    assert DEFAULT.judge("cat link/?/[a]", _Places()).decision == "ask"
+    for line, first in (("cat src/*.py", "src"), ("cat *", "."), ("cat a/b/[x]*/c", "a/b")):
+        places = _Places()
+        DEFAULT.judge(line, places)
+        assert places.asked[0] == first
 
 
 def test_home_is_inside_where_the_workspace_says_so() -> None:
