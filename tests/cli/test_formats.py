@@ -229,7 +229,10 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(("publishing/scaffold.py", "repl/reader.py", "run/runtime.py", "signing/keys.py"), DOCUMENT),
     **dict.fromkeys(("signing/sign.py", "supply/beside.py", "tools/beneath.py", "trust/seal.py"), DOCUMENT),
     **dict.fromkeys(("tools/edit_file.py", "tools/write_file.py"), DOCUMENT),
-    **dict.fromkeys(("cli/doctor/basics.py", "cli/gateway/_open.py", "cli/serve/_run.py", "cli/worker.py"), MOMENT),
+    **dict.fromkeys(
+        ("cli/doctor/basics.py", "cli/doctor/files.py", "cli/gateway/_open.py", "cli/serve/_run.py", "cli/worker.py"),
+        MOMENT,
+    ),
     **dict.fromkeys(("client/places.py", "discovery/ranking.py", "discovery/snapshot.py", "files.py"), MOMENT),
     **dict.fromkeys(("hub/intake.py", "hub/restore.py", "hub/store.py", "run/durable/engine.py"), MOMENT),
     **dict.fromkeys(("run/durable/glance.py", "run/durable/spawn.py", "sandbox/launcher.py"), MOMENT),
