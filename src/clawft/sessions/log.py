@@ -182,7 +182,7 @@ class Log:
         return b""
 
     def _not_written(self, why: str, hint: str = "Start another session") -> ClawftError:
-        message = f"The session could not be written, and nothing of this is in it: {why}"
+        message = f"The session could not be written: {why}"
         return ClawftError("session-write", message, path=self.path, hint=hint)
 
 

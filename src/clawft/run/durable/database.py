@@ -3,7 +3,6 @@
 SQLite writes each commit through to the disk (`synchronous=FULL`): a step that was said to be recorded is.
 """
 
-import errno
 import os
 import sqlite3
 import time
@@ -217,8 +216,7 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     said = str(getattr(error, "orig", None) or error).strip().splitlines()
     first = said[0] if said else type(error).__name__
     if _says(error, _FULL):
-        room = get_hint(OSError(errno.ENOSPC, ""), path) if path else "Make room on the disk of the server"
-        code, hint = "runs-disk-full", f"{room}; runs go on by themselves. If there is room, the disk fails: see dmesg"
+        code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves. If there is room, see dmesg"
     elif _says(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
     elif isinstance(error, _LASTING) and not path:
