@@ -211,7 +211,7 @@ KINDS: dict[str, tuple[Damage, str, str]] = {
     "overrides-cut": (_cut("overrides.json", 60), "overrides.json", "is damaged"),
     "grants-cut": (_cut("grants.json", 60), "grants.json", "is damaged"),
     "audit-torn": (lambda user, _: os.truncate(user / "audit.jsonl", 700), "audit.jsonl", "missing from its end"),
-    "audit-garbled": (_fill("audit.jsonl", BINARY), "audit.jsonl", "not as it was written"),
+    "audit-garbled": (_fill("audit.jsonl", BINARY), "audit.jsonl", "cannot be verified"),
     "audit-missing": (_remove("audit.jsonl"), "audit.jsonl", "missing from its end"),
     "audit-folder": (_swap("audit.jsonl"), "audit.jsonl", "not a regular file"),
     "audit-head-empty": (_cut("audit.head", 0), "audit.head", "is damaged (it is empty)"),

@@ -126,6 +126,6 @@ def check_audit(app: App) -> Iterator[Check]:
         hint += " begins without their lines"
         fix = f"cd {folder} && mkdir {kept} && mv audit.head audit*.jsonl {kept}/; ls {kept}"
         why = "nobody can tell whether lines are missing or were changed"
-        yield Check("audit", "problem", f"audit.jsonl is not as it was written: {reason}", hint, why, fix)
+        yield Check("audit", "problem", f"audit.jsonl cannot be verified: {reason}", hint, why, fix)
     elif os.path.exists(app.audit.path):
         yield Check("audit", "ok", app.workspace.shorten(app.audit.path))
