@@ -81,6 +81,19 @@ def test_a_kill_at_any_moment_of_restoring_leaves_the_old_hub_or_the_new_one(tmp
     assert sorted(os.listdir(tmp_path)) == ["1.tar", "2.tar", "hub"]  # nothing of those that were killed
 
 
+def test_a_restore_takes_away_what_one_left_that_was_killed_at_its_start(tmp_path: Path) -> None:
+    store = HubStore.open_folder(str(tmp_path / "hub"))
+    write_backup(store, str(tmp_path / "1.tar"))
+    store.close()
+    for number, names in enumerate(([], ["lock"], ["lock", "hub.sqlite"])):
+        (tmp_path / f".new-{number:016x}").mkdir()
+        for name in names:
+            (tmp_path / f".new-{number:016x}" / name).touch()
+    (tmp_path / ".new-mine").mkdir()
+    restore_folder(str(tmp_path / "1.tar"), str(tmp_path / "hub"), force=True)
+    assert sorted(os.listdir(tmp_path)) == [".new-mine", "1.tar", "hub"]
+
+
 def _check_whole(folder: str) -> int:
     """The last version; each is complete, and nothing is left of one that is not there."""
     store = HubStore.open_folder(folder)

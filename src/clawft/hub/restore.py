@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,6 +22,7 @@ from clawft.packing.place import NEW, exchange, remove_folder
 __all__ = ["check_backup", "restore_folder", "restore_shared"]
 
 MAX_MEMBER = 512 << 20
+_FRESH = re.compile(re.escape(NEW) + "[0-9a-f]{16}")  # a folder that a backup is put into first
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -181,11 +183,14 @@ def _alone(folder: str) -> Iterator[None]:
 def _sweep(parent: str) -> None:
     """Take away what restores left that were killed. Raises: OSError."""
     with os.scandir(parent) as entries:
-        left = [one.path for one in entries if one.name.startswith(NEW) and one.is_dir(follow_symlinks=False)]
+        left = [one.path for one in entries if _FRESH.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
     for folder in left:
-        if os.path.isfile(os.path.join(folder, DATABASE)):
+        if any(os.path.isfile(os.path.join(folder, name)) for name in (LOCK, DATABASE)):
             with suppress(Refused), _alone(folder):  # another one may be at it
                 _clear(folder)
+        else:
+            with suppress(OSError):
+                os.rmdir(folder)  # it was killed before it wrote anything
 
 
 def _clear(folder: str) -> None:
