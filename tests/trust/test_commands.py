@@ -176,13 +176,17 @@ def test_other_modes_allow_what_is_understood_and_nothing_else(mode: str) -> Non
         assert policy.judge(line).decision == "deny"
 
 
-@pytest.mark.parametrize("pattern", ["(", "a(?=b)", r"(a)\1", "*"])
-def test_pattern_that_is_no_expression_is_an_error_at_once(pattern: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [("(", "missing )"), ("a(?=b)", "(?="), (r"(a)\1", r"\1"), ("*", "no argument"), ("\udc80", "surrogates")],
+)
+def test_pattern_that_is_no_expression_is_an_error_at_once(pattern: str, why: str) -> None:
     with pytest.raises(ClawftError) as caught:
         _policy(denied=("fine", pattern))
 
     assert caught.value.code == "policy-pattern"
     assert repr(pattern) in str(caught.value)
+    assert why in str(caught.value).partition(" is no regular expression ")[2]
     assert caught.value.hint
 
 
