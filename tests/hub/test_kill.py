@@ -81,11 +81,11 @@ def test_a_kill_at_any_moment_of_restoring_leaves_the_old_hub_or_the_new_one(tmp
     assert sorted(os.listdir(tmp_path)) == ["1.tar", "2.tar", "hub"]  # nothing of those that were killed
 
 
-def test_a_restore_takes_away_what_one_left_that_was_killed_at_its_start(tmp_path: Path) -> None:
+def test_a_restore_takes_away_what_one_left_that_was_killed_at_its_start_or_end(tmp_path: Path) -> None:
     store = HubStore.open_folder(str(tmp_path / "hub"))
     write_backup(store, str(tmp_path / "1.tar"))
     store.close()
-    for number, names in enumerate(([], ["lock"], ["lock", "hub.sqlite"])):
+    for number, names in enumerate(([], ["lock"], ["lock", "hub.sqlite"], ["blob"])):
         (tmp_path / f".new-{number:016x}").mkdir()
         for name in names:
             (tmp_path / f".new-{number:016x}" / name).touch()

@@ -185,12 +185,8 @@ def _sweep(parent: str) -> None:
     with os.scandir(parent) as entries:
         left = [one.path for one in entries if _FRESH.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
     for folder in left:
-        if any(os.path.isfile(os.path.join(folder, name)) for name in (LOCK, DATABASE)):
-            with suppress(Refused), _alone(folder):  # another one may be at it
-                _clear(folder)
-        else:
-            with suppress(OSError):
-                os.rmdir(folder)  # it was killed before it wrote anything
+        with suppress(Refused, FileNotFoundError), _alone(folder):  # another one may be at it
+            _clear(folder)
 
 
 def _clear(folder: str) -> None:
