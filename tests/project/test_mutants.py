@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mutants
+import mutations
 
 MODULE = "limits.py"
 SOURCE = '''\
@@ -59,7 +60,7 @@ def workshop(tmp_path: Path, repository: Path) -> mutants.Workshop:
 
 
 def changes(source: str = SOURCE) -> set[str]:
-    return {mutant.change for mutant in mutants.find_mutants(source, MODULE)}
+    return {mutant.change for mutant in mutations.find_mutants(source, MODULE)}
 
 
 def test_changes_are_of_conditions_numbers_and_what_is_done_and_of_no_text_for_people() -> None:
@@ -98,7 +99,7 @@ def test_changes_are_of_conditions_numbers_and_what_is_done_and_of_no_text_for_p
     ],
 )
 def test_each_kind_of_change_is_made(source: str, expected: set[str]) -> None:
-    found = mutants.find_mutants(source, MODULE)
+    found = mutations.find_mutants(source, MODULE)
     assert {mutant.change for mutant in found} == expected
     for mutant in found:
         compile(mutant.source, MODULE, "exec")
@@ -106,13 +107,13 @@ def test_each_kind_of_change_is_made(source: str, expected: set[str]) -> None:
 
 
 def test_the_same_are_chosen_as_long_as_their_lines_stay() -> None:
-    found = mutants.find_mutants(SOURCE, MODULE)
-    chosen = mutants.choose_mutants(found, 1, 6)
+    found = mutations.find_mutants(SOURCE, MODULE)
+    chosen = mutations.choose_mutants(found, 1, 6)
     assert len({mutant.key for mutant in chosen}) == 6
     assert [mutant.line for mutant in chosen] == sorted(mutant.line for mutant in chosen)
-    moved = mutants.find_mutants(f"import os\n\n{SOURCE}", MODULE)
-    assert [mutant.key for mutant in mutants.choose_mutants(moved, 1, 6)] == [mutant.key for mutant in chosen]
-    others = [{mutant.key for mutant in mutants.choose_mutants(found, seed, 6)} for seed in range(2, 12)]
+    moved = mutations.find_mutants(f"import os\n\n{SOURCE}", MODULE)
+    assert [mutant.key for mutant in mutations.choose_mutants(moved, 1, 6)] == [mutant.key for mutant in chosen]
+    others = [{mutant.key for mutant in mutations.choose_mutants(found, seed, 6)} for seed in range(2, 12)]
     assert any(keys != {mutant.key for mutant in chosen} for keys in others)
 
 
@@ -120,7 +121,7 @@ def test_what_is_pinned_is_killed_and_what_is_not_survives(
     workshop: mutants.Workshop, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tried = ("count >= 10 -> count > 10", "count >= 10 -> count < 10", "60 -> 61", "return seconds > 60 -> return None")
-    measured = [mutant for mutant in mutants.find_mutants(SOURCE, MODULE) if mutant.change in tried]
+    measured = [mutant for mutant in mutations.find_mutants(SOURCE, MODULE) if mutant.change in tried]
     result = mutants.Measure([workshop], TESTS).run(MODULE, SOURCE, measured)
     assert [(mutant.line, mutant.change) for mutant in result.survivors] == [(11, "60 -> 61")]
     assert result.made == 4
