@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @contextmanager
 def _children_alone(item: pytest.Item) -> Iterator[None]:
     hidden = {}
-    if crc32(item.nodeid.encode()) % ONE_CHILD_IN:
+    if crc32(item.nodeid.encode()) % ONE_CHILD_IN or item.get_closest_marker("unmeasured"):
         hidden = {name: os.environ.pop(name) for name in tuple(os.environ) if name.startswith("COVERAGE_")}
     try:
         yield

@@ -6,5 +6,5 @@ from soak_serve import main
 
 
 def test_a_mixed_load_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = main(12, seed=11, pace=0.4, memory=False)
+    wrong = main(8, seed=11, pace=0.4, memory=False)
     assert not wrong, capsys.readouterr().out
