@@ -190,6 +190,9 @@ class Repl:
         if command is None:
             return self._make_request(line)
         name, rest = command
+        if not name:
+            self.screen.print("Type the name of a command or a skill after the /. /help lists the commands")
+            return None
         known = find_command(name, COMMANDS)
         if known is not None:
             return await known.run(self, expand_pastes(rest, self.reader.pastes))

@@ -14,10 +14,10 @@ _CHOICES = "  [a]lways as it is now, for this [s]ession, [N]o: "
 _ANSWERS = ("a", "always", "s", "session", "n", "no", "")
 
 
-def find_untrusted(repl: "Repl", name: str = "") -> list[Standing]:
-    """The skills that wait for an approval: all, or those of one name or `scope:name`."""
+def find_untrusted(repl: "Repl", name: str | None = None) -> list[Standing]:
+    """Return the skills that wait for an approval: all, or those of one name or `scope:name`."""
     waiting = [one for one in repl.app.skills if one.state == "untrusted"]
-    return [one for one in waiting if name in ("", one.name, f"{one.found.location.prefix}:{one.name}")]
+    return [one for one in waiting if name in (None, one.name, f"{one.found.location.prefix}:{one.name}")]
 
 
 async def ask_trust(repl: "Repl", standing: Standing) -> bool:

@@ -33,7 +33,8 @@ def base_flags(home: str, limits: Limits, *, nested: bool, etc: Sequence[str] = 
         if os.path.lexists(f"/etc/{name}"):
             flags += _show_setting(f"/etc/{name}")
     room = str(limits.tmp_bytes)
-    flags += "--proc", "/proc", "--dev", "/dev", "--size", room, "--tmpfs", "/dev/shm"
+    # Root may write below /proc/sys and the like without any capability, since the files are root's.
+    flags += "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--size", room, "--tmpfs", "/dev/shm"
     for folder in ("/tmp", "/var/tmp"):
         flags += "--perms", "1777", "--size", room, "--tmpfs", folder
     flags += "--dir", "/run"

@@ -145,3 +145,13 @@ async def test_a_skill_of_an_mcp_server_goes_by_the_servers_name_and_is_not_appr
     sent = json.dumps(world.server.asked[0].body)
     assert "- notes: (from the MCP server 'docs') Does notes" in sent
     assert json.dumps('<skill_content name="notes" origin="mcp:docs skill://notes/SKILL.md">')[1:-1] in sent
+
+
+async def test_a_slash_alone_asks_about_no_skill(world: World, terminal: Open) -> None:
+    world.add_skill("guest", strangers=True)
+    async with terminal(columns=100) as t:
+        await t.prompt()
+        t.type("/\r")
+        await t.wait_for("/help lists the commands")
+        assert CHOICES not in t.text()
+    assert state(world) == "untrusted"

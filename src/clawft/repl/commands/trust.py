@@ -21,7 +21,7 @@ you last approved it. `weft skills trust --list` tells what is approved, and `--
 
 async def _run(repl: "Repl", rest: str) -> None:
     repl.app = repl.app.reopen()  # what is on disk now is what is approved
-    waiting = find_untrusted(repl, "" if rest == "--all" else rest)
+    waiting = find_untrusted(repl, None if rest in ("", "--all") else rest)
     if not waiting:
         named = one_line(rest) if rest != "--all" else ""
         why = f". See: /why {named}" if any(one.name == named for one in repl.app.skills) else ""
