@@ -298,5 +298,6 @@ class Reads:
     @staticmethod
     def _hear(event: str, args: tuple[object, ...]) -> None:
         for reads in Reads._open if event == "os.scandir" else ():
-            if str(args[0]).startswith(reads.root):
-                reads.folders.append(str(args[0]))
+            folder = os.readlink(f"/proc/self/fd/{args[0]}") if isinstance(args[0], int) else str(args[0])
+            if folder.startswith(reads.root):
+                reads.folders.append(folder)

@@ -7,11 +7,13 @@ that do not exist cannot be made. The top of the folder is looked at whole; belo
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import is_within, real_path
+from clawft.sandbox.launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.trust.places import (
     AGENT_FOLDERS,
@@ -52,6 +54,7 @@ class _Listing(Struct, frozen=True):
     """What of one folder matters. `links` are names of power that are links, which nothing can be mounted on."""
 
     changed_ns: int
+    inode: int = 0
     folders: tuple[str, ...] = ()
     power: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
@@ -114,11 +117,13 @@ class Guards:
 
     def _list(self, folder: str, *, top: bool = False) -> _Listing:
         try:
-            changed = os.stat(folder).st_ctime_ns
-            known = self._known.get(folder)
-            if known and known.changed_ns == changed:
-                return known
-            listing = _read(folder, changed, top=top)
+            with _opened(folder) as descriptor:
+                status = os.fstat(descriptor)
+                changed = status.st_ctime_ns
+                known = self._known.get(folder)
+                if known and (known.inode, known.changed_ns) == (status.st_ino, changed):
+                    return known
+                listing = _read(folder, descriptor, status, top=top)
         except PermissionError:  # a program may change its rights, and look into it then
             return _Listing(0, unread=True)
         except OSError:
@@ -128,19 +133,33 @@ class Guards:
         return listing
 
 
-def _read(folder: str, changed_ns: int, *, top: bool) -> _Listing:
+@contextmanager
+def _opened(folder: str) -> Iterator[int]:
+    """A folder that no link on the way leads to: a program that runs beside may put one there. Raises: OSError."""
+    place = open_plain(folder)
+    try:
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
+    finally:
+        os.close(place)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) -> _Listing:
     folders: list[str] = []
     power: list[str] = []
     secret: list[str] = []
     links: list[str] = []
     names: list[str] = []
-    with os.scandir(folder) as entries:
+    with os.scandir(descriptor) as entries:
         for number, entry in enumerate(entries):
             if number == _MAX_ENTRIES:
                 raise _too_large(f"more than {_MAX_ENTRIES} entries in one folder", folder)
             folded = fold_name(entry.name)
             if top:
-                if folded in AGENT_FOLDERS and is_placeholder(entry.path):
+                if folded in AGENT_FOLDERS and is_placeholder(os.path.join(folder, entry.name)):
                     continue  # of another run: to be held, like one that is not there
                 names.append(entry.name)
             if is_secret_name(folded):
@@ -150,7 +169,8 @@ def _read(folder: str, changed_ns: int, *, top: bool) -> _Listing:
                 (links if is_plain_link else power).append(entry.name)
             elif folded not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
-    return _Listing(changed_ns, tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names))
+    found = (tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names))
+    return _Listing(status.st_ctime_ns, status.st_ino, *found)
 
 
 def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:

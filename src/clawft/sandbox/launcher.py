@@ -9,6 +9,7 @@ tells what is apart and passes a socket that listens there, waits for a byte, an
 """
 
 import ctypes
+import errno
 import json
 import os
 import resource
@@ -35,7 +36,8 @@ _GRANTS = {
     "device": _READ_FILE | _WRITE_FILE | _IOCTL_DEV,
     "write": ~_IOCTL_DEV,
 }
-_MOUNT_SETATTR, _AT_RECURSIVE, _READ_ONLY = 442, 0x8000, 1
+_MOUNT_SETATTR, _AT_RECURSIVE, _AT_EMPTY_PATH, _READ_ONLY = 442, 0x8000, 0x1000, 1
+_OPENAT2, _CWD, _NO_LINKS, _IN_ROOT = 437, -100, 0x06, 0x10
 _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals
 _LAST_CAPABILITY = 63
@@ -146,16 +148,37 @@ def _make_read_only(task: Any) -> None:
     made read-only. Where that is not possible it stays so."""
     shown = ["/tmp"] if ["write", "/tmp"] in task["grants"] else []
     opened = [path for path in (*task["open"], *shown) if os.path.isdir(path)]
-    for path in (*opened, *task["closed"]):
-        _LIBC.mount(os.fsencode(path), os.fsencode(path), None, 0x5000, None)  # MS_BIND, MS_REC
-    if _set_mount("/", _AT_RECURSIVE, _READ_ONLY, 0):
+    mounted = {path: _mount_on_itself(path) for path in (*opened, *task["closed"])}
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    if _set_mount(root, _AT_RECURSIVE, _READ_ONLY, 0):
         for path in opened:
-            _set_mount(path, 0, 0, _READ_ONLY)
+            _set_mount(mounted[path], 0, 0, _READ_ONLY)
+    for descriptor in (root, *mounted.values()):
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
-def _set_mount(path: str, flags: int, add: int, remove: int) -> bool:
+def _mount_on_itself(path: str) -> int:
+    """Give a place a mount of its own, and open that; -1 where it cannot be done, or a link is on the way now."""
+    try:
+        before = open_plain(path)
+        name = f"/proc/self/fd/{before}".encode()
+        _LIBC.mount(name, name, None, 0x5000, None)  # MS_BIND, MS_REC
+        after = open_plain(path)
+    except OSError:
+        return -1
+    if os.path.sameopenfile(before, after):
+        os.close(before)
+        return after
+    os.close(before)
+    os.close(after)
+    return -1
+
+
+def _set_mount(descriptor: int, flags: int, add: int, remove: int) -> bool:
     attributes = struct.pack("QQQQ", add, remove, 0, 0)
-    done: int = _LIBC.syscall(_MOUNT_SETATTR, -100, os.fsencode(path), flags, attributes, len(attributes))
+    flags |= _AT_EMPTY_PATH
+    done: int = _LIBC.syscall(_MOUNT_SETATTR, descriptor, b"", flags, attributes, len(attributes))
     return done == 0
 
 
@@ -289,17 +312,41 @@ def _restrict(grants: list[list[str]], *, own_proc: bool, network: bool) -> None
     os.close(ruleset)
 
 
+def open_plain(path: str, root: int | None = None) -> int:
+    """Open a place without following any link on the way: another program may put one there at any moment.
+
+    `root` is the folder that the path begins at, such as the root of a process. Raises: OSError.
+    """
+    flags = os.O_PATH | os.O_CLOEXEC
+    resolve = _NO_LINKS if root is None else _NO_LINKS | _IN_ROOT
+    start = _CWD if root is None else root
+    found: int = _LIBC.syscall(_OPENAT2, start, os.fsencode(path), struct.pack("QQQ", flags, 0, resolve), 24)
+    if found >= 0:
+        return found
+    number = ctypes.get_errno()
+    if number not in (errno.ENOSYS, errno.EPERM):  # which older kernels, and filters that do not know it, answer
+        raise OSError(number, os.strerror(number), path)
+    descriptor = os.open("/" if root is None else ".", flags, dir_fd=root)
+    for part in filter(None, path.split("/")):
+        try:
+            inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = inner
+        if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    return descriptor
+
+
 def _grant(ruleset: int, rights: int, path: str) -> None:
-    """What is not there cannot be granted, and need not be."""
+    """What is not there, or became a link since it was looked at, is not granted."""
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = open_plain(path)
     except OSError:
         return
     try:
-        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
-        if kind == stat.S_IFLNK:
-            return
-        if kind != stat.S_IFDIR:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _OF_FILES
         attributes = struct.pack("=Qi", rights, descriptor)
         if rights and _LIBC.syscall(_ADD_RULE, ruleset, 1, attributes, 0) != 0:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from clawft.config.sandbox import SandboxSettings
 from clawft.config.tools import WebSettings
-from clawft.errors import Refused
+from clawft.errors import ClawftError, Refused
 from clawft.sandbox.confinement import Confinement, limits_of
 from clawft.sandbox.job import Job
 from clawft.sandbox.landlocked import Landlocked
@@ -23,12 +23,13 @@ from clawft.sandbox.probe import Found, Status, probe
 from clawft.sandbox.process import Finished, Launch, Streams, run_launch, run_process
 from clawft.sandbox.proxy import Gate, Record, proxy_env
 from clawft.sandbox.view import View, Viewer
-from clawft.sandbox.wrapped import Wrapped
+from clawft.sandbox.wrapped import CHANGED, FAILED, Wrapped
 from clawft.trust.urls import UrlPolicy
 from clawft.workspace import Workspace
 
 __all__ = ["Ask", "Sandbox", "Status"]
 
+_ATTEMPTS = 5  # while others exchange files
 Ask = Callable[[str], Awaitable[bool]]  # may it run without a sandbox, since there is none for this reason?
 
 
@@ -82,9 +83,15 @@ class Sandbox:
             if found.status.kind == "none":
                 await self._ask_without(found.status.reason, ask)
             return await run_process(words, cwd=cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
-        with self._confine(found, (words, cwd, env), confinement, record) as confined:
-            finished = await run_launch(confined.launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
-            return confined.finish(finished)
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._confine(found, (words, cwd, env), confinement, record) as confined:
+                    done = await run_launch(confined.launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+                    return confined.finish(done)
+            except ClawftError as error:  # nothing was started yet; what is exchanged may also be in bubblewrap's way
+                if error.code not in (CHANGED, FAILED) or attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError
 
     @asynccontextmanager
     async def prepare(

@@ -13,23 +13,27 @@ from types import TracebackType
 import anyio
 from msgspec import structs
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
 from clawft.sandbox.bubblewrap import view_flags
 from clawft.sandbox.confinement import Limits
 from clawft.sandbox.filter import INSIDE_NAMESPACE, build_filter
 from clawft.sandbox.job import Job, signal_code
 from clawft.sandbox.listener import open_listener
+from clawft.sandbox.mounted import expect, find_wrong, is_mounted
 from clawft.sandbox.numbers import limit_numbers
 from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
 from clawft.sandbox.watch import of_namespace, watch
 
-__all__ = ["Wrapped", "give_files"]
+__all__ = ["CHANGED", "FAILED", "Wrapped", "give_files"]
 
 _CHILD = re.compile(rb'"child-pid": (\d+)[^\d]')
 _NAMESPACE = re.compile(rb'"pid-namespace": (\d+)')
 _EXIT = re.compile(rb'"exit-code": (\d+)')
 _END_S = 5.0
+_MOUNT_S = 60.0
+_POLL_S = 0.0005
+CHANGED, FAILED = "sandbox-changed", "sandbox-failed"
 NOT_FOUND = 127  # as shells have it
 # Before, the kernel counted all processes of the user, wherever they run.
 _COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14)
@@ -40,8 +44,13 @@ class Wrapped:
 
     def __init__(self, bwrap: str, base: Sequence[str], job: Job) -> None:
         """`base` are the flags of every program. Raises: ClawftError; OSError."""
-        rest = _join((*base, *view_flags(job.view, job.env, job.cwd)))
+        flags = (*base, *view_flags(job.view, job.env, job.cwd))
+        rest = _join(flags)
         self._job = job
+        try:
+            self._expected = expect(job.view, flags)
+        except OSError as error:
+            raise changed_meanwhile(error.filename) from error
         self._said = b""
         self._child = 0
         self._pidfd = -1
@@ -80,7 +89,7 @@ class Wrapped:
             said = (finished.errors or finished.output).decode("utf-8", "replace").strip()
             if said.startswith("bwrap: execvp ") and said.endswith(": No such file or directory"):
                 return structs.replace(finished, code=NOT_FOUND)
-            raise ClawftError("sandbox-failed", f"The sandbox could not be made: {said[-500:]}")
+            raise ClawftError(FAILED, f"The sandbox could not be made: {said[-500:]}")
         return structs.replace(finished, code=signal_code(finished.code), exceeded=self._exceeded)
 
     async def _attend(self, _: int) -> None:
@@ -105,6 +114,11 @@ class Wrapped:
                     self._kill()
                     return
                 tasks.start_soon(serve_proxy, listener, self._job.gate, self._job.quiet_s)
+            if wrong := await self._find_wrong():
+                self._failure = changed_meanwhile(wrong)
+                self._kill()
+                tasks.cancel_scope.cancel()
+                return
             with suppress(BrokenPipeError):
                 os.write(self._block, b"1")
             namespace = _NAMESPACE.search(self._said)
@@ -113,6 +127,17 @@ class Wrapped:
             self._exceeded = await watch(of_namespace(self._child), self._job.limits, limit)
             self._kill()
             tasks.cancel_scope.cancel()
+
+    async def _find_wrong(self) -> str:
+        """What is mounted otherwise than it must be; '' also where the program ends before all is mounted."""
+        try:
+            with anyio.fail_after(_MOUNT_S):
+                while not is_mounted(self._child):
+                    await anyio.sleep(_POLL_S)
+            return find_wrong(self._child, self._expected)
+        except (OSError, TimeoutError):
+            ended = self._pidfd < 0 or bool(select.select([self._pidfd], [], [], 0)[0])
+            return "" if ended else "/"
 
     def _read_status(self) -> bool:
         """Read what bubblewrap tells; False at the end of it."""
@@ -139,6 +164,12 @@ class Wrapped:
         for descriptor in self._given:
             os.close(descriptor)
         self._given.clear()
+
+
+def changed_meanwhile(path: str | None) -> Refused:
+    """The error for a place that became another one while the sandbox was made."""
+    message = "Files were exchanged for others while the sandbox was made, so nothing was run in it"
+    return Refused(CHANGED, message, path=path or "", hint="End the program that does that, and try again")
 
 
 def give_files(given: list[int]) -> list[str]:
