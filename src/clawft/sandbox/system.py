@@ -4,11 +4,12 @@ Nothing here is a secret of the user: of /etc only files that anybody may read, 
 """
 
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from clawft.files import real_path
+from clawft.files import is_within, real_path
 
 __all__ = ["ETC", "FOLDERS", "LEAST_ETC", "find_outside", "find_programs", "outside_path"]
 
@@ -38,26 +39,42 @@ _BESIDE = (
 )
 _BESIDE_AT_HOME = ("lib", "lib64", "libexec")
 _FURTHER = {".cargo/bin": ".rustup", ".volta/bin": ".volta/tools"}
+# Where tools put interpreters and other programs, and nothing else: uv, pyenv, nvm, asdf, mise, pipx, rbenv, conda, …
+_TOOLCHAIN = re.compile(
+    r"/(?:opt|snap)/[^/]+(?=/)|/home/linuxbrew/\.linuxbrew(?=/)|/.*?/(?:\.(?:pyenv|rbenv|nvm)/versions|\.asdf/installs"
+    r"|\.local/share/(?:uv/python|mise/installs|pipx/venvs)|\.local/pipx/venvs|\.rustup/toolchains|\.volta/tools"
+    r"|(?:miniconda|anaconda|miniforge|mambaforge)3?)(?=/)"
+)
 _MAX_ENTRIES = 400
 _MAX_FOLDERS = 64
 
 
-def find_programs(path: str, home: str, closed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def find_programs(
+    path: str, home: str, closed: tuple[str, ...], writable: Sequence[str] = ()
+) -> tuple[tuple[str, str], ...]:
     """Folders of PATH outside the system's own, with what belongs to them: pairs (real place, where it is seen).
 
-    None of `closed` is among them, nor a folder that holds one of these: a PATH with `~` in it gives no home away.
+    None of `closed` is among them, nor a folder that holds one of these: a PATH with `~` in it gives no home away. In a
+    folder that is `writable` a confined program can make links; those open nothing but known places of toolchains.
     """
     found: dict[str, str] = {}
     for folder in path.split(os.pathsep):
         if not os.path.isabs(folder) or _is_system(folder):
             continue
-        for one in _belonging(os.path.normpath(folder), home):
+        plain = os.path.normpath(folder)
+        is_theirs = any(is_within(one, root) for one in (plain, real_path(plain)) for root in writable)
+        for one in _list_toolchains(plain) if is_theirs else _belonging(plain, home):
             real = real_path(one)
             if real and os.path.exists(real) and not _is_system(real) and _is_open(real, home, closed):
                 found.setdefault(one, real)
             if len(found) >= _MAX_FOLDERS:
                 break
     return tuple((real, one) for one, real in found.items())
+
+
+def _list_toolchains(folder: str) -> list[str]:
+    """The known places of toolchains that links in a folder of programs lead to."""
+    return sorted({found[0] for target in _linked(folder) if (found := _TOOLCHAIN.match(target + "/"))})
 
 
 def find_outside(name: str, path: str, project: str) -> str:

@@ -42,7 +42,7 @@ class Viewer:
         self._workspace = workspace
         self._guards = Guards(workspace.home, workspace.user_dir)
         self._user_dir = real_path(workspace.user_dir)
-        self._programs: dict[str, tuple[tuple[str, str], ...]] = {}
+        self._programs: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
 
     def view(self, confinement: Confinement, path: str, *, by_children: bool = False) -> View:
         """What a program sees that searches `path` for others."""
@@ -53,7 +53,7 @@ class Viewer:
         inside = [one for one in readable if _is_below(one, (self._user_dir,))]
         outside = [one for one in (*readable, *filter(None, map(find_git_dir, writable))) if one not in inside]
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
-        programs = [pair for pair in self._find_programs(path) if not _is_below(pair[0], writable)]
+        programs = [pair for pair in self._find_programs(path, tuple(writable)) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, path=path, by_children=by_children)) for one in writable)
         secrets = [path for one in shown for path in self._guards.find(one).hidden]
         hidden = (*self._hidden([one for one, _ in seen]), *secrets, *confinement.hidden)
@@ -84,10 +84,12 @@ class Viewer:
         usable = real != known and real in roots and not _is_below(known, taken)
         return ((real, known),) if usable else ()
 
-    def _find_programs(self, path: str) -> tuple[tuple[str, str], ...]:
-        if path not in self._programs:
-            self._programs[path] = find_programs(path, real_path(self._workspace.home), (self._user_dir,))
-        return self._programs[path]
+    def _find_programs(self, path: str, writable: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        known = self._programs.get((path, writable))
+        if known is None:
+            home, closed = real_path(self._workspace.home), (self._user_dir,)
+            known = self._programs[path, writable] = find_programs(path, home, closed, writable)
+        return known
 
 
 def _is_below(path: str, roots: Iterable[str]) -> bool:
