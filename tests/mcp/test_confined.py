@@ -12,6 +12,7 @@ from uuid import uuid4
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec import structs
 
 from clawft.config import load_config
 from clawft.config.mcp import McpSettings, ServerSettings, find_confined
@@ -79,6 +80,27 @@ async def test_a_confined_server_changes_only_what_was_granted(
         assert (await hub.call("a__write", {"path": f"{workspace.project}/y"})).text.startswith("no: ")
     assert Path(workspace.project, "out", "deep", "x").read_text() == "written"
     assert os.listdir(workspace.project) == ["out"]
+
+
+@pytest.mark.anyio
+async def test_a_confined_server_sees_no_secret_of_the_project(
+    confined: Callable[..., McpHub], workspace: Workspace
+) -> None:
+    Path(workspace.project, "sub/.ssh").mkdir(parents=True)
+    Path(workspace.project, "sub/.ssh/id_ed25519").write_text("SECRET")
+    async with confined() as hub:
+        url = f"file://{workspace.project}/sub/.ssh/id_ed25519"
+        assert (await hub.call("a__fetch", {"url": url})).text.startswith("no: ")
+
+
+@pytest.mark.parametrize("given", ["writable", "readable"])
+def test_a_place_of_the_project_that_leads_out_of_it_by_now_keeps_the_server_from_starting(
+    workspace: Workspace, given: str
+) -> None:
+    os.symlink(workspace.home, os.path.join(workspace.project, "data"))
+    settings = structs.replace(ServerSettings(command="python"), **{given: ("data",)})
+    with pytest.raises(ClawftError, match="leads out of it by a link"):
+        resolve_launch("a", settings, workspace, ENVIRON, confined=True)
 
 
 @pytest.mark.anyio

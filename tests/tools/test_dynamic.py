@@ -473,3 +473,13 @@ async def test_a_command_reaches_no_host_but_those_that_rules_allow(house: House
     folder = house.add("one", "!sh go.sh")
     (folder / "go.sh").write_text('printenv https_proxy >/dev/null && echo "by the proxy"; cat /proc/net/dev | wc -l\n')
     assert (await house.use("one")).text.splitlines()[0] == "by the proxy"
+
+
+async def test_a_command_sees_the_project_but_none_of_its_secrets(house: House) -> None:
+    (house.project / "sub").mkdir()
+    for name in (".env", "sub/.env"):
+        (house.project / name).write_text("SECRET")
+    (house.project / "notes").write_text("known")
+    folder = house.add("one", "!sh go.sh")
+    (folder / "go.sh").write_text(f"cd {house.project}; cat notes; cat .env sub/.env 2>/dev/null; true")
+    assert (await house.use("one")).text == "known"

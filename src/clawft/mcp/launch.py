@@ -103,7 +103,7 @@ def resolve_launch(
     inherited = _inherit(environ)
     if brought and confinement is not None:
         # It has the folders that it was given, and none for having its program, its start or its PATH there.
-        confinement = structs.replace(confinement, readable=settings.readable, only=True)
+        confinement = structs.replace(confinement, shown=settings.readable, only=True)
         own = _limit_path(own, inherited.get("PATH", os.defpath), settings.readable)
     if confinement is None and "PATH" in inherited:  # a program of the project must not be taken for the server
         inherited["PATH"] = outside_path(inherited["PATH"], workspace.project) or os.defpath
@@ -121,9 +121,24 @@ def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace
     folder = os.path.dirname(resolve_path(program, cwd, workspace.home)) if "/" in program else ""
     given = [resolve_path(one, workspace.project, workspace.home) for one in settings.readable]
     writable = tuple(resolve_path(one, workspace.project, workspace.home) for one in settings.writable)
-    readable = tuple(filter(None, (cwd, folder, *given)))
+    shown = tuple(filter(None, (cwd, folder, *given)))
+    for path in (*shown, *writable):
+        _check_inside(name, path, workspace.project)
     hint = hint or f"Add {{host}} to hosts in [mcp.servers.{name}] of the config"
-    return Confinement(writable, readable, hosts=settings.hosts, host_hint=hint)
+    return Confinement(writable, shown=shown, hosts=settings.hosts, host_hint=hint)
+
+
+def _check_inside(name: str, path: str, project: str) -> None:
+    """What was approved as a place of the project must not lead elsewhere by a link that was put there since.
+
+    Raises: ClawftError.
+    """
+    if is_within(os.path.normpath(path), project) and not is_within(real_path(path), real_path(project)):
+        message = (
+            f"The server '{name}' is not started: a place of the project that it is given leads out of it by a link"
+        )
+        hint = f"Remove the link, or name where it leads in [mcp.servers.{name}]"
+        raise ClawftError("mcp-settings", message, path=path, hint=hint)
 
 
 def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> dict[str, str]:

@@ -61,7 +61,8 @@ class Viewer:
         within = tuple((one, one) for one in inside)
         links = self._links([*writable, *shown], pairs)
         own = tuple(self._roots(confinement.own))
-        return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, confinement.mounts, links, own)
+        mounts = tuple((real_path(source) or source, seen) for source, seen in confinement.mounts)
+        return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, mounts, links, own)
 
     def _roots(self, paths: Iterable[str]) -> list[str]:
         """Real paths that exist, outer ones first. What the kernel makes, and this program's own folder, is no root."""

@@ -58,10 +58,10 @@ async def run_commands(context: DynamicContext, places: Sequence[Dynamic], use: 
         repository = _find_repository(project, folder)
         judged = await to_thread.run_sync(judge_commands, context, places, use, (cwd, repository or cwd))
         mounts = ((copy, folder),) if copy and is_mounted else ()
-        readable = (project, *((copy,) if copy and not is_mounted else ()))
+        readable = (copy,) if copy and not is_mounted else ()
         own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
         env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
-        confinement = Confinement(readable=readable, mounts=mounts, hosts=_hosts(context, use))
+        confinement = Confinement(readable=readable, shown=(project,), mounts=mounts, hosts=_hosts(context, use))
         setting = _Setting(cwd, env, confinement)
         use.tell(_announce(context, [line for lines in judged for line in lines], use))
         return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
