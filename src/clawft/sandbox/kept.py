@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process, TaskGroup
 from msgspec import Struct
 
-from clawft.sandbox.process import Launch
+from clawft.sandbox.process import KILLED_S, Launch
 
 __all__ = ["BROKEN", "Kept", "open_kept"]
 
@@ -66,7 +66,7 @@ async def _end(process: Process, launch: Launch, *, patient: bool) -> None:
         _signal_group(process, signal.SIGTERM)
         await _has_exited(process)
     _signal_group(process, signal.SIGKILL)  # also children that outlive a program that ended well
-    await _has_exited(process)
+    await _has_exited(process, KILLED_S)
     # A child that left the group may hold a pipe open for ever; nothing public closes our end of it.
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if transport is not None:
@@ -74,9 +74,9 @@ async def _end(process: Process, launch: Launch, *, patient: bool) -> None:
             transport.close()
 
 
-async def _has_exited(process: Process) -> bool:
+async def _has_exited(process: Process, seconds: float = _EXIT_S) -> bool:
     """Whether it ended in time. Not `process.wait()`, which also waits for pipes that its children hold open."""
-    with anyio.move_on_after(_EXIT_S):
+    with anyio.move_on_after(seconds):
         while process.returncode is None:
             await anyio.sleep(_POLL_S)
     return process.returncode is not None

@@ -18,9 +18,10 @@ from msgspec import Struct
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.output import Sink
 
-__all__ = ["Finished", "Launch", "Runnable", "Streams", "run_launch", "run_process"]
+__all__ = ["KILLED_S", "Finished", "Launch", "Runnable", "Streams", "run_launch", "run_process"]
 
 _GRACE_S = 2.0  # from asking a program to end to ending it
+KILLED_S = 30.0  # to be gone after SIGKILL, on a machine with much other work
 _GRACE_ALL_S = 10.0  # the same for one that first ends what it holds
 _DRAIN_S = 1.0  # for what is left in the pipe once the program has ended
 _CHUNK = 64 * 1024
@@ -181,7 +182,7 @@ class _Running:
             if pipe is not None:
                 pipe.close()
         if self.process.poll() is None:
-            with anyio.move_on_after(_GRACE_S):  # what the kernel holds cannot be ended, nor waited for
+            with anyio.move_on_after(KILLED_S):  # what the kernel holds cannot be ended, nor waited for
                 await to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
         self.output.close()
 
