@@ -5,6 +5,7 @@ a folder in between, and have another folder of the machine mounted. So each pla
 link, and known by device and inode; and when all is mounted, each must be what was opened, and nothing else be mounted.
 """
 
+import errno
 import os
 import re
 import stat
@@ -42,39 +43,49 @@ class Expected(Struct, frozen=True):
     mounts: frozenset[str] = frozenset()
 
 
-def expect(view: View, flags: Sequence[str]) -> Expected:
-    """What the flags must lead to. Raises: OSError (ELOOP) where a link is on the way to a place by now."""
+def expect(view: View, base: Sequence[str]) -> Expected:
+    """What a view must lead to. `base` are the flags of every program, whose places no confined program can change.
+
+    A place that is not there now must not be mounted either. Raises: OSError (ELOOP) where a link is on the way to one.
+    """
     places: dict[str, Place] = {}
-    hidden: list[str] = [*view.hidden]
+    sources: dict[str, str] = {}
+
+    def add(source: str, seen: str, *, read_only: bool = False) -> None:
+        place = _open(source, seen, read_only=read_only)
+        if place is not None:
+            places[seen], sources[seen] = place, source
+
     for source, seen in (*view.readable, *view.inside, *view.mounts):
-        _add(places, source, seen, read_only=True)
+        add(source, seen, read_only=True)
     for path in view.own:
-        _add(places, path, path)
+        add(path, path)
+    hidden: list[str] = [*view.hidden]
     for root, guard in view.writable:
-        _add(places, root, root, read_only=guard.children is not None)
+        add(root, root, read_only=guard.children is not None)
         for path in (*(guard.children or ()), *guard.pinned):
-            _add(places, path, path)
+            add(path, path)
         for path in (*guard.read_only, *guard.missing):
-            _add(places, path, path, read_only=True)
+            add(path, path, read_only=True)
         hidden += guard.hidden
-    inner = {place.path for one in hidden if (place := _open(one, one)) is not None}
-    closed = tuple(place for one in dict.fromkeys(hidden) if (place := _open(one, one)) is not None)
-    shown = {source for source, _ in (*view.inside, *view.mounts)} | set(view.own)
-    kept = (place for path, place in places.items() if path in shown or not _is_below(path, inner))
-    return Expected(tuple(kept), closed, frozenset(_list_targets(flags)))
-
-
-def _add(places: dict[str, Place], source: str, seen: str, *, read_only: bool = False) -> None:
-    place = _open(source, seen, read_only=read_only)
-    if place is not None:
-        places[seen] = place
+    closed = [place for one in dict.fromkeys(hidden) if (place := _open(one, one)) is not None]
+    covered = [place.path for place in closed]
+    shown = {seen for _, seen in (*view.inside, *view.mounts)} | set(view.own)
+    kept = [place for path, place in places.items() if path in shown or not _is_below(path, covered)]
+    machine = _read_mounts("self")
+    mounts = {*_list_targets(base, machine), *covered}
+    for seen, source in sources.items():
+        mounts |= {seen, *_list_inner(source, seen, machine)}
+    return Expected(tuple(kept), tuple(closed), frozenset(mounts))
 
 
 def _open(source: str, seen: str, *, read_only: bool = False) -> Place | None:
-    """A place; None for one that is not there. Raises: OSError for one that a link leads to."""
+    """A place; None for one that is not there, or cannot be reached. Raises: OSError for one that a link leads to."""
     try:
         descriptor = open_plain(source)
-    except FileNotFoundError:
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
         return None
     try:
         status = os.fstat(descriptor)
@@ -87,21 +98,22 @@ def _is_below(path: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(root + "/") for root in roots)
 
 
-def _list_targets(flags: Sequence[str]) -> Iterable[str]:
-    """Where something may be mounted: what the flags name, and what the machine has mounted below their sources."""
-    machine = _read_mounts("self")
+def _list_targets(flags: Sequence[str], machine: Sequence[str]) -> Iterable[str]:
+    """Where flags have something mounted."""
     words = iter(flags)
     for word in words:
         if word in _BINDS:
             source, target = next(words), next(words)
             yield target
-            real = os.path.realpath(source)
-            yield from (target + one[len(real) :] for one in machine if one.startswith(real + "/"))
+            yield from _list_inner(source, target, machine)
         elif word in _MADE:
             yield next(words)
-        elif word == "--file":
-            next(words)
-            yield next(words)
+
+
+def _list_inner(source: str, target: str, machine: Sequence[str]) -> Iterable[str]:
+    """What the machine has mounted below a place, which comes along."""
+    real = os.path.realpath(source)
+    return [target + one[len(real) :] for one in machine if one.startswith(real + "/")]
 
 
 def _read_mounts(process: str) -> list[str]:

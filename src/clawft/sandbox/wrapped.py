@@ -48,7 +48,7 @@ class Wrapped:
         rest = _join(flags)
         self._job = job
         try:
-            self._expected = expect(job.view, flags)
+            self._expected = expect(job.view, base)
         except OSError as error:
             raise changed_meanwhile(error.filename) from error
         self._said = b""
