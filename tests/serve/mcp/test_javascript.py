@@ -46,7 +46,7 @@ def use_all(packages: Path, home: Path, version: str, target: dict[str, Any]) ->
     assert "greet" in {one["name"] for one in got["list"]["skills"]}
     assert got["result"]["structuredContent"]["status"] == "done"
     assert "Say hello to Bo." in got["result"]["content"][0]["text"]
-    assert got["progress"]  # some of it: the first SDK drops what comes together with the answer
+    assert got["progress"] or version == "1"  # the first SDK drops what comes together with the answer
 
 
 @pytest.mark.parametrize("version", ["1", pytest.param("2", marks=pytest.mark.soak)])
