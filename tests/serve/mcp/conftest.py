@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator
 
+import mcp.client.stdio
 import pytest
 
 from mcp_clients import add_skills
 from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld
+
+# How long the SDK waits for a server to end, before it leaves it behind: two seconds are little on a busy machine.
+for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT", "_KILL_REAP_TIMEOUT"):
+    assert hasattr(mcp.client.stdio, name)
+    setattr(mcp.client.stdio, name, 60.0)
 
 
 @pytest.fixture(scope="module")
