@@ -79,12 +79,11 @@ def open_supplies(app: "App") -> "Supplies":
 
 def is_broken_off(user_dir: str) -> bool:
     """Return whether an installation is under way or was broken off: one look, for commands that only read."""
+    folder = os.path.join(user_dir, "installing")
     try:
-        return any(name != "turn.lock" for name in os.listdir(os.path.join(user_dir, "installing")))
-    except FileNotFoundError:
-        return False
+        return any(name != "turn.lock" for name in os.listdir(folder))
     except OSError:
-        return True  # what it is, is told by who looks closer
+        return os.path.lexists(folder)  # what is wrong with it is told by who looks closer
 
 
 def finish_broken(app: "App") -> "tuple[Diagnostic, ...]":

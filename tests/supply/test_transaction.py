@@ -24,7 +24,7 @@ from clawft.sources.local import LocalSource
 from clawft.sources.model import Resolved
 from clawft.supply.apply import Hands, carry_out, inode_of, take_turn
 from clawft.supply.install import Options, Transaction, Wanted, begin
-from clawft.supply.journal import Journal, LockEdit, Move
+from clawft.supply.journal import Decisions, Journal, LockEdit, Move, Text
 from clawft.supply.plan import Planned
 from clawft.supply.scanning import Scans
 from clawft.supply.stage import Staged
@@ -220,6 +220,61 @@ def test_a_removal_that_was_broken_off_is_finished_and_one_that_failed_comes_bac
         assert left(site, app) == []
 
 
+def test_a_removal_that_failed_leaves_what_was_put_in_its_place_alone(app: App, site: Site) -> None:
+    one = write(Path(site.folder("clawft", "one")), "Mine.")
+    journals = open_hands(app).journals
+    with journals.begin("remove one", tuple(site.roots.values())) as begun:
+        hidden = os.path.join(site.roots["clawft"], staged_name(1, begun.id, gone=True))
+        ready = structs.replace(begun, ready=True, moves=(Move(str(one), hidden, old=inode_of(str(one))),))
+        journals.write(ready)
+    one.rename(hidden)
+    write(one, "Another.")
+    journals.turn_back(ready)
+    assert finish_broken(app) == ()
+    assert "Another." in (one / "SKILL.md").read_text()
+
+
+def test_decisions_of_a_transaction_that_failed_are_taken_back(app: App, site: Site, tmp_path: Path) -> None:
+    journal, hands = prepare(app, site, tmp_path, "one")
+    place = site.folder("clawft", "one")
+    old, new = (make_approval("skill", place, f"sha256:{digit * 64}", "one") for digit in "ab")
+    app.approvals.record([old])
+    decided = structs.replace(journal, places=(place,), before=Decisions((old,)), after=Decisions((new,)))
+    hands.journals.write(decided)
+    app.approvals.record([new])
+    hands.journals.turn_back(decided)
+    assert finish_broken(app) == ()
+    assert app.approvals.load() == (old,)
+
+
+def test_a_lock_of_others_that_changed_stops_an_installation_and_is_left_alone_by_recovery(
+    app: App, site: Site, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "lock.json"
+    theirs.write_text("changed since")
+    journal, hands = prepare(app, site, tmp_path, "one")
+    ready = structs.replace(journal, texts=(Text(str(theirs), "ours", before="as it was"),))
+    hands.journals.write(ready)
+    (left_alone,) = finish_broken(app)
+    assert (left_alone.code, left_alone.path, left_alone.line) == ("install-lock-left", str(theirs), 0)
+    assert theirs.read_text() == "changed since"
+    assert set(load_lock(site.lock)) == {"one"}
+
+    journal, hands = prepare(app, site, tmp_path, "two")
+    with pytest.raises(Refused, match="Another program changed its lock"):
+        carry_out(structs.replace(journal, texts=ready.texts), hands)
+    assert set(load_lock(site.lock)) == {"one"}
+    assert os.listdir(site.roots["clawft"]) == ["one"]
+
+
+def test_a_folder_of_journals_that_is_none_is_told(app: App, site: Site) -> None:
+    (Path(app.workspace.user_dir) / "installing").parent.mkdir(parents=True, exist_ok=True)
+    (Path(app.workspace.user_dir) / "installing").write_text("a file")
+    (told,) = finish_broken(app)
+    assert (told.code, told.line) == ("install-unfinished", 0)
+    assert told.message.startswith("An installation was broken off, and what is left to do cannot be done: ")
+
+
 def test_an_installation_that_cannot_be_ended_is_told_by_who_reads_and_stops_who_changes(
     app: App, site: Site, tmp_path: Path
 ) -> None:
@@ -306,7 +361,7 @@ def test_staged_files_whose_place_was_taken_meanwhile_are_given_up(
         patch.setattr("clawft.supply.install.carry_out", lambda *_: ())
         transaction.commit(plans, YES)
     mine = write(Path(site.folder("clawft", "hello")), "My own.")
-    assert [one.code for one in finish_broken(app)] == ["install-lost"]
+    assert [(one.code, one.line) for one in finish_broken(app)] == [("install-lost", 0)]
     assert "My own." in (mine / "SKILL.md").read_text()
     assert load_lock(site.lock) == {}
     assert left(site, app) == []

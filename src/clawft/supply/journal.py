@@ -122,11 +122,15 @@ class Journals:
         self._seal = seal
 
     def has_any(self) -> bool:
-        """Whether a transaction is under way or was broken off: one look, for commands that only read."""
+        """Whether a transaction is under way or was broken off: one look, for who only reads. Raises: OSError."""
         try:
             return any(name != _TURN for name in os.listdir(self.folder))
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return False
+        except NotADirectoryError:
+            if os.path.lexists(self.folder):
+                raise
+            return False  # what is above it is no folder
 
     @contextmanager
     def begin(self, what: str, roots: tuple[str, ...]) -> Iterator[Journal]:
