@@ -96,7 +96,10 @@ def test_what_can_be_neither_finished_nor_taken_back_says_so_and_is_taken_back_b
     lock = (weft.user / "skills.lock").read_text()
     failed = weft.fail("full", "approvals.head", "install", weft.write("two"), "--yes")
     assert failed.returncode == 3
-    assert "error[install-unfinished]: This is half done, and will be taken back by the next command" in failed.stderr
+    assert (
+        "error[install-unfinished]: This failed half way, and will be taken back by the next weft command"
+        in failed.stderr
+    )
     assert "No space left on device" in failed.stderr
 
     refused = weft.fail("file", "skills.lock", "install", weft.write("three"), "--yes")
@@ -115,7 +118,7 @@ def test_a_failure_that_cannot_even_be_noted_says_that_the_next_command_finishes
     fault = Fault(str(weft.home), "read-only", path="approvals.head")
     failed = run_faulty(fault, ["skills", "install", weft.write("two"), "--yes"], cwd=weft.folder, env=weft.env)
     assert failed.returncode == 3
-    assert "will be finished by the next command" in failed.stderr
+    assert "will be finished by the next weft command" in failed.stderr
     assert weft.installed() == {"one", "two"}
     assert weft.logged("two") == [("install", "done")]
 

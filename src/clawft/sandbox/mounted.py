@@ -27,7 +27,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 Mark = tuple[int, int]  # device and inode
 
 
-class Place(Struct, frozen=True):
+class OpenedPlace(Struct, frozen=True):
     """One place of the machine as it was opened."""
 
     path: str
@@ -38,8 +38,8 @@ class Place(Struct, frozen=True):
 class Expected(Struct, frozen=True):
     """What must be seen inside, and all that may be mounted."""
 
-    places: tuple[Place, ...] = ()
-    hidden: tuple[Place, ...] = ()
+    places: tuple[OpenedPlace, ...] = ()
+    hidden: tuple[OpenedPlace, ...] = ()
     mounts: frozenset[str] = frozenset()
 
 
@@ -48,7 +48,7 @@ def expect(view: View, base: Sequence[str]) -> Expected:
 
     A place that is not there now must not be mounted either. Raises: OSError (ELOOP) where a link is on the way to one.
     """
-    places: dict[str, Place] = {}
+    places: dict[str, OpenedPlace] = {}
     sources: dict[str, str] = {}
 
     def add(source: str, seen: str, *, read_only: bool = False) -> None:
@@ -79,7 +79,7 @@ def expect(view: View, base: Sequence[str]) -> Expected:
     return Expected(tuple(kept), tuple(closed), frozenset(mounts))
 
 
-def _open(source: str, seen: str, *, read_only: bool = False) -> Place | None:
+def _open(source: str, seen: str, *, read_only: bool = False) -> OpenedPlace | None:
     """A place; None for one that is not there, or cannot be reached. Raises: OSError for one that a link leads to."""
     try:
         descriptor = open_plain(source)
@@ -91,7 +91,7 @@ def _open(source: str, seen: str, *, read_only: bool = False) -> Place | None:
         status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    return Place(seen, (status.st_dev, status.st_ino), read_only)
+    return OpenedPlace(seen, (status.st_dev, status.st_ino), read_only)
 
 
 def _is_below(path: str, roots: Iterable[str]) -> bool:
@@ -147,7 +147,7 @@ def find_wrong(child: int, expected: Expected) -> str:
     return ""
 
 
-def _is_same(root: int, place: Place) -> bool:
+def _is_same(root: int, place: OpenedPlace) -> bool:
     with suppress(OSError):
         descriptor = open_plain(place.path.lstrip("/"), root)
         try:
@@ -159,7 +159,7 @@ def _is_same(root: int, place: Place) -> bool:
     return False
 
 
-def _is_hidden(root: int, place: Place) -> bool:
+def _is_hidden(root: int, place: OpenedPlace) -> bool:
     """Whether something else stands there: an empty folder, or a device."""
     try:
         descriptor = open_plain(place.path.lstrip("/"), root)

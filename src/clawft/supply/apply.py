@@ -191,7 +191,7 @@ def _take_back(journal: Journal, hands: Hands, why: BaseException) -> None:
         failed: Exception | None = None
     except (ClawftError, OSError) as error:
         failed = error
-    message = f"This is half done, and will be {fate} by the next command ({journal.what}): {_why(why)}"
+    message = f"This failed half way, and will be {fate} by the next weft command ({journal.what}): {_why(why)}"
     path = _path_of(failed or why)
     hint = f"Repair that first, then run: weft skills verify ({_why(failed)})" if failed else "Run: weft skills verify"
     raise Refused("install-unfinished", message, path=path, hint=hint) from why
