@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clawft.config.edit import Changes, Edited, Scope
     from clawft.config.masking import Secrets
     from clawft.discovery.plugin_cache import Places
+    from clawft.programs import Launcher
     from clawft.run import Runtime
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scan.findings import Report
@@ -361,7 +362,21 @@ class App:
         from clawft.sandbox.sandbox import Sandbox
 
         settings = own_sandbox(self.config, self.workspace.user_dir)
-        return Sandbox(settings, self.workspace, self.environ, self.config.tools.web)
+        return Sandbox(settings, self.workspace, self.environ, self.config.tools.web, self.launcher)
+
+    @cached_property
+    def launcher(self) -> "Launcher":
+        """What prepares programs that run outside the sandbox. Raises: ClawftError."""
+        from clawft.config.hooks import own_hooks
+        from clawft.config.sandbox import own_sandbox
+        from clawft.programs import make_launcher
+
+        user_dir = self.workspace.user_dir
+        hooks = own_hooks(self.config, user_dir, self.environ).entries.values()
+        writable = [*own_sandbox(self.config, user_dir).writable]
+        writable += (path for one in self.config.mcp.servers.values() for path in one.writable)
+        writable += (path for one in hooks if one.permissions for path in one.permissions.write)
+        return make_launcher(self.workspace, self.environ, writable)
 
     def open_runtime(self, only: str = "") -> "AbstractAsyncContextManager[Runtime]":
         """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.

@@ -19,7 +19,6 @@ __all__ = [
     "open_registry",
     "open_sources",
     "open_supplies",
-    "outside_environ",
 ]
 
 
@@ -29,14 +28,7 @@ def open_sources(app: "App") -> "Sources":
     from clawft.sources.choose import Sources
 
     registries = own_registries(app.config, app.workspace.user_dir, app.environ)
-    return Sources(registries, app.config.tools.web, outside_environ(app))
-
-
-def outside_environ(app: "App") -> dict[str, str]:
-    """The environment for git, which runs with all rights: a project must not have another program of that name."""
-    from clawft.sandbox.system import outside_path
-
-    return {**app.environ, "PATH": outside_path(app.environ.get("PATH", os.defpath), app.workspace.project)}
+    return Sources(registries, app.config.tools.web, app.launcher)
 
 
 def open_registry(app: "App", name: str = "") -> "Registry":

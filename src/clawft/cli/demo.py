@@ -12,6 +12,8 @@ from shutil import which
 
 import click
 
+from clawft.programs import use_own_python
+
 __all__ = ["command"]
 
 _FILES = {
@@ -157,11 +159,11 @@ def _run(folder: str, arguments: list[str]) -> None:
     sys.stdout.flush()
     own = {name: value for name, value in os.environ.items() if not name.startswith("CLAWFT_")}
     environ = {**own, "HOME": os.path.join(folder, "home"), "PYTHONUTF8": "1"}
-    project = os.path.join(folder, "project")
+    program = use_own_python(("-P", "-m", "clawft", *arguments), environ, os.path.join(folder, "project"))
     subprocess.run(
-        [sys.executable, "-m", "clawft", *arguments],
-        cwd=project,
-        env=environ,
+        program.words,
+        cwd=program.cwd,
+        env=program.env,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
         check=False,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from clawft.config.load import Config
+from clawft.config.sandbox import own_sandbox
 
 __all__ = ["McpSettings", "Section", "ServerSettings", "find_confined"]
 
@@ -17,11 +18,12 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     #: The program to start.
     command: str = ""
-    #: Its arguments.
+    #: Its arguments; `${PROJECT}` is the folder of the project.
     args: tuple[str, ...] = ()
-    #: Variables it gets beside PATH, HOME and the locale; `${NAME}` takes the value of a variable.
+    #: Variables it gets beside PATH, HOME and the locale; `${NAME}` takes the value of a variable, and `${PROJECT}` is
+    #: the folder of the project unless there is a variable of that name.
     env: dict[str, str] = {}
-    #: The folder it starts in; the project if absent.
+    #: The folder it starts in, which may be `${PROJECT}`. If absent, your home; for one that is confined, the project.
     cwd: str = ""
     #: The address of a streamable HTTP server, in place of a command.
     url: str = ""
@@ -54,8 +56,9 @@ class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
 def find_confined(config: Config, user_dir: str) -> frozenset[str]:
     """The servers that run in the sandbox.
 
-    A project's file can never say that one be left out; the user can, of a server that is not also their own: what
-    they said of their own command is not said of one that a project puts in its place.
+    Where the sandbox is turned off, none of the user's own. A project's file can never say that one be left out; the
+    user can, of a server that is not also their own: what they said of their own command is not said of one that a
+    project puts in its place.
     """
     ours: dict[str, dict[str, Any]] = {}
     theirs: set[str] = set()
@@ -66,12 +69,13 @@ def find_confined(config: Config, user_dir: str) -> frozenset[str]:
         else:
             for name, server in servers.items():
                 ours[name] = {**ours.get(name, {}), **server}
-    return frozenset(name for name in {*ours, *theirs} if _is_confined(ours.get(name, {}), name in theirs))
+    off = own_sandbox(config, user_dir).mode == "off"
+    return frozenset(name for name in {*ours, *theirs} if _is_confined(ours.get(name, {}), name in theirs, off=off))
 
 
-def _is_confined(own: dict[str, Any], foreign: bool) -> bool:
+def _is_confined(own: dict[str, Any], foreign: bool, *, off: bool) -> bool:
     if not foreign:
-        return own.get("sandbox") == "confined"
+        return own.get("sandbox") == "confined" and not off
     return own.get("sandbox") != "none" or "command" in own
 
 

@@ -1,6 +1,7 @@
 """Which servers run in the sandbox, and what is written down of all of them."""
 
 import shlex
+from typing import Any
 
 from msgspec import Struct
 
@@ -30,11 +31,12 @@ class Confine(Struct, frozen=True):
 
     def note(self, server: str, launch: Launch) -> None:
         """Write down that a server is started or reached. Raises: Refused if that is not possible."""
-        detail = {"server": server}
+        detail: dict[str, Any] = {"server": server}
         if isinstance(launch, HttpLaunch):
             kind, subject = "url", launch.url
         else:
             kind, subject = "command", shlex.join(launch.command)
-            detail["sandbox"] = "none" if launch.confinement is None else "confined"
+            confined = launch.confinement is not None
+            detail |= {"sandbox": "confined"} if confined else {"sandbox": "none", "files": launch.prepare().files}
         rule = f"[mcp.servers.{server}]"
         self.audit.write(kind, launch.secrets.mask(subject), decision="allow", rule=rule, detail=detail)

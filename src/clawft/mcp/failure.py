@@ -9,7 +9,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
 from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
-from clawft.errors import Refused
+from clawft.errors import ClawftError
 from clawft.mcp.plain import clean_text, cut_text
 from clawft.mcp.remote import RemoteError
 from clawft.mcp.watch import Watch
@@ -100,7 +100,7 @@ def root_cause(error: Exception) -> Exception:
 
 
 def _explain(error: Exception, settings: ServerSettings) -> str:
-    if isinstance(error, Refused):
+    if isinstance(error, ClawftError):
         return str(error)
     if isinstance(error, TimeoutError):
         return f"it did not answer within {settings.start_timeout_s:g} s"

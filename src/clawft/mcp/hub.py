@@ -17,6 +17,7 @@ from clawft.config.mcp import McpSettings, ServerSettings
 from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.mcp.launch import Terms, resolve_launch
 from clawft.mcp.remote import Listing, RemoteError, RemoteResult, split_name
+from clawft.programs import make_launcher
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class McpHub:
         self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
         self._terms: dict[str, Terms] = {}
         self._workspace = workspace
-        self._environ = environ
+        self._launcher = confine.sandbox.launcher if confine else make_launcher(workspace, environ)
         self._clock = clock
         self._connect = connect
         self._confine = confine
@@ -192,7 +193,7 @@ class McpHub:
             terms = self._terms.get(name)  # of a plugin's, which is always confined
             confined = terms is not None or bool(self._confine and name in self._confine.servers)
             try:
-                launch = resolve_launch(name, settings, self._workspace, self._environ, confined=confined, terms=terms)
+                launch = resolve_launch(name, settings, self._workspace, self._launcher, confined=confined, terms=terms)
             except ClawftError as error:
                 said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue

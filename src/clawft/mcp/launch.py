@@ -14,8 +14,8 @@ from clawft.config.masking import Secrets
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
 from clawft.files import is_within, real_path
+from clawft.programs import Launcher, Program
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.system import outside_path
 from clawft.trust.hosts import parse_grant
 from clawft.trust.urls import is_loopback
 from clawft.workspace import Workspace, resolve_path
@@ -26,6 +26,7 @@ __all__ = ["HttpLaunch", "Launch", "StdioLaunch", "Terms", "resolve_launch"]
 _INHERITED = ("PATH", "HOME", "USER", "LANG", "TMPDIR")
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_PROJECT = "${PROJECT}"  # in arguments and the folder; variables may be called so
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _MIN_LITERAL = 8  # a shorter value written into the config is a setting, not a key
@@ -33,13 +34,20 @@ _MIN_MASKED = 4  # a shorter value is no secret, and masking it would spoil ever
 
 
 class StdioLaunch(Struct, frozen=True):
-    """A program, all of its environment, and where it starts. Without `confinement` it has all rights of the user."""
+    """A program, all of its environment, and where it starts: '' is a neutral folder. Without `confinement` it has all
+    rights of the user."""
 
     command: tuple[str, ...]
     env: dict[str, str]
     cwd: str
     secrets: Secrets
+    launcher: Launcher
     confinement: Confinement | None = None
+
+    def prepare(self) -> Program:
+        """Prepare it to be started without a sandbox. Raises: NotFound; Refused."""
+        meant = {"PYTHONSAFEPATH": ""} if self.cwd else {}  # who names a folder means the modules in it, too
+        return self.launcher.prepare(self.command, {**meant, **self.env}, self.cwd)
 
     def __repr__(self) -> str:
         return f"StdioLaunch({self.command[0]!r})"
@@ -71,7 +79,7 @@ def resolve_launch(
     name: str,
     settings: ServerSettings,
     workspace: Workspace,
-    environ: Mapping[str, str],
+    launcher: Launcher,
     *,
     confined: bool = False,
     terms: Terms | None = None,
@@ -81,8 +89,8 @@ def resolve_launch(
     Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
     """
     _check_name(name)
-    brought = terms is not None
-    terms = terms or Terms(environ.get, "")
+    brought, environ, project = terms is not None, launcher.environ, workspace.project
+    terms = terms or Terms(lambda one: environ.get(one, project if one == "PROJECT" else None), "")
     if bool(settings.command) == bool(settings.url):
         raise ClawftError(
             "mcp-settings",
@@ -95,8 +103,11 @@ def resolve_launch(
         _check_headers(name, headers)
         return HttpLaunch(settings.url, headers, _secrets(settings.headers, headers, environ))
     own = _expand_all(name, settings.env, terms)
-    cwd = resolve_path(settings.cwd, workspace.project, workspace.home)
-    command = (settings.command, *settings.args)
+    folder, *args = settings.cwd, *settings.args
+    if not brought:
+        folder, *args = (one.replace(_PROJECT, project) for one in (folder, *args))
+    cwd = resolve_path(folder, project, workspace.home) if folder or confined else ""
+    command = (settings.command, *args)
     if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
         raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
     confinement = _confine(name, settings, cwd, workspace, terms.hint) if confined else None
@@ -105,9 +116,7 @@ def resolve_launch(
         # It has the folders that it was given, and none for having its program, its start or its PATH there.
         confinement = structs.replace(confinement, shown=settings.readable, only=True)
         own = _limit_path(own, inherited.get("PATH", os.defpath), settings.readable)
-    if confinement is None and "PATH" in inherited:  # a program of the project must not be taken for the server
-        inherited["PATH"] = outside_path(inherited["PATH"], workspace.project) or os.defpath
-    return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), confinement)
+    return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), launcher, confinement)
 
 
 def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace, hint: str) -> Confinement:

@@ -6,7 +6,6 @@ when the server itself ends in time.
 
 import errno
 import os
-import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 
@@ -20,6 +19,7 @@ from clawft.errors import Refused
 from clawft.mcp.confine import Confine
 from clawft.mcp.launch import StdioLaunch
 from clawft.mcp.watch import MAX_MESSAGE_BYTES, Watch
+from clawft.programs import find_program
 from clawft.sandbox.kept import BROKEN, open_kept
 from clawft.sandbox.process import Launch
 
@@ -39,12 +39,13 @@ async def open_stdio(
 
 def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> AbstractAsyncContextManager[Launch]:
     if launch.confinement is None:
-        return nullcontext(Launch(launch.command, launch.cwd, launch.env))
+        program = launch.prepare()
+        return nullcontext(Launch(program.words, program.cwd, program.env))
     if confine is None:
         raise Refused("sandbox-unavailable", "There is no sandbox to run it in")
-    program = launch.command[0]
-    if os.sep not in program and shutil.which(program, path=launch.env.get("PATH")) is None:
-        raise FileNotFoundError(errno.ENOENT, "There is no such program", program)  # the sandbox would say it worse
+    name = launch.command[0]
+    if os.sep not in name and not find_program(name, launch.env.get("PATH", os.defpath)):
+        raise FileNotFoundError(errno.ENOENT, "There is no such program", name)  # the sandbox would say it worse
     record, confinement = confine.recorder(name), launch.confinement
     return confine.sandbox.prepare(
         launch.command, cwd=launch.cwd, env=launch.env, confinement=confinement, record=record

@@ -19,7 +19,6 @@ from clawft.plugins.guest.wire import Declared, Start
 from clawft.plugins.running import Around
 from clawft.sandbox.confinement import Confinement, Limits
 from clawft.sandbox.filter import build_lone_filter
-from clawft.sandbox.system import outside_path
 from clawft.trust.covering import covers_path, is_closed
 from clawft.trust.hosts import parse_grant
 from clawft.trust.places import own_folders
@@ -225,7 +224,7 @@ def _own_env(data_dir: str, permissions: Permissions, around: Around) -> dict[st
     """What every process needs; nothing of the user's environment but where programs are, for who may start some."""
     path = os.defpath
     if permissions.shell:
-        path = outside_path(around.environ.get("PATH", os.defpath), around.workspace.project) or os.defpath
+        path = around.sandbox.launcher.limit_path(around.environ.get("PATH", os.defpath))
     # Tells projects apart, and nothing of them.
     project = blake2b(around.workspace.project.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return {"HOME": data_dir, "PATH": path, "LANG": "C.UTF-8", "CLAWFT_PROJECT_ID": project}

@@ -1,7 +1,6 @@
 """The tool `delegate`: a fresh agent here, Claude's command line, or a command of the user's does a part (R161)."""
 
 import math
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import DelegationTarget
+from clawft.errors import NotFound, Refused
+from clawft.programs import clean_environ, show_files
 from clawft.run.fork import Fork, run_fork
 from clawft.run.fork_skill import has_room, tell_result
 from clawft.run.turn import TurnRequest
 from clawft.sandbox.process import run_process
-from clawft.sandbox.system import find_outside
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
@@ -89,22 +89,24 @@ async def _run_command(
         said = f"For another program a task is at most {_MAX_TASK} characters of text that do not begin with '-'"
         raise ToolError("INVALID_PARAM", said)
     words = (*command, task)
-    question = f"Delegate to: {show_all(shlex.join(words))}"
     tools = conversation.runtime.config.tools
-    env = command_env(tools.exec, context.environ, {})
-    program = find_outside(command[0], env.get("PATH", os.defpath), context.workspace.project)
-    if not program:
-        message = f"There is no program '{command[0]}' outside the project"
-        context.record("command", shlex.join(words), "deny", message)
-        raise ToolError("NOT_FOUND", message)
+    env = command_env(tools.exec, clean_environ(context.environ), {})
+    try:  # the project is what it is to work on
+        program = context.sandbox.launcher.prepare(words, env, context.workspace.project)
+    except (NotFound, Refused) as error:
+        context.record("command", shlex.join(words), "deny", str(error))
+        raise ToolError("NOT_FOUND", str(error), hint=error.hint) from error
+    question = f"Delegate to: {show_all(shlex.join(words))}{show_files(program.files)}"
     # It has all rights of the person, so no flag, mode or earlier answer says yes to it.
     if not await context.ask(question, "another program does this with its own rights", grave=True):
         raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
-    context.record("command", shlex.join(words), "allow", "approved", detail={"sandbox": "outside"})
+    context.record(
+        "command", shlex.join(words), "allow", "approved", detail={"sandbox": "outside", "files": program.files}
+    )
     done = await run_process(
-        (program, *words[1:]),
-        cwd=context.workspace.project,
-        env=env,
+        program.words,
+        cwd=program.cwd,
+        env=program.env,
         timeout_s=tools.delegate.timeout_s,
         max_bytes=tools.exec.max_output_bytes,
     )

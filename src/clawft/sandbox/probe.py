@@ -10,16 +10,16 @@ from typing import Literal
 import anyio
 from msgspec import Struct
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, Refused
+from clawft.programs import Launcher
 from clawft.sandbox.bubblewrap import base_flags
 from clawft.sandbox.confinement import Limits
 from clawft.sandbox.job import Job
 from clawft.sandbox.landlocked import Landlocked
 from clawft.sandbox.process import Streams, run_launch
-from clawft.sandbox.system import LEAST_ETC, find_outside
+from clawft.sandbox.system import LEAST_ETC
 from clawft.sandbox.view import View
 from clawft.sandbox.wrapped import Wrapped
-from clawft.workspace import Workspace
 
 __all__ = ["Found", "Mode", "Status", "probe"]
 
@@ -45,19 +45,18 @@ class Found(Struct, frozen=True):
     least: tuple[str, ...] = ()  # the same for a program that needs little of the system; each mount takes its time
 
 
-def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
+def probe(mode: Mode, launcher: Launcher, limits: Limits) -> Found:
     """Try what the settings name, best first; the reasons of those that do not work are kept."""
     if mode == "off":
         return Found(Status("off", "the setting sandbox.mode turns it off"))
     reasons = []
     if mode != "landlock":
-        bwrap = find_outside("bwrap", path, workspace.project)
-        reason = "bubblewrap is not installed"
+        bwrap, reason = _find_bubblewrap(launcher)
         for nested in (False, True) if bwrap else ():
-            base = tuple(base_flags(workspace.home, limits, nested=nested))
+            base = tuple(base_flags(launcher.home, limits, nested=nested))
             reason = _try(partial(Wrapped, bwrap, base), limits)
             if not reason:
-                least = base_flags(workspace.home, limits, nested=nested, etc=LEAST_ETC)
+                least = base_flags(launcher.home, limits, nested=nested, etc=LEAST_ETC)
                 return Found(Status("bubblewrap"), bwrap, base, tuple(least))
         reasons.append(f"{reason}" if not bwrap else f"bubblewrap does not work ({reason})")
     if mode != "bubblewrap":
@@ -66,6 +65,14 @@ def probe(mode: Mode, path: str, workspace: Workspace, limits: Limits) -> Found:
             return Found(Status("landlock", "; ".join(reasons)))
         reasons.append(f"Landlock does not work ({reason})")
     return Found(Status("none", "; ".join(reasons)))
+
+
+def _find_bubblewrap(launcher: Launcher) -> tuple[str, str]:
+    """The program, or why there is none."""
+    try:
+        return launcher.find("bwrap"), "bubblewrap is not installed"
+    except Refused as error:
+        return "", str(error)
 
 
 def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:

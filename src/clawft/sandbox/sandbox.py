@@ -14,6 +14,7 @@ from msgspec import structs
 from clawft.config.sandbox import SandboxSettings
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
+from clawft.programs import Launcher, make_launcher
 from clawft.sandbox.confinement import Confinement, limits_of
 from clawft.sandbox.job import Job
 from clawft.sandbox.landlocked import Landlocked
@@ -42,10 +43,12 @@ class Sandbox:
         workspace: Workspace,
         environ: Mapping[str, str],
         web: WebSettings = WebSettings(),  # noqa: B008
+        launcher: Launcher | None = None,
     ) -> None:
+        """`launcher` starts what runs beside it, with all rights; without one, that of the project and the settings."""
         self.settings = settings
+        self.launcher = launcher or make_launcher(workspace, environ, settings.writable)
         self.limits = limits_of(settings)
-        self._environ = environ
         self.workspace = workspace
         self._viewer = Viewer(settings, workspace)
         self.web = web
@@ -151,9 +154,7 @@ class Sandbox:
     def _find(self) -> Found:
         with self._lock:
             if self._found is None:
-                self._found = probe(
-                    self.settings.mode, self._environ.get("PATH", os.defpath), self.workspace, self.limits
-                )
+                self._found = probe(self.settings.mode, self.launcher, self.limits)
             return self._found
 
 

@@ -5,13 +5,12 @@ Nothing here is a secret of the user: of /etc only files that anybody may read, 
 
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from clawft.files import is_within, real_path
 
-__all__ = ["ETC", "FOLDERS", "LEAST_ETC", "find_outside", "find_programs", "outside_path"]
+__all__ = ["ETC", "FOLDERS", "LEAST_ETC", "find_programs"]
 
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 ETC = (
@@ -75,27 +74,6 @@ def find_programs(
 def _list_toolchains(folder: str) -> list[str]:
     """The known places of toolchains that links in a folder of programs lead to."""
     return sorted({found[0] for target in _linked(folder) if (found := _TOOLCHAIN.match(target + "/"))})
-
-
-def find_outside(name: str, path: str, project: str) -> str:
-    """Where a program is that runs with all rights; in a folder of the project, or a relative one, another could claim
-    to be it. '' if it is nowhere else."""
-    inside = os.path.join(os.path.realpath(project), "")
-    if os.path.dirname(name):
-        return name if os.path.isabs(name) and _is_outside(name, inside) and shutil.which(name) else ""
-    outside = outside_path(path, project)
-    found = shutil.which(name, path=outside) if outside else None
-    return found if found and _is_outside(found, inside) else ""
-
-
-def outside_path(path: str, project: str) -> str:
-    """A search path without relative folders and those of the project."""
-    inside = os.path.join(os.path.realpath(project), "")
-    return os.pathsep.join(one for one in path.split(os.pathsep) if os.path.isabs(one) and _is_outside(one, inside))
-
-
-def _is_outside(path: str, inside: str) -> bool:
-    return inside == "/" or not (os.path.realpath(path) + "/").startswith(inside)
 
 
 def _belonging(folder: str, home: str) -> Iterator[str]:

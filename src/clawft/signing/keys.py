@@ -4,14 +4,14 @@ import hashlib
 import os
 import shlex
 import stat
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.files import read_optional, read_regular, replace_file
-from clawft.signing.ssh_keygen import find_ssh_keygen, make_with_passphrase, sign_with
+from clawft.programs import Launcher, Program
+from clawft.signing.ssh_keygen import make_with_passphrase, prepare_ssh_keygen, sign_with
 from clawft.signing.sshsig import (
     ED25519,
     PublicKey,
@@ -33,17 +33,17 @@ _SSH_NAMES = ("id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa"
 
 
 class Signer(Struct, frozen=True):
-    """A key that can sign. `program` is the ssh-keygen that does it; '' where we do."""
+    """A key that can sign. `program` is the ssh-keygen that does it; None where we do."""
 
     path: str
     key: PublicKey
-    program: str = ""
+    program: Program | None = None
 
-    def sign(self, namespace: str, message: bytes, environ: Mapping[str, str]) -> str:
+    def sign(self, namespace: str, message: bytes) -> str:
         """The armored signature, verified once more. Raises: ClawftError."""
         if not self.program:
             return sign_ed25519(_load_private(self.path), namespace, message)
-        signature = parse_signature(sign_with(self.program, self.path, namespace, message, environ))
+        signature = parse_signature(sign_with(self.program, self.path, namespace, message))
         holds = verify(signature, message)
         if signature.key != self.key or signature.namespace != namespace or not holds:
             raise ClawftError("signing-failed", "ssh-keygen signed something else, or by another key", path=self.path)
@@ -76,7 +76,7 @@ def find_ssh_key(home: str) -> str:
     raise NotFound("key-not-found", "There is no key of yours in ~/.ssh", hint="Make one: ssh-keygen -t ed25519")
 
 
-def make_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, passphrase: bool) -> PublicKey:
+def make_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphrase: bool) -> PublicKey:
     """Make our own key; one that is there stays. ssh-keygen asks for the passphrase, if there is to be one.
 
     Raises: ClawftError.
@@ -87,7 +87,7 @@ def make_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, pas
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         if passphrase:
-            make_with_passphrase(_get_program(environ, "A key with a passphrase"), path, comment, environ)
+            make_with_passphrase(prepare_ssh_keygen(launcher, "A key with a passphrase"), path, comment)
         else:
             _write_key(path, comment)
     except OSError as error:
@@ -98,7 +98,7 @@ def make_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, pas
     return made
 
 
-def replace_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, passphrase: bool) -> str:
+def replace_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphrase: bool) -> str:
     """Make another key of our own; where the one that was there is kept now, to vouch for it. Raises: ClawftError."""
     path, old = own_key_path(user_dir), find_own_key(user_dir)
     if old is None:
@@ -108,7 +108,7 @@ def replace_own_key(user_dir: str, environ: Mapping[str, str], comment: str, *, 
     for here, there in moves:
         os.rename(here, there)
     try:
-        make_own_key(user_dir, environ, comment, passphrase=passphrase)
+        make_own_key(user_dir, launcher, comment, passphrase=passphrase)
     except BaseException:
         for here, there in moves:
             os.replace(there, here)
@@ -130,7 +130,7 @@ def _write_key(path: str, comment: str) -> None:
     replace_file(f"{path}.pub", f"{public.line} {comment}\n".encode(), 0o644)
 
 
-def open_signer(path: str, environ: Mapping[str, str], *, ssh: bool = False) -> Signer:
+def open_signer(path: str, launcher: Launcher, *, ssh: bool = False) -> Signer:
     """The key of a file, or of a `.pub` file whose private half an agent holds; `ssh`: ssh-keygen signs in any case.
 
     Raises: ClawftError.
@@ -148,7 +148,7 @@ def open_signer(path: str, environ: Mapping[str, str], *, ssh: bool = False) -> 
             return Signer(path, key)
     else:
         key = parse_public_key(content.decode("ascii", errors="replace"))
-    return Signer(path, key, _get_program(environ, "Signing by this key"))
+    return Signer(path, key, prepare_ssh_keygen(launcher, "Signing by this key"))
 
 
 def _read_private(path: str, content: bytes) -> tuple[PublicKey, bool]:
@@ -169,11 +169,3 @@ def _load_private(path: str) -> "Ed25519PrivateKey":
         raise ClawftError("key-format", "The key cannot be read", path=path) from error
     assert isinstance(private, Ed25519PrivateKey)
     return private
-
-
-def _get_program(environ: Mapping[str, str], what: str) -> str:
-    program = find_ssh_keygen(environ)
-    if not program:
-        hint = "Install OpenSSH's client; or sign by an Ed25519 key without a passphrase"
-        raise NotFound("ssh-keygen-missing", f"{what} needs ssh-keygen, which is not on PATH", hint=hint)
-    return program

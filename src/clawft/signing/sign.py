@@ -1,7 +1,6 @@
 """Signing a skill: its signature is written beside SKILL.md, and is no part of what it signs."""
 
 import os
-from collections.abc import Mapping
 
 from clawft.errors import ClawftError
 from clawft.files import replace_file
@@ -12,10 +11,10 @@ from clawft.signing.statements import SKILL_SPACE, Statement
 __all__ = ["sign_skill"]
 
 
-def sign_skill(folder: str, statement: Statement, signer: Signer, environ: Mapping[str, str]) -> str:
+def sign_skill(folder: str, statement: Statement, signer: Signer) -> str:
     """Write the signature of a skill; where. Raises: ClawftError."""
     path = os.path.join(folder, SIGNATURE_NAME)
-    armor = signer.sign(SKILL_SPACE, statement.text, environ)
+    armor = signer.sign(SKILL_SPACE, statement.text)
     try:
         replace_file(path, armor.encode(), 0o644)
     except OSError as error:

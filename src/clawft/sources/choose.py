@@ -8,6 +8,7 @@ from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
 from clawft.errors import Refused
 from clawft.locks.model import Origin
+from clawft.programs import Launcher
 from clawft.sources.local import LocalSource
 from clawft.sources.model import Reference, Registry, Source
 
@@ -22,13 +23,11 @@ REGISTRIES = ("clawhub", "contract")  # asked only if they are the user's
 class Sources:
     """All sources there are, for one command: `async with` it, and everything it opened is closed."""
 
-    def __init__(
-        self, registries: Mapping[str, RegistrySettings], settings: WebSettings, environ: Mapping[str, str]
-    ) -> None:
+    def __init__(self, registries: Mapping[str, RegistrySettings], settings: WebSettings, launcher: Launcher) -> None:
         """`registries`: those that may be asked, the default one first."""
         self.registries = registries
         self._settings = settings
-        self._environ = environ
+        self._launcher = launcher
         self._open: dict[tuple[str, ...], Closing] = {}
         self._registries: dict[str, ClosingRegistry] = {}
 
@@ -74,7 +73,7 @@ class Sources:
         if name not in self._registries:
             from clawft.sources.opening import open_registry
 
-            given = (self.registries[name], self._settings, self._environ)
+            given = (self.registries[name], self._settings, self._launcher)
             self._registries[name] = open_registry(name, *given, default=name == next(iter(self.registries)))
         return self._registries[name]
 
@@ -91,5 +90,5 @@ class Sources:
         if key not in self._open:
             from clawft.sources.opening import open_address
 
-            self._open[key] = open_address(kind, url, self._settings, self._environ, typed=typed)
+            self._open[key] = open_address(kind, url, self._settings, self._launcher, typed=typed)
         return self._open[key]

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -20,6 +20,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.locks.model import Origin
 from clawft.packing.limits import SKILL, Limits
 from clawft.packing.place import remove_tree
+from clawft.programs import Launcher
 from clawft.sources.address import is_commit, read_git_url, read_path, read_ref
 from clawft.sources.git_objects import Entry, Objects
 from clawft.sources.git_place import Layout, is_file, list_files
@@ -42,11 +43,11 @@ class GitRepository:
     """One repository. To be closed by who opened it: what was fetched is thrown away then."""
 
     def __init__(
-        self, url: str, settings: WebSettings, environ: Mapping[str, str], *, typed: bool, limits: Limits = SKILL
+        self, url: str, settings: WebSettings, launcher: Launcher, *, typed: bool, limits: Limits = SKILL
     ) -> None:
         """`typed`: a person named it, so it may be on this machine or a private network. Raises: ClawftError."""
         self._url = read_git_url(url)
-        self._open = partial(open_git, self._url, settings, environ, typed=typed)
+        self._open = partial(open_git, self._url, settings, launcher, typed=typed)
         self._limits = limits
         self._objects: Objects | None = None
         self._trees: dict[str, list[Entry]] = {}

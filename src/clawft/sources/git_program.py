@@ -4,13 +4,13 @@ prompt, no redirect, one protocol, one judged address; bounded in time, memory a
 
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
+from clawft.programs import Launcher
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.sandbox.reach import resolve_host
 from clawft.sources.plain import plain_line
@@ -134,13 +134,13 @@ _FAILURES: dict[str, tuple[type[ClawftError], str, str, str]] = {
 }
 
 
-async def open_git(url: str, settings: WebSettings, environ: Mapping[str, str], *, typed: bool) -> Git:
+async def open_git(url: str, settings: WebSettings, launcher: Launcher, *, typed: bool) -> Git:
     """git for an address that was read strictly; `typed`: a person named it, so it may be on a private network.
 
     Raises: ClawftError where there is no git; Refused for an address that must not be asked.
     """
-    program = shutil.which("git", path=environ.get("PATH", os.defpath))
-    if program is None or not os.path.isabs(program):
+    program = launcher.find("git")
+    if not program:
         hint = "Install git, or install the skill from an archive"
         raise ClawftError("git-missing", "git is needed to install from a repository, and is not here", hint=hint)
     scheme = "ssh" if "://" not in url else url.partition("://")[0]
@@ -159,8 +159,8 @@ async def open_git(url: str, settings: WebSettings, environ: Mapping[str, str], 
         "GIT_SSH_COMMAND": command,
         "GIT_SSH_VARIANT": "ssh",
     }
-    if scheme == "ssh" and "SSH_AUTH_SOCK" in environ:
-        env["SSH_AUTH_SOCK"] = environ["SSH_AUTH_SOCK"]
+    if scheme == "ssh" and "SSH_AUTH_SOCK" in launcher.environ:
+        env["SSH_AUTH_SOCK"] = launcher.environ["SSH_AUTH_SOCK"]
     return Git(program, url, (*_CONFIG, f"protocol.{scheme}.allow=always", *pins), env)
 
 

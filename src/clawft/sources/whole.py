@@ -1,7 +1,6 @@
 """All files of a place, such as a plugin: a folder of a repository, or an archive by its address. No skill is meant."""
 
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 
 import anyio.to_thread
@@ -10,6 +9,7 @@ from msgspec import Struct, structs
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
 from clawft.packing.unpack import Limits, unpack
+from clawft.programs import Launcher
 from clawft.sources.fetching import Fetching
 from clawft.sources.git import GitRepository
 from clawft.sources.model import Reference
@@ -26,14 +26,14 @@ class Fetched(Struct, frozen=True):
 
 
 async def fetch_whole(
-    reference: Reference, folder: str, limits: Limits, settings: WebSettings, environ: Mapping[str, str]
+    reference: Reference, folder: str, limits: Limits, settings: WebSettings, launcher: Launcher
 ) -> Fetched:
     """Put all files of a repository or an archive that a person named into an empty folder.
 
     Raises: ClawftError; Refused for what is unsafe.
     """
     if reference.kind == "git":
-        repository = GitRepository(reference.url, settings, environ, typed=True, limits=limits)
+        repository = GitRepository(reference.url, settings, launcher, typed=True, limits=limits)
         try:
             return Fetched(reference.url, commit=await repository.take(reference, folder))
         finally:

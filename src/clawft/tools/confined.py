@@ -11,7 +11,7 @@ from clawft.sandbox.sandbox import Ask
 from clawft.tools.tool import ToolContext, ToolResult
 from clawft.trust.granted import granted_hosts
 
-__all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for", "record_hosts"]
+__all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for", "is_confined", "record_hosts"]
 
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
@@ -30,6 +30,11 @@ def confine(context: ToolContext) -> Confinement:
     """What every command of the conversation gets: the project, to read the skills that are loaded, granted hosts."""
     readable = (context.spill_dir, *context.read_roots)
     return Confinement(writable=(context.workspace.project,), readable=readable, hosts=hosts_for(context))
+
+
+def is_confined(context: ToolContext) -> bool:
+    """Return whether commands run in a sandbox here; finding out takes a moment the first time."""
+    return context.sandbox.status().kind in ("bubblewrap", "landlock")
 
 
 def hosts_for(context: ToolContext) -> tuple[str, ...]:
@@ -69,8 +74,7 @@ def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPL
         hint = _hint_hosts([subject for subject, rule in shown if rule == "not-granted"])
         data = {**result.data, "hindered": f"refused: {', '.join(subject for subject, _ in shown)}{hint}"}
         return structs.replace(result, text=f"{result.text}\n[refused: {hosts}{hint}]", data=data)
-    confined = context.sandbox.status().kind in ("bubblewrap", "landlock")
-    if not confined or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
+    if not is_confined(context) or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
         return result
     data = {**result.data, "hindered": "it ran in the sandbox, which may be why"}
     return structs.replace(result, text=f"{result.text}\n{words}", data=data)

@@ -1,11 +1,10 @@
 """The environment of a command: what settings let through, what keeps programs quiet, and a skill's own variables."""
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 
 from clawft.config.tools import ExecSettings
-from clawft.files import is_within, real_path
+from clawft.programs import Launcher, find_program
 from clawft.trust.readonly import find_read_only
 
 __all__ = ["command_env", "find_planted"]
@@ -33,12 +32,11 @@ def command_env(settings: ExecSettings, environ: Mapping[str, str], own: Mapping
     return {**_QUIET, **chosen, **own}
 
 
-def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], project: str) -> str:
-    """The first command that is known to only look, but whose program lies in the project, where a tool could have put
-    it: no list means that one."""
-    root = real_path(project)
+def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], launcher: Launcher) -> str:
+    """Return why a command that is known to only look may do something else: the program that would be started lies
+    where commands can write. Nothing if all are what they seem."""
     for name in dict.fromkeys(words[0] for words in commands if find_read_only(words)):
-        found = shutil.which(name, path=env.get("PATH", os.defpath))
-        if found and is_within(real_path(found), root):
-            return name
+        found = find_program(name, env.get("PATH", os.defpath))
+        if found and launcher.is_writable(found):
+            return f"'{name}' would be {found}, which commands can write"
     return ""

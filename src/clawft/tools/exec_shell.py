@@ -5,7 +5,7 @@ text and data. The same holds where it was stopped; what it wrote until then is 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -13,9 +13,10 @@ from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import ExecSettings
 from clawft.files import real_path
+from clawft.programs import clean_environ, find_files, show_files
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
-from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
+from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, is_confined, record_hosts
 from clawft.tools.environment import command_env, find_planted
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside
@@ -63,11 +64,11 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
-        await _check(arguments, cwd, judge, context, command_env(settings, context.environ, {}))
+        names = await _check(arguments, cwd, judge, context, command_env(settings, context.environ, {}))
         supplied = await to_thread.run_sync(context.take_shell_env)
         spill_path = new_spill_path(context, "exec_shell")
         try:
-            finished = await _run(arguments, cwd, Streams(spill_path=spill_path), supplied.env, context)
+            finished = await _run(arguments, cwd, names, Streams(spill_path=spill_path), supplied.env, context)
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
@@ -77,18 +78,28 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         return told if arguments.outside_sandbox else explain_sandbox(told, context)
 
     async def _run(
-        arguments: Arguments, cwd: str, streams: Streams, own: Mapping[str, str], context: ToolContext
+        arguments: Arguments,
+        cwd: str,
+        names: Sequence[str],
+        streams: Streams,
+        own: Mapping[str, str],
+        context: ToolContext,
     ) -> Finished:
-        env = command_env(settings, context.environ, own)
         max_bytes = settings.max_output_bytes
         timeout_s = min(arguments.timeout_s or settings.timeout_s, settings.timeout_s)
         command, status = arguments.command, await to_thread.run_sync(context.sandbox.status)
-        where = "outside" if arguments.outside_sandbox else status.kind
-        context.record("command", command, "allow", context.granted.rule, detail={"sandbox": where, "cwd": cwd})
         if arguments.outside_sandbox:
+            env = command_env(settings, clean_environ(context.environ), own)
+            program = context.sandbox.launcher.prepare_line(command, names, env, cwd)
+            detail = {"sandbox": "outside", "cwd": cwd, "files": program.files}
+            context.record("command", command, "allow", context.granted.rule, detail=detail)
             return await run_process(
-                command, cwd=cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams
+                program.words, cwd=cwd, env=program.env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams
             )
+        env = command_env(settings, context.environ, own)
+        files = {} if is_confined(context) else {"files": find_files(names, env.get("PATH", os.defpath), cwd)}
+        detail = {"sandbox": status.kind, "cwd": cwd, **files}
+        context.record("command", command, "allow", context.granted.rule, detail=detail)
         return await context.sandbox.run(
             command,
             cwd=cwd,
@@ -97,7 +108,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
             max_bytes=max_bytes,
             streams=streams,
             confinement=confine(context),
-            ask=ask_unconfined(context, show_all(command)),
+            ask=ask_unconfined(context, show_all(command) + show_files(files.get("files", ()))),
             record=record_hosts(context),
         )
 
@@ -113,7 +124,10 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
     return cwd
 
 
-async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolContext, env: Mapping[str, str]) -> None:
+async def _check(
+    arguments: Arguments, cwd: str, judge: Judge, context: ToolContext, env: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Have a person agree to what needs it; the names of the programs that are started. Raises: ToolError, Refused."""
     command = arguments.command
     verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.mode)
     verdict = _look_closer(verdict, cwd, context, env)
@@ -121,12 +135,18 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
         verdict = structs.replace(verdict, decision="ask", reason=context.must_ask)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
+    names = tuple(words[0] for words in verdict.commands)
     if verdict.decision == "ask" or arguments.outside_sandbox:
         outside = " OUTSIDE the sandbox" if arguments.outside_sandbox else ""
         # From the project on, wherever weft was started: a lasting answer must not fit another folder.
         project = real_path(context.workspace.project)
         where = "" if cwd == project else f" (in {show_all(os.path.relpath(cwd, project))})"
-        question = f"Run{outside}: {show_all(command)}{where}"
+        files: tuple[str, ...] = ()
+        if outside:
+            files = context.sandbox.launcher.prepare_line(command, names, env, cwd).files
+        elif not await to_thread.run_sync(is_confined, context):
+            files = find_files(names, env.get("PATH", os.defpath), cwd)
+        question = f"Run{outside}: {show_all(command)}{where}{show_files(files)}"
         rights = "it gets all your rights: your files, your keys and the network" if outside else ""
         reason = "; ".join(filter(None, (rights, verdict.reason if verdict.decision == "ask" else "")))
         if not await context.ask(question, reason, grave=arguments.outside_sandbox):
@@ -135,6 +155,7 @@ async def _check(arguments: Arguments, cwd: str, judge: Judge, context: ToolCont
                 f"The command needs approval, which was not given: {reason}",
                 hint="Do without it, or ask the person",
             )
+    return names
 
 
 def _look_closer(verdict: Verdict, cwd: str, context: ToolContext, env: Mapping[str, str]) -> Verdict:
@@ -142,8 +163,8 @@ def _look_closer(verdict: Verdict, cwd: str, context: ToolContext, env: Mapping[
     if verdict.decision == "allow" and _uses_git(verdict) and (program := find_git_program(cwd)):
         reason = f"what this repository says may start a program, or lead elsewhere ({program})"
         return structs.replace(verdict, decision="ask", reason=reason)
-    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.workspace.project)):
-        return structs.replace(verdict, decision="ask", reason=f"'{planted}' is a program of the project here")
+    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.sandbox.launcher)):
+        return structs.replace(verdict, decision="ask", reason=planted)
     return verdict
 
 

@@ -17,7 +17,7 @@ from clawft.config.tools import ExecSettings
 from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.sandbox.process import Runnable, Streams
-from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, record_hosts
+from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, is_confined, record_hosts
 from clawft.tools.engines import Engines
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
@@ -104,8 +104,7 @@ class Programs:
     async def _how(self, start: Start, context: ToolContext) -> str:
         if start.is_wasm:
             return "WebAssembly"
-        status = await to_thread.run_sync(context.sandbox.status)
-        return "sandboxed" if status.kind in ("bubblewrap", "landlock") else "WITHOUT a sandbox"
+        return "sandboxed" if await to_thread.run_sync(is_confined, context) else "WITHOUT a sandbox"
 
     async def _ask(self, start: Start, loaded: Loaded, context: ToolContext, how: str) -> None:
         what = f"the tool '{start.tool}' ({_show(start.line)})" if start.tool else _show(start.words[0])

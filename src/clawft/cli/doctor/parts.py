@@ -1,19 +1,22 @@
 """What a turn may use beside the model: MCP servers, jobs, memory, optional parts; and what waits for an approval."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from clawft.app import App
 from clawft.cli.doctor.check import Check, from_error, quote
 from clawft.config.keys import join_path
-from clawft.config.mcp import ServerSettings
+from clawft.config.mcp import ServerSettings, find_confined
 from clawft.config.secret import find_names
 from clawft.errors import ClawftError
 from clawft.files import is_there
-from clawft.workspace import resolve_path
+from clawft.programs import find_program
+
+if TYPE_CHECKING:
+    from clawft.mcp.launch import StdioLaunch
 
 __all__ = ["check_approvals", "check_jobs", "check_memory", "check_optional", "check_sandbox", "check_servers"]
 
@@ -80,30 +83,32 @@ def check_servers(app: App) -> Iterator[Check]:
 
 
 def _check_server(name: str, settings: ServerSettings, app: App) -> Check:
-    from clawft.mcp.launch import resolve_launch
+    from clawft.mcp.launch import HttpLaunch, resolve_launch
 
     why = "its tools are missing from every turn"
     off = f"weft config set {join_path(('mcp', 'servers', name, 'enabled'))} false"
     values = (settings.headers if settings.url else settings.env).values()
     unset = next((one for text in values for one in find_names(text) if one not in app.environ), "")
     try:
-        resolve_launch(name, settings, app.workspace, app.environ)
+        confined = name in find_confined(app.config, app.workspace.user_dir)
+        launch = resolve_launch(name, settings, app.workspace, app.launcher, confined=confined)
+        if isinstance(launch, HttpLaunch) or _is_there(launch):
+            return Check("mcp", "ok", name)
     except ClawftError as error:
         fix = f"export {unset}=VALUE" if error.code == "mcp-env" and unset else off
         return from_error("mcp", error, app.workspace, status="note", why=why, fix=fix)
-    if settings.command and not _find_command(settings, app):
-        message = f"The command '{settings.command}' of the server '{name}' is not there"
-        hint = _INSTALLS.get(settings.command, "Install it")
-        return Check("mcp", "note", message, f"{hint}; or leave the server out", why, off)
-    return Check("mcp", "ok", name)
+    message = f"The command '{settings.command}' of the server '{name}' is not there"
+    hint = _INSTALLS.get(settings.command, "Install it")
+    return Check("mcp", "note", message, f"{hint}; or leave the server out", why, off)
 
 
-def _find_command(settings: ServerSettings, app: App) -> bool:
-    command = settings.command
-    if os.path.dirname(command):
-        folder = resolve_path(settings.cwd, app.workspace.project, app.workspace.home)
-        command = os.path.join(folder, command)
-    return shutil.which(command, path=app.environ.get("PATH", os.defpath)) is not None
+def _is_there(launch: "StdioLaunch") -> bool:
+    """Whether there is the program of a server. Raises: Refused for one that may not be started."""
+    name, path = launch.command[0], launch.env.get("PATH", os.defpath)
+    found = find_program(os.path.join(launch.cwd, name) if os.path.dirname(name) else name, path)
+    if found and launch.confinement is None:
+        launch.prepare()
+    return bool(found)
 
 
 def check_jobs(app: App) -> Iterator[Check]:

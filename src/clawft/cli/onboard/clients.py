@@ -20,6 +20,7 @@ from clawft.config.secret import find_names, names_secret
 from clawft.errors import ClawftError
 from clawft.files import read_regular
 from clawft.mcp.launch import resolve_launch
+from clawft.programs import Launcher
 from clawft.workspace import Workspace
 
 __all__ = ["Offer", "find_offers"]
@@ -127,7 +128,7 @@ def _translate(offer: Offer, written: dict[str, Any], workspace: Workspace, envi
         parsed = msgspec.convert(settings, ServerSettings)
         texts = (*parsed.env.values(), *parsed.headers.values())
         missing = tuple(dict.fromkeys(one for text in texts for one in find_names(text) if one not in environ))
-        resolve_launch(offer.name, parsed, workspace, {**environ, **dict.fromkeys(missing, "")})
+        resolve_launch(offer.name, parsed, workspace, Launcher({**environ, **dict.fromkeys(missing, "")}))
     except msgspec.ValidationError:
         return msgspec.structs.replace(offer, problem="its settings are not of the usual form")
     except ClawftError as error:

@@ -21,7 +21,6 @@ from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
 from clawft.plugging import find_plugin, load_found, load_plugin_contents, load_plugin_standings
 from clawft.plugins.install import Staged, place_plugin, stage_plugin
-from clawft.supplying import outside_environ
 from clawft.trust.plugin_fit import check_fit
 from clawft.trust.plugins import compare_permissions
 from clawft.workspace import resolve_path
@@ -100,7 +99,7 @@ def _fetch(app: App, reference: "Reference", came: "list[Fetched]", folder: str)
     from clawft.packing.limits import PLUGIN
     from clawft.sources.whole import fetch_whole
 
-    came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, outside_environ(app)))
+    came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, app.launcher))
 
 
 def _ask(staged: Staged) -> bool:

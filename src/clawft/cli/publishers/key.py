@@ -48,6 +48,6 @@ def command(make: bool, passphrase: bool, yes: bool, output: str) -> int:
 def make_key(app: App, *, passphrase: bool = False) -> PublicKey:
     """Make the user's own key, and write that down. Raises: ClawftError."""
     comment = f"{current_user()}@{socket.gethostname()}"
-    key = make_own_key(app.workspace.user_dir, app.environ, comment, passphrase=passphrase)
+    key = make_own_key(app.workspace.user_dir, app.launcher, comment, passphrase=passphrase)
     app.audit.write("publisher", f"key {key.fingerprint}", decision="done")
     return key

@@ -75,7 +75,7 @@ def _renew(app: App, options: _Options) -> _Options:
     if not options.yes and not confirm("Sign by a new key from now on?", "To replace your key"):
         raise Refused("key-kept", "Your key was not replaced")
     comment = f"{current_user()}@{socket.gethostname()}"
-    old = replace_own_key(user_dir, app.environ, comment, passphrase=options.passphrase)
+    old = replace_own_key(user_dir, app.launcher, comment, passphrase=options.passphrase)
     say(one_line(f"The old key is kept as {app.workspace.shorten(old)}; it vouches for the new one"))
     return structs.replace(options, key=old, to=own_key_path(user_dir) + ".pub")
 
@@ -84,11 +84,11 @@ def _vouch(app: App, options: _Options) -> int:
     new = load_key(app, options.to)
     home = app.workspace.home
     given = resolve_path(options.key, os.getcwd(), home) if options.key else find_ssh_key(home) if options.ssh else ""
-    signer = open_signer(given or own_key_path(app.workspace.user_dir), app.environ, ssh=options.ssh)
+    signer = open_signer(given or own_key_path(app.workspace.user_dir), app.launcher, ssh=options.ssh)
     if signer.key == new:
         raise click.UsageError("The old key and the new one are the same")
     rotation = Rotation(signer.key.fingerprint, new, datetime.now(UTC).date().isoformat())
-    text = render_rotation(rotation, signer.sign(ROTATION_SPACE, rotation.text, app.environ))
+    text = render_rotation(rotation, signer.sign(ROTATION_SPACE, rotation.text))
     app.audit.write("publisher", f"vouch {new.fingerprint}", decision="done", detail={"old": rotation.old})
     if options.to_file:
         path = resolve_path(options.to_file, os.getcwd(), home)

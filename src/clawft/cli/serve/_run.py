@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from clawft.app import App
     from clawft.client.places import Place
+    from clawft.programs import Launcher
     from clawft.serve.server import Front
     from clawft.serve.tokens import ServeTokens
     from clawft.web.server import WebServer
@@ -70,7 +71,7 @@ def run_daemon(wanted: Wanted) -> int:
         place = _describe(app, settings, listening.getsockname()[1])
         with hold_place(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
             tokens = ServeTokens(app.workspace.user_dir, token)
-            serving = _Serving(_Voice(tell, place, token, wanted, settings, page))
+            serving = _Serving(_Voice(tell, place, token, wanted, settings, page, app.launcher))
             serving.run(app, settings, listening, tokens)
     finally:
         listening.close()
@@ -163,6 +164,7 @@ class _Voice(Struct, frozen=True):
     wanted: Wanted
     settings: ServeSettings
     page: str
+    launcher: "Launcher"
 
     def announce(self) -> None:
         place = self.place
@@ -192,15 +194,16 @@ class _Voice(Struct, frozen=True):
                     say(f"  {what:<10} {words}")
             say("Ctrl-C ends it")
         if self.page:
-            # Beside all else: a browser may hold up whoever starts it.
-            threading.Thread(target=_browse, args=(Path(self.page).as_uri(),), daemon=True).start()
+            _browse(self.launcher, Path(self.page).as_uri())
 
 
-def _browse(url: str) -> None:
-    import webbrowser
+def _browse(launcher: "Launcher", url: str) -> None:
+    """Open a page in a process of its own: a browser is looked for by its name, and may hold up who starts it."""
+    from clawft.programs import start_detached, use_own_python
 
-    with suppress(webbrowser.Error):
-        webbrowser.open(url)
+    env = {**launcher.environ, "PATH": launcher.limit_path(launcher.environ.get("PATH", os.defpath))}
+    with suppress(OSError):
+        start_detached(use_own_python(("-I", "-m", "webbrowser", "-t", url), env, launcher.folder))
 
 
 @contextmanager

@@ -25,14 +25,14 @@ def choose_signer(app: App, key: str, *, ssh: bool, yes: bool) -> Signer:
 
     home, own = app.workspace.home, own_key_path(app.workspace.user_dir)
     if key or ssh:
-        return open_signer(resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.environ, ssh=ssh)
+        return open_signer(resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.launcher, ssh=ssh)
     if not os.path.lexists(own):
         hint = "Run: weft publishers key --make; or sign by a key of ssh: --ssh"
         if not yes and not confirm("You have no signing key. Make one?", "To make a key", hint):
             raise Refused("key-not-found", "There is no key to sign by", hint=hint)
         made = make_key(app)
         say(f"Made a signing key: {made.fingerprint}")
-    return open_signer(own, app.environ)
+    return open_signer(own, app.launcher)
 
 
 def make_statement(found: Found, version: str, *, whole: bool = False) -> Statement:

@@ -16,6 +16,8 @@ from clawft.cli._confirm import confirm
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, print_table, say
 from clawft.errors import ClawftError, NotFound, Refused
+from clawft.programs import Program as Prepared
+from clawft.programs import clean_environ, show_files
 from clawft.sandbox.process import Finished, run_process
 from clawft.supply.installers import Installer, Program, list_installers, list_programs
 from clawft.tools.environment import command_env
@@ -111,12 +113,15 @@ def _run(app: App, name: str, chosen: Sequence[Installer], asked: _Asked) -> dic
     for one in chosen:
         line = shlex.join(one.words)
         _check(app, line)
-        question = f"Run with all your rights, outside the sandbox: {line}"
+        env = command_env(app.config.tools.exec, clean_environ(app.environ), {})
+        program = app.launcher.prepare(one.words, env)
+        question = f"Run with all your rights, outside the sandbox: {line}{show_files(program.files)}"
         if not asked.yes and not confirm(f"{question}?", "To run an installer", HINT):
             app.audit.tell("command", line, decision="denied", skill=name)
             continue
-        app.audit.write("command", line, decision="allowed", skill=name, detail={"sandbox": "outside", "for": "deps"})
-        finished = anyio.run(_start, app, one.words)
+        detail = {"sandbox": "outside", "for": "deps", "files": program.files}
+        app.audit.write("command", line, decision="allowed", skill=name, detail=detail)
+        finished = anyio.run(_start, program)
         done[one.id] = finished
         if asked.output == "table":
             click.echo(_text(finished), nl=False)
@@ -143,10 +148,10 @@ def _check(app: App, line: str) -> None:
         raise Refused("command-denied", f"The command policy refuses {line}: {verdict.reason}", hint="Run it yourself")
 
 
-async def _start(app: App, words: Sequence[str]) -> Finished:
-    env = command_env(app.config.tools.exec, app.environ, {})
+async def _start(program: Prepared) -> Finished:
+    words, cwd, env = program.words, program.cwd, program.env
     try:
-        return await run_process(words, cwd=app.workspace.home, env=env, timeout_s=TIMEOUT_S, max_bytes=MAX_OUTPUT)
+        return await run_process(words, cwd=cwd, env=env, timeout_s=TIMEOUT_S, max_bytes=MAX_OUTPUT)
     except OSError as error:
         raise ClawftError("installer-failed", f"{words[0]} cannot be started: {error.strerror}") from error
 

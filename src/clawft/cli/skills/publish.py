@@ -170,7 +170,7 @@ def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Pl
         return planned, Signature("unsigned", reason="it would be signed")
     if options.sign:
         signer = choose_signer(app, options.key, ssh=options.ssh, yes=options.yes)
-        there = signer.sign(SKILL_SPACE, planned.statement.text, app.environ).encode()
+        there = signer.sign(SKILL_SPACE, planned.statement.text).encode()
     if there is None:
         return planned, Signature("unsigned")
     planned = with_signature(planned, there)

@@ -53,7 +53,7 @@ def command(target: str, **given: Any) -> int:
         signer = None
     else:
         signer = choose_signer(app, options.key, ssh=options.ssh, yes=options.yes)
-        sign_skill(found[0].folder, statement, signer, app.environ)
+        sign_skill(found[0].folder, statement, signer)
         facts = {"key": signer.key.fingerprint, "version": statement.version}
         subject = f"sign {found[0].folder}"
         app.audit.write(

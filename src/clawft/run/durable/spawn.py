@@ -1,9 +1,6 @@
 """A worker that is started on demand: where runs are queued and nobody does them, one process is begun that does."""
 
 import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from clawft.config.runs import is_queue
 from clawft.errors import ClawftError
 from clawft.files import replace_file
+from clawft.programs import start_detached, use_own_python
 from clawft.run.durable.lease import is_gone, this_host
 from clawft.run.durable.request import settings_of
 from clawft.run.durable.store import RunStore
@@ -67,24 +65,14 @@ def start_more(store: RunStore, queue: str, count: int, user_dir: str, environ: 
 def _spawn(queue: str, how: str, user_dir: str, environ: Mapping[str, str]) -> int:
     """A worker that outlives this process: its number. Raises: ClawftError."""
     # -P: what lies in the folder that it starts in is none of its code.
-    command = (sys.executable, "-P", "-m", "clawft", "worker", how, "--queue", queue)
+    words = ("-P", "-m", "clawft", "worker", how, "--queue", queue)
+    program = use_own_python(words, {**_common(environ), "CLAWFT_HOME": user_dir}, user_dir)
     try:
         with open(_open_log(user_dir), "ab") as log:
-            worker = subprocess.Popen(
-                command,
-                cwd=user_dir,
-                env={**_common(environ), "CLAWFT_HOME": user_dir},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        # A process that lives longer than the worker, as a session does, has nothing of it left behind.
-        threading.Thread(target=worker.wait, daemon=True).start()
+            return start_detached(program, log)
     except OSError as error:
         message = f"No worker could be started: {error.strerror}"
         raise ClawftError("worker-start", message, hint="Start one yourself: weft worker") from error
-    return worker.pid
 
 
 def _common(environ: Mapping[str, str]) -> dict[str, str]:
