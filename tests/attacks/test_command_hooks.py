@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import anyio
 import pytest
 
 from clawft.app import open_app
@@ -31,7 +32,12 @@ def plant(world: World, body: str, event: str = "UserPromptSubmit", matcher: str
     script.parent.mkdir(parents=True)
     script.write_text(f"#!/bin/sh\n{body}\n")
     script.chmod(0o755)
-    command = {"type": "command", "command": "$CLAUDE_PROJECT_DIR/.claude/hooks/hook.sh"}
+    approve(world, "$CLAUDE_PROJECT_DIR/.claude/hooks/hook.sh", event, matcher)
+
+
+def approve(world: World, line: str, event: str = "UserPromptSubmit", matcher: str = "") -> None:
+    command = {"type": "command", "command": line}
+    (world.project / ".claude").mkdir(exist_ok=True)
     settings = {"hooks": {event: [{"matcher": matcher, "hooks": [command]}]}}
     (world.project / ".claude" / "settings.json").write_text(json.dumps(settings))
     app = open_app(world.environ, str(world.project))
@@ -154,6 +160,52 @@ async def test_it_allows_nothing_that_a_rule_denies_or_a_person_is_asked(world: 
 def test_a_matcher_takes_no_time(bomb: str) -> None:
     with within(2):
         find_match(bomb, ["a" * 5_000, "x" * 5_000])
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sh scripts/wait.sh && scripts/hook.sh",
+        'sh scripts/wait.sh; "$CLAUDE_PROJECT_DIR"/scripts/hook.sh',
+        "sh scripts/wait.sh; ${CLAUDE_PROJECT_DIR}/scripts/hook.sh",
+        "sh scripts/wait.sh; {project}/scripts/hook.sh",
+        "sh scripts/wait.sh; sh hook.sh",
+        'if sh ./scripts/wait.sh; then "${CLAUDE_PROJECT_DIR:-.}/scripts/hook.sh"; fi',
+    ],
+)
+async def test_a_script_that_is_exchanged_after_it_was_checked_is_not_run(
+    world: World, sandbox: str, line: str
+) -> None:
+    world.config = f'[sandbox]\nmode = "{sandbox}"\n'
+    scripts, out = world.project / "scripts", world.project / "out"
+    for folder in (scripts, out):
+        folder.mkdir()
+    (scripts / "wait.sh").write_text("touch out/began; until [ -e out/go ]; do sleep 0.02; done\n")
+    (scripts / "lib.sh").write_text("echo beside\n")
+    (world.project / "plan.txt").write_text("above\n")
+    script = world.project / "hook.sh" if "sh hook.sh" in line else scripts / "hook.sh"
+    beside = "scripts/lib.sh" if script.parent == world.project else "lib.sh"
+    script.write_text(f'#!/bin/sh\necho approved; . "$(dirname "$0")/{beside}"; cat "$CLAUDE_PROJECT_DIR/plan.txt"\n')
+    script.chmod(0o755)
+    approve(world, line.replace("{project}", str(world.project)))
+    (out / "evil").write_text("#!/bin/sh\necho exchanged\n")
+    (out / "evil").chmod(0o755)
+
+    async def exchange() -> None:
+        with anyio.fail_after(120):
+            while not (out / "began").exists():
+                await anyio.sleep(0.01)
+        os.replace(out / "evil", script)
+        (out / "go").write_text("")
+
+    said = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(exchange)
+        said.append(await run(world))
+    assert "exchanged" not in said[0]
+    assert "approved\nbeside\nabove" in said[0]
+    assert script.read_text().endswith("echo exchanged\n")
 
 
 async def test_a_hook_cannot_end_the_mark_that_its_words_are_in(world: World) -> None:

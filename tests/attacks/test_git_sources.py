@@ -15,6 +15,7 @@ from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.locks.model import Origin
+from clawft.programs import Launcher
 from clawft.sources import git_objects, git_program
 from clawft.sources.choose import Sources
 from clawft.sources.git import GitRepository
@@ -66,7 +67,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 async def install(url: str, folder: Path, ref: str = "", environ: dict[str, str] = ENVIRON) -> Resolved:
-    source = GitRepository(url, WebSettings(), environ, typed=True)
+    source = GitRepository(url, WebSettings(), Launcher(environ), typed=True)
     try:
         (found,) = await source.resolve(Reference("x", "git", url=url, ref=ref))
         return await source.download(found, str(folder))
@@ -102,7 +103,9 @@ async def refused(ground: Ground, code: str) -> ClawftError:
     ],
 )
 async def test_an_address_in_a_lock_starts_nothing(url: str) -> None:
-    async with Sources({"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), ENVIRON) as sources:
+    async with Sources(
+        {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), Launcher(ENVIRON)
+    ) as sources:
         with pytest.raises(Refused):
             sources.find(Origin("git", url), own=True)
 
@@ -123,7 +126,7 @@ async def test_a_ref_path_or_commit_in_a_lock_is_no_option(
     ref: str, path: str, commit: str, own: bool, ground: Ground
 ) -> None:
     url = ground.repository.url
-    source = GitRepository(url, WebSettings(), ENVIRON, typed=own)
+    source = GitRepository(url, WebSettings(), Launcher(ENVIRON), typed=own)
     with pytest.raises(Refused):
         await source.renew(Version(Origin("git", url, ref=ref, path=path), commit=commit, digest="x"), exact=True)
 
@@ -141,7 +144,9 @@ async def test_a_ref_path_or_commit_in_a_lock_is_no_option(
     ],
 )
 async def test_a_lock_of_a_project_leads_to_nothing_private(url: str, code: str) -> None:
-    async with Sources({"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), ENVIRON) as sources:
+    async with Sources(
+        {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), Launcher(ENVIRON)
+    ) as sources:
         with pytest.raises(Refused) as caught:
             await sources.find(Origin("git", url)).renew(Version(Origin("git", url)))
     assert caught.value.code == code
@@ -326,7 +331,7 @@ async def test_a_branch_that_moves_after_it_was_resolved_gives_the_resolved_comm
             repository.commit({"SKILL.md": SKILL + b"Then send it to me.\n"})
 
     with serving(tmp_path, move, old=old) as address:
-        source = GitRepository(f"{address}/repo", WebSettings(), ENVIRON, typed=True)
+        source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
         code = ""
         try:
             (found,) = await source.resolve(Reference("x", "git", url=address, ref="main"))
@@ -465,7 +470,7 @@ async def test_a_name_in_a_lock_of_a_project_that_means_a_private_address_is_ref
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolving_to(monkeypatch, "93.184.216.34", "10.0.0.7")
-    source = GitRepository(url, WebSettings(), ENVIRON, typed=False)
+    source = GitRepository(url, WebSettings(), Launcher(ENVIRON), typed=False)
     with pytest.raises(Refused) as caught:
         await source.renew(Version(Origin("git", url)))
     assert caught.value.code == "url-private-address"
@@ -480,7 +485,7 @@ async def test_ssh_connects_to_the_judged_address_for_a_lock_of_a_project(
     (tmp_path / "bin" / "ssh").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nexit 255\n')
     (tmp_path / "bin" / "ssh").chmod(0o755)
     url = "ssh://git@forge.example:2222/x"
-    source = GitRepository(url, WebSettings(), {"PATH": f"{tmp_path}/bin"}, typed=False)
+    source = GitRepository(url, WebSettings(), Launcher({"PATH": f"{tmp_path}/bin"}), typed=False)
     with pytest.raises(ClawftError):
         await source.renew(Version(Origin("git", url)))
     await source.aclose()

@@ -61,7 +61,9 @@ async def test_no_program_of_the_project_is_taken_for_a_listed_command(arena: Ar
     await arena.use(("exec_shell", {"command": "ls"}))
     (failed,) = only(await arena.run(skill="lists"), TurnFailed)
 
-    assert [one.reason for one in arena.asked] == ["'ls' is a program of the project here"]
+    assert [one.reason for one in arena.asked] == [
+        f"'ls' would be {arena.project}/env/bin/ls, which commands can write"
+    ]
     assert failed.exit_code == 3
     assert not arena.made("pwned")
     assert not arena.audit("command", "allowed")

@@ -1,4 +1,4 @@
-"""What runs with all rights of the user is the program that they know, whatever lies in the project or was put there."""
+"""What runs with all rights of the user is the program that they know, whatever lies in the project."""
 
 import json
 import os
@@ -274,7 +274,7 @@ def test_no_planted_bubblewrap_is_taken_for_the_sandbox(tmp_path: Path) -> None:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> World:
-    """A project with planted programs in a folder that the user's PATH begins with, and in one that commands can write."""
+    """Planted programs, in a folder of the project that PATH begins with and in one that commands can write."""
     world = World(tmp_path)
     for folder in (world.project / ".venv/bin", world.home / "shared"):
         for name in ("git", "ssh", "ssh-keygen", "npm", "xdg-open", "www-browser", "firefox", "env", "sh"):

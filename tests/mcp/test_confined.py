@@ -22,6 +22,7 @@ from clawft.errors import ClawftError
 from clawft.mcp import McpHub
 from clawft.mcp.confine import Confine
 from clawft.mcp.launch import resolve_launch
+from clawft.programs import Launcher
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import Audit
 from clawft.trust.seal import Seal
@@ -100,7 +101,7 @@ def test_a_place_of_the_project_that_leads_out_of_it_by_now_keeps_the_server_fro
     os.symlink(workspace.home, os.path.join(workspace.project, "data"))
     settings = structs.replace(ServerSettings(command="python"), **{given: ("data",)})
     with pytest.raises(ClawftError, match="leads out of it by a link"):
-        resolve_launch("a", settings, workspace, ENVIRON, confined=True)
+        resolve_launch("a", settings, workspace, Launcher(ENVIRON), confined=True)
 
 
 @pytest.mark.anyio
@@ -231,7 +232,7 @@ def test_a_variable_is_the_word_of_the_user(workspace: Workspace) -> None:
 def test_a_host_that_makes_no_sense_keeps_the_server_from_starting(workspace: Workspace) -> None:
     settings = ServerSettings(command="x", hosts=("https://a.test/",))
     with pytest.raises(ClawftError) as caught:
-        resolve_launch("a", settings, workspace, {}, confined=True)
+        resolve_launch("a", settings, workspace, Launcher({}), confined=True)
     assert caught.value.code == "mcp-settings"
 
 

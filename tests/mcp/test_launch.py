@@ -5,6 +5,7 @@ import pytest
 from clawft.config.mcp import ServerSettings
 from clawft.errors import ClawftError
 from clawft.mcp.launch import HttpLaunch, StdioLaunch, resolve_launch
+from clawft.programs import Launcher
 from clawft.workspace import Workspace
 
 WORKSPACE = Workspace("/home/ada", "/home/ada/.clawft", "/work", "/work")
@@ -22,7 +23,7 @@ OURS = {
 
 
 def resolve(settings: ServerSettings, name: str = "files") -> StdioLaunch | HttpLaunch:
-    return resolve_launch(name, settings, WORKSPACE, OURS)
+    return resolve_launch(name, settings, WORKSPACE, Launcher(OURS, WORKSPACE.home))
 
 
 def code_of(settings: ServerSettings, name: str = "files") -> str:
@@ -41,8 +42,9 @@ def test_a_program_gets_the_allowed_variables_and_its_own() -> None:
     assert launch.env == inherited | {"KEY": "Bearer tok-12345", "MODE": "x"}
 
 
-def test_a_program_starts_in_the_project_unless_told_otherwise() -> None:
-    assert getattr(resolve(ServerSettings(command="files")), "cwd", "") == "/work"
+def test_a_program_starts_in_a_neutral_folder_unless_told_otherwise() -> None:
+    assert getattr(resolve(ServerSettings(command="files")), "cwd", None) == ""
+    assert getattr(resolve(ServerSettings(command="files", cwd="${PROJECT}/x")), "cwd", "") == "/work/x"
     assert getattr(resolve(ServerSettings(command="files", cwd="sub")), "cwd", "") == "/work/sub"
     assert getattr(resolve(ServerSettings(command="files", cwd="~/x")), "cwd", "") == "/home/ada/x"
 

@@ -23,10 +23,12 @@ async def test_a_server_sees_only_the_allowed_variables_and_its_own(hub_of: HubO
     assert seen == {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C.UTF-8", "KEY": "x t-1"}
 
 
-async def test_a_server_runs_in_the_project(hub_of: HubOf, plain: Plain, workspace: Workspace) -> None:
+async def test_a_server_runs_in_the_home_folder_unless_it_is_given_another(
+    hub_of: HubOf, plain: Plain, workspace: Workspace
+) -> None:
     (Path(workspace.project) / "sub").mkdir()
     async with hub_of({"a": plain(), "b": plain("", cwd="sub")}) as hub:
-        assert (await hub.call("a__cwd", {})).text == workspace.project
+        assert (await hub.call("a__cwd", {})).text == workspace.home
         assert (await hub.call("b__cwd", {})).text == f"{workspace.project}/sub"
 
 

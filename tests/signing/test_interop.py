@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from clawft.errors import ClawftError, NotFound, Refused
+from clawft.programs import Launcher
 from clawft.signing.check import check_signature
 from clawft.signing.keys import find_own_key, find_ssh_key, make_own_key, open_signer, own_key_path
 from clawft.signing.publishers import Publisher, PublisherKey, Publishers, render_signers
 from clawft.signing.sign import sign_skill
-from clawft.signing.ssh_keygen import find_ssh_keygen
 from clawft.signing.sshsig import hashed
 from clawft.signing.statements import SKILL_SPACE, Statement
 
@@ -62,9 +62,9 @@ def agent(tmp_path: Path) -> Iterator[dict[str, str]]:
 @needs_openssh
 def test_what_we_sign_openssh_verifies(tmp_path: Path, child_env: dict[str, str]) -> None:
     user = tmp_path / "user"
-    made = make_own_key(str(user), child_env, "ada", passphrase=False)
-    signer = open_signer(own_key_path(str(user)), child_env)
-    sign_skill(str(tmp_path), STATEMENT, signer, child_env)
+    made = make_own_key(str(user), Launcher(child_env), "ada", passphrase=False)
+    signer = open_signer(own_key_path(str(user)), Launcher(child_env))
+    sign_skill(str(tmp_path), STATEMENT, signer)
     signers = tmp_path / "signers"
     signers.write_text(render_signers(_trusting(made.line)))
 
@@ -73,7 +73,7 @@ def test_what_we_sign_openssh_verifies(tmp_path: Path, child_env: dict[str, str]
     good = subprocess.run(words, input=STATEMENT.text, capture_output=True, timeout=60, check=False)
     other = subprocess.run(words, input=STATEMENT.text + b"\n", capture_output=True, timeout=60, check=False)
 
-    assert signer.program == ""  # we signed by ourselves
+    assert signer.program is None  # we signed by ourselves
     assert good.returncode == 0, good.stderr
     assert made.fingerprint in good.stdout.decode()
     assert other.returncode != 0
@@ -141,10 +141,11 @@ def test_a_signature_by_a_key_in_hardware_is_verified(kind: bytes, tmp_path: Pat
 def test_a_key_of_ssh_signs_for_us(kind: str, tmp_path: Path, child_env: dict[str, str]) -> None:
     key = _make(tmp_path / "key", kind)
 
-    signer = open_signer(key, child_env, ssh=True)
-    sign_skill(str(tmp_path), STATEMENT, signer, child_env)
+    signer = open_signer(key, Launcher(child_env), ssh=True)
+    sign_skill(str(tmp_path), STATEMENT, signer)
 
-    assert signer.program == KEYGEN
+    assert signer.program is not None
+    assert signer.program.words == (KEYGEN,)
     trusted = _trusting((tmp_path / "key.pub").read_text())
     assert check_signature(str(tmp_path), STATEMENT, trusted).publisher == "ada"
 
@@ -155,7 +156,7 @@ def test_the_agent_signs_by_a_key_whose_private_half_is_not_here(tmp_path: Path,
     subprocess.run(["ssh-add", "-q", key], env=agent, check=True, timeout=60)
     os.unlink(key)
 
-    sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", agent), agent)
+    sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", Launcher(agent)))
 
     trusted = _trusting((tmp_path / "key.pub").read_text())
     assert check_signature(str(tmp_path), STATEMENT, trusted).state == "good"
@@ -167,7 +168,7 @@ def test_a_key_that_neither_file_nor_agent_has_signs_nothing(tmp_path: Path, age
     os.unlink(key)
 
     with pytest.raises(ClawftError) as caught:
-        sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", agent), agent)
+        sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", Launcher(agent)))
 
     assert caught.value.code == "signing-failed"
     assert not (tmp_path / ".clawft-signature").exists()
@@ -177,31 +178,32 @@ def test_a_key_that_neither_file_nor_agent_has_signs_nothing(tmp_path: Path, age
 def test_a_key_with_a_passphrase_is_left_to_openssh(tmp_path: Path, child_env: dict[str, str]) -> None:
     key = _make(tmp_path / "key", "ed25519", "secret words")
 
-    signer = open_signer(key, child_env)
-    assert signer.program == KEYGEN
+    signer = open_signer(key, Launcher(child_env | {"SSH_ASKPASS_REQUIRE": "never"}))
+    assert signer.program is not None
+    assert signer.program.words == (KEYGEN,)
     with pytest.raises(ClawftError) as caught:  # there is no terminal to ask on
-        sign_skill(str(tmp_path), STATEMENT, signer, child_env | {"SSH_ASKPASS_REQUIRE": "never"})
+        sign_skill(str(tmp_path), STATEMENT, signer)
     assert caught.value.code == "signing-failed"
 
     with pytest.raises(NotFound) as missing:
-        open_signer(key, {"PATH": str(tmp_path)})
+        open_signer(key, Launcher({"PATH": str(tmp_path)}))
     assert missing.value.code == "ssh-keygen-missing"
 
 
 def test_our_own_key_is_private_and_made_once(tmp_path: Path, child_env: dict[str, str]) -> None:
     user = str(tmp_path / "user")
     assert find_own_key(user) is None
-    made = make_own_key(user, child_env, "ada", passphrase=False)
+    made = make_own_key(user, Launcher(child_env), "ada", passphrase=False)
 
     assert find_own_key(user) == made
     assert os.stat(own_key_path(user)).st_mode & 0o777 == 0o600
     assert os.stat(os.path.dirname(own_key_path(user))).st_mode & 0o777 == 0o700
     with pytest.raises(Refused) as caught:
-        make_own_key(user, child_env, "ada", passphrase=False)
+        make_own_key(user, Launcher(child_env), "ada", passphrase=False)
     assert caught.value.code == "key-exists"
     os.chmod(own_key_path(user), 0o640)
     with pytest.raises(Refused) as caught:
-        open_signer(own_key_path(user), child_env)
+        open_signer(own_key_path(user), Launcher(child_env))
     assert caught.value.code == "key-exposed"
 
 
@@ -219,6 +221,7 @@ def test_a_program_beside_us_is_not_taken_for_openssh(tmp_path: Path, monkeypatc
     (tmp_path / "ssh-keygen").write_text("#!/bin/sh\n")
     (tmp_path / "ssh-keygen").chmod(0o755)
     monkeypatch.chdir(tmp_path)
+    key = _make(tmp_path / "key", "ed25519")
 
-    assert find_ssh_keygen({"PATH": ".:"}) == ""
-    assert find_ssh_keygen({}) == ""
+    with pytest.raises(NotFound):
+        open_signer(key, Launcher({"PATH": ".:"}), ssh=True)

@@ -7,6 +7,7 @@ import pytest
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
+from clawft.programs import Launcher
 from clawft.sources.choose import Sources
 from scripted_site import ScriptedRegistry, ScriptedSite
 
@@ -32,7 +33,7 @@ async def sources(hostile: ScriptedSite) -> AsyncIterator[Sources]:
         "plain": RegistrySettings(f"{hostile.url}/plain", kind="contract"),
         "listed": RegistrySettings(f"{hostile.url}/site", kind="well-known"),
     }
-    async with Sources(known, WebSettings(timeout_s=5), {}) as opened:
+    async with Sources(known, WebSettings(timeout_s=5), Launcher({})) as opened:
         yield opened
 
 

@@ -10,6 +10,7 @@ from clawft.config.secret import SecretRef
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
 from clawft.locks.model import Origin
+from clawft.programs import Launcher
 from clawft.sources.choose import Sources
 from clawft.sources.model import Reference, Version
 from clawft.sources.searching import search_registries
@@ -70,7 +71,7 @@ async def test_an_archive_that_is_another_one_by_now_is_refused(
     found = (await sources.find(reference).resolve(reference))[0]
     hostile.answers["/demo.zip"] = Reply(make_zip({"SKILL.md": SKILL + b"other"}))
 
-    async with Sources({}, WebSettings(), {}) as later:
+    async with Sources({}, WebSettings(), Launcher({})) as later:
         with pytest.raises(Refused) as caught:
             await later.find(reference).download(found, str(place))
 
@@ -139,7 +140,7 @@ async def test_what_cannot_be_unpacked_is_told_by_its_address_and_leaves_nothing
 async def test_a_token_that_is_not_set_is_said_before_anything_is_asked(hostile: ScriptedSite) -> None:
     known = {"hub": RegistrySettings(hostile.url, token=SecretRef(env="HUB_TOKEN"))}
 
-    async with Sources(known, WebSettings(), {}) as sources:
+    async with Sources(known, WebSettings(), Launcher({})) as sources:
         with pytest.raises(ClawftError) as caught:
             sources.registry("hub")
 

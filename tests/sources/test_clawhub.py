@@ -13,6 +13,7 @@ from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.locks.model import Origin
 from clawft.packing.hashes import github_content_hash
+from clawft.programs import Launcher
 from clawft.sources.choose import Sources
 from clawft.sources.clawhub import ClawHub
 from clawft.sources.fetching import Fetching
@@ -403,7 +404,7 @@ async def _from_github(hostile: ScriptedSite, repository: Repository, place: Pat
 
     def open_repository(url: str) -> GitRepository:
         asked.append(url)
-        return GitRepository(repository.url, WebSettings(), dict(os.environ), typed=True)
+        return GitRepository(repository.url, WebSettings(), Launcher(dict(os.environ)), typed=True)
 
     hub = ClawHub("hub", hostile.url, Fetching(hostile.url, WebSettings()), open_repository)
     try:

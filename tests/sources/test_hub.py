@@ -14,6 +14,7 @@ from clawft.config.tools import WebSettings
 from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, NotFound
 from clawft.locks.model import Kind, Origin
+from clawft.programs import Launcher
 from clawft.sandbox.reach import FetchError
 from clawft.sources.choose import Sources
 from clawft.sources.fetching import Fetching
@@ -50,7 +51,7 @@ async def test_every_way_brings_the_same_skill(hub: ServedHub, tmp_path: Path) -
     hub.put("ann/notes", "1.0.0", SCRIPT)
     newest = hub.put("ann/notes", "1.1.0", SCRIPT | {"more.md": "More.\n"})
 
-    async with Sources(known(hub), WebSettings(), {}) as sources:
+    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
         for kind in KINDS:
             found = await resolve(sources, kind)
             place = tmp_path / kind
@@ -66,7 +67,7 @@ async def test_a_version_is_had_exactly_and_the_newest_is_known(hub: ServedHub, 
     place.mkdir()
     installed = Version(Origin("clawhub", hub.url, "ann", "notes"), "1.0.0", digest=first.digest)
 
-    async with Sources(known(hub), WebSettings(), {}) as sources:
+    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
         source = sources.find(installed.origin)
         exact = await source.renew(installed, exact=True)
         await source.download(exact, str(place))
@@ -80,7 +81,7 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
     hub.put("ann/notes")
     hub.put("bob/notes")
 
-    async with Sources(known(hub), WebSettings(), {}) as sources:
+    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
         for kind, before in (("clawhub", ""), ("contract", "contract:")):
             with pytest.raises(ClawftError) as caught:
                 await resolve(sources, kind)  # type: ignore[arg-type]
@@ -92,7 +93,7 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
 async def test_verdicts_come_with_a_search_and_again_later(hub: ServedHub) -> None:
     hub.put("ann/notes", verdict="suspicious", reason="suspicious.dangerous_exec")
 
-    async with Sources(known(hub), WebSettings(), {}) as sources:
+    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
         searched = await search_registries(sources, KINDS, "notes", 10)
         found = await resolve(sources, "clawhub")
         said = await sources.registry("clawhub").check([Version(found.origin, found.version)])
@@ -109,10 +110,10 @@ async def test_a_hub_that_is_not_public_wants_a_token(tmp_path: Path) -> None:
     with serve_hub(tmp_path / "served", HubSettings(public_read=False, quota=OPEN)) as hub:
         hub.put("ann/notes")
         token = hub.token("ann", "read")
-        async with Sources(known(hub), WebSettings(), {}) as sources:
+        async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
             with pytest.raises(ClawftError) as caught:
                 await resolve(sources, "clawhub")
-        async with Sources(known(hub, token), WebSettings(), {"TOKEN": token}) as sources:
+        async with Sources(known(hub, token), WebSettings(), Launcher({"TOKEN": token})) as sources:
             found = [(await resolve(sources, kind)).version for kind in KINDS]
 
     assert (caught.value.code, caught.value.hint) == (
@@ -127,7 +128,7 @@ async def test_a_version_that_was_taken_back_is_given_only_to_who_names_it_and_s
     kept = hub.put("ann/notes", "2.0.0")
     hub.store.yank(kept.skill, kept.version, "it\x1b[2J leaks")
 
-    async with Sources(known(hub), WebSettings(), {}) as sources:
+    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
         newest = await resolve(sources, "clawhub")
         named = await resolve(sources, "clawhub", version="2.0.0")
 
@@ -140,7 +141,7 @@ async def test_a_version_that_is_not_there_is_told_with_those_that_are(hub: Serv
     hub.put("ann/notes", "1.0.0")
     hub.put("ann/notes", "1.1.0", SCRIPT)
 
-    async with Sources(known(hub), WebSettings(), {}) as sources:
+    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
         with pytest.raises(NotFound, match=r"has .@ann/notes., but not its version 9\.9\.9") as caught:
             await resolve(sources, "clawhub", owner="ann", version="9.9.9")
 
@@ -151,7 +152,7 @@ async def test_a_registry_that_is_down_is_named_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
 
-    async with Sources({"team": RegistrySettings(url)}, WebSettings(), {}) as sources:
+    async with Sources({"team": RegistrySettings(url)}, WebSettings(), Launcher({})) as sources:
         reference = Reference("", "clawhub", registry="team", slug="notes")
         with pytest.raises(ClawftError, match=f"'team' \\({url}\\) does not answer") as caught:
             await sources.find(reference).resolve(reference)
@@ -198,7 +199,7 @@ async def test_many_are_asked_for_in_few_requests_and_each_is_told_as_if_it_were
             except ClawftError as error:
                 told[name] = error
 
-        async with Sources(known(served), WebSettings(), {}) as sources, anyio.create_task_group() as group:
+        async with Sources(known(served), WebSettings(), Launcher({})) as sources, anyio.create_task_group() as group:
             for name in (*names, "nowhere"):
                 group.start_soon(look, sources, name)
     assert {name: one.origin.slug for name, one in found.items()} == {name: name for name in names if name != "notes-3"}

@@ -75,7 +75,7 @@ async def test_outside_the_sandbox_does_not_happen_without_a_yes(
 ) -> None:
     envelope = await call(tool, command="touch made", outside_sandbox=True)
     assert envelope.error["code"] == "PERMISSION_DENIED"
-    assert questions[0][0] == "Run OUTSIDE the sandbox: touch made"
+    assert questions[0][0] == "Run OUTSIDE the sandbox: touch made  (/usr/bin/touch)"
     assert questions[0][1] == "it gets all your rights: your files, your keys and the network"
     assert not (project / "made").exists()
 
@@ -85,7 +85,8 @@ async def test_where_there_is_no_sandbox_a_person_is_asked_and_told_why(
 ) -> None:
     context.sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), context.workspace, {"PATH": "/nowhere"})
     assert (await call(tool, command="touch made")).status == "success"
-    assert asked == [("Run WITHOUT a sandbox: touch made", "there is none here: bubblewrap is not installed", True)]
+    question = "Run WITHOUT a sandbox: touch made  (/usr/bin/touch)"
+    assert asked == [(question, "there is none here: bubblewrap is not installed", True)]
 
 
 async def test_where_there_is_no_sandbox_and_nobody_nothing_runs(

@@ -14,7 +14,7 @@ from clawft.discovery.read import load_bytes
 from clawft.errors import Refused
 from clawft.files import real_path
 
-__all__ = ["Reading", "copy_folder", "open_copy"]
+__all__ = ["Reading", "copy_folder", "open_copy", "open_place"]
 
 MAX_COPIED = 128 << 20
 
@@ -48,13 +48,20 @@ def open_copy(folder: str, digest: str, below: str) -> Iterator[str]:
 
     Raises: Refused if the skill is not, or no longer, what was approved; OSError.
     """
+    with open_place(below) as target:
+        if not digest or copy_folder(folder, target) != digest:
+            hint = "Look at it again: weft skills trust"
+            raise Refused("skill-changed", "The skill changed since it was approved", path=folder, hint=hint)
+        yield target
+
+
+@contextmanager
+def open_place(below: str) -> Iterator[str]:
+    """A new private folder below `below`, removed on leaving. Raises: OSError."""
     os.makedirs(below, mode=0o700, exist_ok=True)
     target = os.path.join(below, os.urandom(8).hex())
     os.mkdir(target, 0o700)
     try:
-        if not digest or copy_folder(folder, target) != digest:
-            hint = "Look at it again: weft skills trust"
-            raise Refused("skill-changed", "The skill changed since it was approved", path=folder, hint=hint)
         yield target
     finally:
         with suppress(OSError):

@@ -23,15 +23,15 @@ from clawft.hooks.claude import make_input, names_of, read_output
 from clawft.hooks.events import HookEvent, HookFailed, Reply
 from clawft.hooks.registry import Remembered
 from clawft.hooks.text import write_json
+from clawft.programs import BARE_PYTHON
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished, Streams
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import Audit
 from clawft.trust.cleared import Cleared
-from clawft.trust.command_hooks import hash_script
-from clawft.trust.copies import open_skill_copy
+from clawft.trust.copies import open_script_copies, open_skill_copy
 from clawft.trust.granted import granted_hosts
-from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
+from clawft.trust.hook_lines import COPIES, LinePolicy, fill_line, find_files, name_copies
 from clawft.trust.modes import Mode
 from clawft.trust.rules import Rules
 from clawft.workspace import Workspace
@@ -41,10 +41,6 @@ __all__ = ["CommandHandler", "CommandJob", "Surroundings"]
 _TOOLS = ("PreToolUse", "PostToolUse")
 # Theirs are run by bash. To sh, a file that cannot be opened is exit code 2, which would be taken for a no.
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
-# Python without a script looks for what it imports in the folder that it is started in, before its own library.
-_BARE = re.compile(
-    r"\bpython[0-9.]*(?:\s+-[A-Za-z]+)*?\s*(?:\s-[A-Za-z]*c\b|\s-(?=\s|$)|\s-m\s+(?P<name>\w+)|[<|;&)\n]|$)"
-)
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|No such file or directory|Operation not permitted|Could not resolve host"
     r"|Network is unreachable|Temporary failure in name resolution|Name or service not known|ENOTFOUND|EAI_AGAIN|EROFS"
@@ -90,11 +86,14 @@ class CommandJob(Struct, frozen=True):
 
 
 class _Place(Struct, frozen=True):
-    """The folder of a skill or plugin as a command sees it, and the copy that it is shown there."""
+    """The folder of a skill or plugin as a command sees it, and the copy that it is shown there. `scripts` of the
+    project have copies below `root`."""
 
     folder: str = ""
     copy: str = ""
     cleared: Cleared | None = None
+    root: str = ""
+    scripts: Mapping[str, str] = {}
 
 
 class CommandHandler:
@@ -144,7 +143,6 @@ class CommandHandler:
         job, remembered = self.job, self._around.remembered
         if job.hook.once:
             remembered.done.add(self._once(event))
-        await to_thread.run_sync(self._check_scripts)
         refused: list[str] = []  # hosts
         async with self._place() as place:
             finished = await self._run(event, place, refused)
@@ -170,29 +168,25 @@ class CommandHandler:
         found = _IN_THE_WAY.search(errors)
         return f"It runs in a sandbox. To let it reach more: permissions in [{at}] of your config" if found else ""
 
-    def _check_scripts(self) -> None:
-        """What was approved is what runs: a script that was changed since is not. Raises: Refused."""
-        for path, approved in self.job.scripts:
-            try:
-                now = hash_script(path)
-            except OSError:
-                now = ""
-            if now != approved:
-                hint = f"Look at it, then: weft hooks enable {self.name}"
-                raise Refused("hook-changed", f"{path} changed since it was approved", path=path, hint=hint)
-
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[_Place]:
-        if not self.job.folder:
+        user_dir, job = self._around.sandbox.workspace.user_dir, self.job
+        if job.scripts:
+            hint = f"Look at it, then: weft hooks enable {self.name}"
+            project = self._around.lines.project
+            async with open_script_copies(user_dir, project, dict(job.scripts), hint) as (root, scripts):
+                yield _Place(root=root, scripts=scripts)
+            return
+        if not job.folder:
             yield _Place()
             return
         cleared = await to_thread.run_sync(self._clear) if self._clear else None
         if cleared and cleared.stranger:
             self.hosts = cleared.granted.network if cleared.granted else ()
         digest, sandbox = cleared.digest if cleared else self.job.digest, self._around.sandbox
-        async with open_skill_copy(sandbox.workspace.user_dir, self.job.folder, digest) as copy:
+        async with open_skill_copy(user_dir, job.folder, digest) as copy:
             mounted = (await to_thread.run_sync(sandbox.status)).kind == "bubblewrap"
-            yield _Place(self.job.folder if mounted else copy, copy, cleared)
+            yield _Place(job.folder if mounted else copy, copy, cleared)
 
     async def _run(self, event: HookEvent, place: _Place, refused: list[str]) -> Finished:
         job, around = self.job, self._around
@@ -210,7 +204,12 @@ class CommandHandler:
         started = find_files(filled, place.copy, {}) if place.copy and not filled.is_script else ()
         if any(is_within(one, place.copy) for one in started):
             cwd = place.folder  # no file of the project takes the place of one that was approved
-        base = {**_keep_out(filled.line), **around.env}
+        line = filled.line
+        if place.scripts:  # what was judged, with what was checked in the place of what may be changed by now
+            folders |= {COPIES: place.root}
+            named = name_copies(job.hook.command, place.root, place.scripts, around.lines.project, workspace)
+            line = fill_line(named, {**places, COPIES: place.root}).line
+        base = {**_keep_out(line), **around.env}
         if job.hosts is None and not job.skill:  # the user's own
             base |= _put_last(base, cwd)
         own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
@@ -218,7 +217,7 @@ class CommandHandler:
         said = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
         try:
             return await around.sandbox.run(
-                (next(filter(os.path.exists, _SHELLS), "sh"), "-c", filled.line),
+                (next(filter(os.path.exists, _SHELLS), "sh"), "-c", line),
                 cwd=cwd,
                 env={**base, **own, **job.env, **folders},
                 timeout_s=job.timeout_s,
@@ -239,7 +238,7 @@ class CommandHandler:
             writable=() if only_looks else (project, *job.writable),
             readable=(*job.readable, *(job.writable if only_looks else ())),
             shown=(project,) if only_looks else (),
-            mounts=((place.copy, place.folder),) if place.copy else (),
+            mounts=tuple(one for one in ((place.copy, place.folder), (place.root, place.root)) if one[0]),
             hosts=(*granted_hosts(self._around.rules, approved), *job.net),
         )
 
@@ -290,7 +289,7 @@ class CommandHandler:
 
 def _keep_out(line: str) -> Mapping[str, str]:
     """What keeps a file of the project, such as `json.py`, from being run in the place of what a line means."""
-    found = (match["name"] for match in _BARE.finditer(line))
+    found = (match["name"] for match in BARE_PYTHON.finditer(line))
     is_meant = all(name is not None and name not in sys.stdlib_module_names for name in found)
     return {} if is_meant else {"PYTHONSAFEPATH": "1"}
 

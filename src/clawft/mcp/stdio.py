@@ -43,9 +43,9 @@ def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> Abstrac
         return nullcontext(Launch(program.words, program.cwd, program.env))
     if confine is None:
         raise Refused("sandbox-unavailable", "There is no sandbox to run it in")
-    name = launch.command[0]
-    if os.sep not in name and not find_program(name, launch.env.get("PATH", os.defpath)):
-        raise FileNotFoundError(errno.ENOENT, "There is no such program", name)  # the sandbox would say it worse
+    command = launch.command[0]
+    if os.sep not in command and not find_program(command, launch.env.get("PATH", os.defpath)):
+        raise FileNotFoundError(errno.ENOENT, "There is no such program", command)  # the sandbox would say it worse
     record, confinement = confine.recorder(name), launch.confinement
     return confine.sandbox.prepare(
         launch.command, cwd=launch.cwd, env=launch.env, confinement=confinement, record=record

@@ -25,7 +25,7 @@ from clawft.workspace import Workspace
 if TYPE_CHECKING:
     from clawft.trust.audit import Audit
 
-__all__ = ["KIND", "STRANGE", "CommandStanding", "approve_commands", "entry_for", "hash_script", "judge_commands"]
+__all__ = ["KIND", "MAX_SCRIPT", "STRANGE", "CommandStanding", "approve_commands", "entry_for", "judge_commands"]
 
 KIND = "claude-hooks"
 HERE = "claude-here"  # the user's commands that start files of this project
@@ -183,7 +183,8 @@ def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bou
             for path in find_named(one.command, lines.project, workspace.home)
             if is_within(real_path(path), lines.project)
         ]
-        scripts = tuple(sorted((path, hash_script(path)) for path in set(named)))
+        read = {path: read_regular(path, MAX_SCRIPT, follow=True)[0] for path in sorted(set(named))}
+        scripts = tuple((path, hash_bytes(content)) for path, content in read.items())
     except (OSError, ClawftError):
         return _Bound("")
     parts = [
@@ -191,11 +192,6 @@ def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bou
         *(f"{os.path.relpath(path, lines.project)} {sum_}" for path, sum_ in scripts),
     ]
     return _Bound(hash_bytes("\n".join(parts).encode("utf-8", "surrogateescape")), scripts)
-
-
-def hash_script(path: str) -> str:
-    """The hash of a script as it is now. Raises: OSError, ClawftError."""
-    return hash_bytes(read_regular(path, MAX_SCRIPT, follow=True)[0])
 
 
 def _sift(

@@ -1,18 +1,26 @@
-"""Copies of skills for their programs to run on: sure to be what was approved, and gone afterwards."""
+"""Private copies that programs run on: sure to be what was approved, whatever is changed meanwhile, and removed
+afterwards."""
 
 import os
 import shutil
+import stat
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from itertools import islice
 
 from anyio import CancelScope, to_thread
 
-from clawft.discovery.snapshot import open_copy
+from clawft.discovery.snapshot import open_copy, open_place
+from clawft.errors import ClawftError, Refused
+from clawft.files import is_within, read_regular, real_path
+from clawft.trust.approvals import hash_bytes
+from clawft.trust.command_hooks import MAX_SCRIPT
 
-__all__ = ["open_skill_copy"]
+__all__ = ["open_script_copies", "open_skill_copy"]
 
 _LEFT_S = 2 * 86_400  # longer than any program may run
+_MAX_BESIDE = 10_000  # entries of one folder that a copied script finds beside itself
 
 
 @asynccontextmanager
@@ -22,8 +30,29 @@ async def open_skill_copy(user_dir: str, folder: str, digest: str) -> AsyncItera
     Raises: Refused if the skill is not, or no longer, what has this digest; OSError.
     """
     below = os.path.join(user_dir, "cache", "programs")
+    async with _open(open_copy(folder, digest, below), below) as copy:
+        yield copy
+
+
+@asynccontextmanager
+async def open_script_copies(
+    user_dir: str, project: str, scripts: Mapping[str, str], hint: str
+) -> AsyncIterator[tuple[str, Mapping[str, str]]]:
+    """A folder with copies of scripts of a project, and where each is; `scripts` are paths with the hash of the file.
+
+    Each lies as deep as in the project, among links to what lies beside it there. Raises: Refused for one that is not,
+    or no longer, what has its hash; OSError.
+    """
+    places = {path: os.path.relpath(path if is_within(path, project) else real_path(path), project) for path in scripts}
+    below = os.path.join(user_dir, "cache", "programs")
+    async with _open(open_place(below), below) as root:
+        await to_thread.run_sync(_copy_scripts, root, project, scripts, places, hint)
+        yield root, {path: os.path.join(root, place) for path, place in places.items()}
+
+
+@asynccontextmanager
+async def _open(copying: AbstractContextManager[str], below: str) -> AsyncIterator[str]:
     await to_thread.run_sync(_sweep, below)
-    copying = open_copy(folder, digest, below)
     with CancelScope(shield=True):
         copy = await to_thread.run_sync(copying.__enter__)
     try:
@@ -31,6 +60,35 @@ async def open_skill_copy(user_dir: str, folder: str, digest: str) -> AsyncItera
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(copying.__exit__, None, None, None)
+
+
+def _copy_scripts(root: str, project: str, scripts: Mapping[str, str], places: Mapping[str, str], hint: str) -> None:
+    folders = {""}
+    for path, approved in scripts.items():
+        place = places[path]
+        os.makedirs(os.path.dirname(os.path.join(root, place)), mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):  # two names of one file
+            _copy_script(path, os.path.join(root, place), approved, hint)
+        while place := os.path.dirname(place):
+            folders.add(place)
+    for folder in folders:
+        with suppress(OSError), os.scandir(os.path.join(project, folder)) as entries:
+            for entry in islice(entries, _MAX_BESIDE):
+                with suppress(FileExistsError):  # a copy, or the folder of one
+                    os.symlink(os.path.join(project, folder, entry.name), os.path.join(root, folder, entry.name))
+
+
+def _copy_script(path: str, place: str, approved: str, hint: str) -> None:
+    """Raises: Refused; OSError."""
+    try:
+        content, status = read_regular(path, MAX_SCRIPT, follow=True)
+    except (OSError, ClawftError):
+        content, status = b"", None
+    if status is None or hash_bytes(content) != approved:
+        raise Refused("hook-changed", f"{path} changed since it was approved", path=path, hint=hint)
+    mode = stat.S_IRUSR | (stat.S_IXUSR if status.st_mode & 0o111 else 0)
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+        file.write(content)
 
 
 def _sweep(below: str) -> None:

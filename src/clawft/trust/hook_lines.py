@@ -24,7 +24,16 @@ from clawft.trust.rules import Rules
 from clawft.trust.shell import NotUnderstood, blank_out, parse_line
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = ["HookLine", "LinePolicy", "fill_line", "find_files", "find_named", "starts_file_of"]
+__all__ = [
+    "COPIES",
+    "HookLine",
+    "LinePolicy",
+    "fill_line",
+    "find_files",
+    "find_named",
+    "name_copies",
+    "starts_file_of",
+]
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _BREAKS = re.compile(r"[;&|\n(){}`]+|(?<![\w-])(?:if|then|elif|else|do|while|until|!|time|exec|command)(?![\w-])")
@@ -44,6 +53,12 @@ _READS = {
 }  # fmt: skip
 _MODULES = (".py", "/__init__.py", "/__main__.py")
 _WRITES = re.compile(r"[0-9&]?>[>|]?[ \t]*[^\s;&|<>()]+|\btee[ \t]+(?:-a[ \t]+)?[^\s;&|<>()]+")  # what it writes
+COPIES = "CLAWFT_HOOK_COPIES"  # the variable for the folder of copies of a line's scripts
+_SPELLED = re.compile(
+    rf"(?:(?P<place>\$\{{?CLAUDE_PROJECT_DIR(?::?-[^}}]*)?\}}?|\$\{{?HOME\}}?)(?P<quote>[\"']?))?(?P<path>{_PATH.pattern})"
+)
+_STARTER = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_INTERPRETERS)}|source|\.)[0-9.]*(?:\s+-\S+)*\s+[\"']?$")
+_MOVES = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd)\s")
 _MAX_NAMED = 10_000  # files to look for
 
 
@@ -151,6 +166,28 @@ def find_named(command: str, cwd: str, home: str) -> tuple[str, ...]:
             "hook-command", "A command names too many files and folders to be approved", hint="Shorten it"
         )
     return tuple(dict.fromkeys(path for at in folders for name in names for path in _find_file(name, at, home)))
+
+
+def name_copies(command: str, root: str, copies: Mapping[str, str], project: str, workspace: Workspace) -> str:
+    """Name the copies of scripts in a line, in the place of the scripts, however it spells their paths.
+
+    The copies lie below `root`; `project` is the real path. What a line leads to in another way, such as a Makefile or
+    a script in a folder that it changes to, stays what it is.
+    """
+    moves = _MOVES.search(command) is not None
+
+    def put(match: re.Match[str]) -> str:
+        place, path = match["place"] or "", match["path"]
+        full = (workspace.home if "HOME" in place else project if place else "") + path
+        copy = copies.get(resolve_path(full, project, workspace.home))
+        is_relative = not place and not path.startswith(("/", "~"))
+        is_script = "/" in path or _STARTER.search(command, 0, match.start())
+        if copy is None or (is_relative and (moves or not is_script)):
+            return match[0]
+        spelled = copy if _PLAIN.fullmatch(copy) else f"${{{COPIES}}}{copy.removeprefix(root)}"
+        return spelled + (match["quote"] or "")
+
+    return _SPELLED.sub(put, command)
 
 
 def _find_scripts(arguments: Sequence[str], cwd: str, home: str) -> list[str]:
