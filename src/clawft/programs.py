@@ -162,8 +162,9 @@ def find_files(names: Iterable[str], path: str, cwd: str) -> tuple[str, ...]:
 
 def show_files(files: Sequence[str]) -> str:
     """Render files as the end of a question."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in ", ".join(files[:_MAX_SHOWN]))
     more = f" and {len(files) - _MAX_SHOWN} more" if len(files) > _MAX_SHOWN else ""
-    return f"  ({', '.join(files[:_MAX_SHOWN])}{more})" if files else ""
+    return f"  ({shown}{more})" if files else ""
 
 
 def use_own_python(args: Sequence[str], env: Mapping[str, str], cwd: str) -> Program:

@@ -144,6 +144,14 @@ def _call(name: str, **arguments: Any) -> Any:
     return call(name, arguments)
 
 
+async def test_the_question_says_where_a_repository_has_git_start_programs(arena: Arena) -> None:
+    arena.answer = "no"
+    (arena.project / ".git/config").write_text("[core]\n\thooksPath = tools\n")
+    await arena.use(("exec_shell", {"command": "git commit -m x", "outside_sandbox": True}))
+
+    assert "what this repository says may start a program" in arena.asked[-1].reason
+
+
 # The user's own MCP servers.
 
 

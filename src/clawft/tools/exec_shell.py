@@ -5,7 +5,8 @@ text and data. The same holds where it was stopped; what it wrote until then is 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -13,7 +14,7 @@ from msgspec import Meta, Struct, structs
 
 from clawft.config.tools import ExecSettings
 from clawft.files import real_path
-from clawft.programs import clean_environ, find_files, show_files
+from clawft.programs import Program, clean_environ, find_files, show_files
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, is_confined, record_hosts
@@ -24,6 +25,7 @@ from clawft.tools.spill import mask_file, new_spill_path
 from clawft.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust.commands import CommandPolicy, Verdict
 from clawft.trust.git import find_git_program
+from clawft.trust.shell import NotUnderstood, parse_line
 from clawft.trust.strictness import Judge, judge_by_mode
 
 __all__ = ["exec_shell_tool", "show_all"]
@@ -64,11 +66,12 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
-        names = await _check(arguments, cwd, judge, context, command_env(settings, context.environ, {}))
+        await _check(arguments, judge, await _prepare(arguments, cwd, {}, context), context)
         supplied = await to_thread.run_sync(context.take_shell_env)
+        program = await _prepare(arguments, cwd, supplied.env, context)
         spill_path = new_spill_path(context, "exec_shell")
         try:
-            finished = await _run(arguments, cwd, names, Streams(spill_path=spill_path), supplied.env, context)
+            finished = await _run(arguments, program, Streams(spill_path=spill_path), context)
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
@@ -77,39 +80,32 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
             told = structs.replace(told, text=f"{told.text}\n[{supplied.note}]")
         return told if arguments.outside_sandbox else explain_sandbox(told, context)
 
-    async def _run(
-        arguments: Arguments,
-        cwd: str,
-        names: Sequence[str],
-        streams: Streams,
-        own: Mapping[str, str],
-        context: ToolContext,
-    ) -> Finished:
-        max_bytes = settings.max_output_bytes
-        timeout_s = min(arguments.timeout_s or settings.timeout_s, settings.timeout_s)
-        command, status = arguments.command, await to_thread.run_sync(context.sandbox.status)
+    async def _prepare(arguments: Arguments, cwd: str, own: Mapping[str, str], context: ToolContext) -> Program:
+        """Prepare what is started; its files are named where no sandbox confines them. Raises: Refused."""
+        command = arguments.command
+        names = _name_programs(command)
         if arguments.outside_sandbox:
             env = command_env(settings, clean_environ(context.environ), own)
-            program = context.sandbox.launcher.prepare_line(command, names, env, cwd)
-            detail = {"sandbox": "outside", "cwd": cwd, "files": program.files}
-            context.record("command", command, "allow", context.granted.rule, detail=detail)
-            return await run_process(
-                program.words, cwd=cwd, env=program.env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams
-            )
+            return context.sandbox.launcher.prepare_line(command, names, env, cwd)
         env = command_env(settings, context.environ, own)
-        files = {} if is_confined(context) else {"files": find_files(names, env.get("PATH", os.defpath), cwd)}
-        detail = {"sandbox": status.kind, "cwd": cwd, **files}
+        confined = await to_thread.run_sync(is_confined, context)
+        files = () if confined else find_files(names, env.get("PATH", os.defpath), cwd)
+        return Program(("/bin/sh", "-c", command), cwd, env, files)
+
+    async def _run(arguments: Arguments, program: Program, streams: Streams, context: ToolContext) -> Finished:
+        outside, command = arguments.outside_sandbox, arguments.command
+        where = "outside" if outside else context.sandbox.status().kind
+        detail = {"sandbox": where, "cwd": program.cwd, **({"files": program.files} if program.files else {})}
         context.record("command", command, "allow", context.granted.rule, detail=detail)
-        return await context.sandbox.run(
-            command,
-            cwd=cwd,
-            env=env,
-            timeout_s=timeout_s,
-            max_bytes=max_bytes,
+        ask = ask_unconfined(context, show_all(command) + show_files(program.files))
+        confined = partial(context.sandbox.run, confinement=confine(context), ask=ask, record=record_hosts(context))
+        return await (run_process if outside else confined)(
+            program.words,
+            cwd=program.cwd,
+            env=program.env,
+            timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
+            max_bytes=settings.max_output_bytes,
             streams=streams,
-            confinement=confine(context),
-            ask=ask_unconfined(context, show_all(command) + show_files(files.get("files", ()))),
-            record=record_hosts(context),
         )
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
@@ -124,48 +120,54 @@ def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
     return cwd
 
 
-async def _check(
-    arguments: Arguments, cwd: str, judge: Judge, context: ToolContext, env: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Have a person agree to what needs it; the names of the programs that are started. Raises: ToolError, Refused."""
+async def _check(arguments: Arguments, judge: Judge, program: Program, context: ToolContext) -> None:
+    """Have a person agree to what needs it. Raises: ToolError."""
+    cwd = program.cwd
     command = arguments.command
     verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.mode)
-    verdict = _look_closer(verdict, cwd, context, env)
+    verdict = _look_closer(verdict, cwd, context, program.env)
     if verdict.decision == "allow" and context.must_ask:
         verdict = structs.replace(verdict, decision="ask", reason=context.must_ask)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
-    names = tuple(words[0] for words in verdict.commands)
     if verdict.decision == "ask" or arguments.outside_sandbox:
         outside = " OUTSIDE the sandbox" if arguments.outside_sandbox else ""
         # From the project on, wherever weft was started: a lasting answer must not fit another folder.
         project = real_path(context.workspace.project)
         where = "" if cwd == project else f" (in {show_all(os.path.relpath(cwd, project))})"
-        files: tuple[str, ...] = ()
-        if outside:
-            files = context.sandbox.launcher.prepare_line(command, names, env, cwd).files
-        elif not await to_thread.run_sync(is_confined, context):
-            files = find_files(names, env.get("PATH", os.defpath), cwd)
-        question = f"Run{outside}: {show_all(command)}{where}{show_files(files)}"
+        question = f"Run{outside}: {show_all(command)}{where}{show_files(program.files)}"
         rights = "it gets all your rights: your files, your keys and the network" if outside else ""
-        reason = "; ".join(filter(None, (rights, verdict.reason if verdict.decision == "ask" else "")))
+        started = _suspect_repository(verdict, cwd) if outside else ""
+        reason = "; ".join(filter(None, (rights, started, verdict.reason if verdict.decision == "ask" else "")))
         if not await context.ask(question, reason, grave=arguments.outside_sandbox):
             raise ToolError(
                 "PERMISSION_DENIED",
                 f"The command needs approval, which was not given: {reason}",
                 hint="Do without it, or ask the person",
             )
-    return names
+
+
+def _name_programs(command: str) -> list[str]:
+    """The names of the programs that a line starts, as far as it is understood."""
+    try:
+        return [one.texts[0] for one in parse_line(command).commands]
+    except NotUnderstood:
+        return []
 
 
 def _look_closer(verdict: Verdict, cwd: str, context: ToolContext, env: Mapping[str, str]) -> Verdict:
     """The verdict on a command where it is run: what only looks by its words may start programs there."""
-    if verdict.decision == "allow" and _uses_git(verdict) and (program := find_git_program(cwd)):
-        reason = f"what this repository says may start a program, or lead elsewhere ({program})"
+    if verdict.decision == "allow" and (reason := _suspect_repository(verdict, cwd)):
         return structs.replace(verdict, decision="ask", reason=reason)
     if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.sandbox.launcher)):
         return structs.replace(verdict, decision="ask", reason=planted)
     return verdict
+
+
+def _suspect_repository(verdict: Verdict, cwd: str) -> str:
+    """Return why git may do something else in a folder than what a line says; '' where it does not, or is not used."""
+    program = find_git_program(cwd) if _uses_git(verdict) else ""
+    return program and f"what this repository says may start a program, or lead elsewhere ({program})"
 
 
 def _uses_git(verdict: Verdict) -> bool:
