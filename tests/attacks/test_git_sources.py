@@ -154,7 +154,7 @@ async def test_a_lock_of_a_project_leads_to_nothing_private(url: str, code: str)
 
 async def test_a_host_that_the_user_blocked_is_not_asked() -> None:
     source = GitRepository(
-        "https://evil.example/x", WebSettings(blocked_domains=("evil.example",)), ENVIRON, typed=True
+        "https://evil.example/x", WebSettings(blocked_domains=("evil.example",)), Launcher(ENVIRON), typed=True
     )
     with pytest.raises(PolicyViolation):
         await source.resolve(Reference("x", "git", url="https://evil.example/x"))
