@@ -70,6 +70,9 @@ class Program(Struct, frozen=True):
     env: Mapping[str, str]
     files: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:  # without the values of variables
+        return f"Program({self.words!r}, {self.cwd!r})"
+
 
 class Launcher(Struct, frozen=True):
     """Prepares programs. `writable` are the real files and folders that commands of the sandbox can write."""
@@ -77,6 +80,9 @@ class Launcher(Struct, frozen=True):
     environ: Mapping[str, str]
     home: str = "/"
     writable: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:  # without the values of variables
+        return f"Launcher({self.home!r}, {self.writable!r})"
 
     @property
     def folder(self) -> str:
@@ -129,8 +135,9 @@ class Launcher(Struct, frozen=True):
     def _limit(self, env: Mapping[str, str], line: str, names: Iterable[str] = ()) -> dict[str, str]:
         """Raises: Refused."""
         path = env.get("PATH", os.defpath)
-        for name in _list_names(names):
-            self.find(name, path)
+        for name in _list_files(names):
+            if not os.path.dirname(name):
+                self.find(name, path)
         safe = {"PYTHONSAFEPATH": "1"} if BARE_PYTHON.search(line) else {}
         return {**safe, **env, "PATH": self.limit_path(path)}
 
@@ -155,8 +162,7 @@ def find_program(name: str, path: str) -> str:
 
 def find_files(names: Iterable[str], path: str, cwd: str) -> tuple[str, ...]:
     """Find the files that a shell starts for names of programs, as far as they can be found."""
-    paths = (os.path.join(cwd, one) for one in names if os.path.dirname(one))
-    found = (find_program(one, path) for one in (*paths, *_list_names(names)))
+    found = (find_program(os.path.join(cwd, one) if os.path.dirname(one) else one, path) for one in _list_files(names))
     return tuple(dict.fromkeys(real_path(one) for one in found if one))
 
 
@@ -189,9 +195,9 @@ def start_detached(program: Program, log: int | IO[bytes] = subprocess.DEVNULL) 
     return process.pid
 
 
-def _list_names(names: Iterable[str]) -> list[str]:
-    """The names that a shell looks for on PATH."""
-    return [one for one in dict.fromkeys(names) if one not in _BUILTINS and not os.path.dirname(one)]
+def _list_files(names: Iterable[str]) -> list[str]:
+    """The names that mean a file to a shell, each once."""
+    return [one for one in dict.fromkeys(names) if one not in _BUILTINS]
 
 
 def _list_programs(name: str, path: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from clawft.config.tools import ExecSettings
 from clawft.errors import ClawftError
 from clawft.files import real_path
+from clawft.programs import find_files, show_files
 from clawft.sandbox.process import Runnable, Streams
 from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, is_confined, record_hosts
 from clawft.tools.engines import Engines
@@ -126,6 +127,7 @@ class Programs:
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
             async with self._prepare(start, loaded, (copy, place), context) as program:
                 context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
+                files = find_files(program.words[:1], program.env.get("PATH", os.defpath), place)
                 try:
                     finished = await context.sandbox.run(
                         program.words,
@@ -135,7 +137,7 @@ class Programs:
                         max_bytes=settings.max_output_bytes,
                         streams=Streams(stdin=start.stdin, spill_path=spill_path),
                         confinement=program.confinement,
-                        ask=program.ask or ask_unconfined(context, _name(start)),
+                        ask=program.ask or ask_unconfined(context, _name(start) + show_files(files)),
                         record=record_hosts(context),
                     )
                 finally:  # one that was cancelled has left its output there, too

@@ -13,7 +13,7 @@ from anyio import CancelScope, to_thread
 
 from clawft.discovery.snapshot import open_copy, open_place
 from clawft.errors import ClawftError, Refused
-from clawft.files import is_within, read_regular, real_path
+from clawft.files import is_within, read_regular
 from clawft.trust.approvals import hash_bytes
 from clawft.trust.command_hooks import MAX_SCRIPT
 
@@ -43,11 +43,18 @@ async def open_script_copies(
     Each lies as deep as in the project, among links to what lies beside it there. Raises: Refused for one that is not,
     or no longer, what has its hash; OSError.
     """
-    places = {path: os.path.relpath(path if is_within(path, project) else real_path(path), project) for path in scripts}
+    places = {path: _find_place(path, project) for path in scripts}
     below = os.path.join(user_dir, "cache", "programs")
     async with _open(open_place(below), below) as root:
         await to_thread.run_sync(_copy_scripts, root, project, scripts, places, hint)
         yield root, {path: os.path.join(root, place) for path, place in places.items()}
+
+
+def _find_place(path: str, project: str) -> str:
+    """Where the copy of a script lies, whatever links lead to it: as in the project, or by itself."""
+    if is_within(path, project):
+        return os.path.relpath(path, project)
+    return os.path.join(hash_bytes(os.fsencode(path))[-16:], os.path.basename(path))
 
 
 @asynccontextmanager
@@ -67,8 +74,7 @@ def _copy_scripts(root: str, project: str, scripts: Mapping[str, str], places: M
     for path, approved in scripts.items():
         place = places[path]
         os.makedirs(os.path.dirname(os.path.join(root, place)), mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):  # two names of one file
-            _copy_script(path, os.path.join(root, place), approved, hint)
+        _copy_script(path, os.path.join(root, place), approved, hint)
         while place := os.path.dirname(place):
             folders.add(place)
     for folder in folders:

@@ -58,7 +58,7 @@ _SPELLED = re.compile(
     rf"(?:(?P<place>\$\{{?CLAUDE_PROJECT_DIR(?::?-[^}}]*)?\}}?|\$\{{?HOME\}}?)(?P<quote>[\"']?))?(?P<path>{_PATH.pattern})"
 )
 _STARTER = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_INTERPRETERS)}|source|\.)[0-9.]*(?:\s+-\S+)*\s+[\"']?$")
-_MOVES = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd)\s")
+_MOVES = re.compile(r"(?:^|[\s;&|(\"'`])(?:cd|pushd)\s")
 _MAX_NAMED = 10_000  # files to look for
 
 
