@@ -285,6 +285,16 @@ enabled = false
     assert _of(diagnose(NO_SUCH_TOKEN="x")[1], "mcp") == []
 
 
+def test_a_server_whose_program_commands_can_write_is_said(diagnose: Diagnose, user: Path, project: Path) -> None:
+    _write(project / "tool", "#!/bin/sh\n")
+    (project / "tool").chmod(0o755)
+    _write(user / "config.toml", f'[mcp.servers.own]\ncommand = "{project}/tool"\n')
+
+    (check,) = _of(diagnose()[1], "mcp")
+
+    assert f"commands of the sandbox can write {project}/tool" in check["message"]
+
+
 def test_jobs_without_a_worker_are_said(diagnose: Diagnose, weft: Weft, user: Path) -> None:
     assert weft("cron", "add", "0 9 * * *", "-m", "hello").returncode == 0
 

@@ -233,7 +233,9 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
         ("cli/doctor/basics.py", "cli/doctor/files.py", "cli/gateway/_open.py", "cli/serve/_run.py", "cli/worker.py"),
         MOMENT,
     ),
-    **dict.fromkeys(("client/places.py", "discovery/ranking.py", "discovery/snapshot.py", "files.py"), MOMENT),
+    **dict.fromkeys(
+        ("client/places.py", "discovery/ranking.py", "discovery/snapshot.py", "files.py", "trust/copies.py"), MOMENT
+    ),
     **dict.fromkeys(("hub/intake.py", "hub/restore.py", "hub/store.py", "run/durable/engine.py"), MOMENT),
     **dict.fromkeys(("run/durable/glance.py", "run/durable/spawn.py", "sandbox/launcher.py"), MOMENT),
     **dict.fromkeys(("sandbox/output.py", "sandbox/wasi.py", "sources/fetching.py", "sources/local.py"), MOMENT),

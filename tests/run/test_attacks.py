@@ -74,7 +74,7 @@ async def test_the_task_for_another_program_is_part_of_the_question(world: World
     world.config = '[tools.delegate]\ncommand = ["echo", "-n"]\n'
     world.replies = [call("delegate", {"task": "remove all; now"}), say("ok")]
     events = await world.run()
-    assert only(events, ApprovalNeeded)[0].question == "Delegate to: echo -n 'remove all; now'"
+    assert only(events, ApprovalNeeded)[0].question == "Delegate to: echo -n 'remove all; now'  (/usr/bin/echo)"
 
 
 @pytest.mark.parametrize("task", ["--dangerous", "a\0b", "x" * 20_000])
