@@ -1,6 +1,8 @@
 """A model, a skill or a server that misbehaves gains nothing: no command unasked, no endless wait."""
 
+import os
 import re
+from shutil import which
 from typing import Any
 
 import anyio
@@ -10,6 +12,7 @@ from clawft.messages import Answer, ApprovalNeeded, ToolFinished, TurnFailed, Tu
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 
+ECHO = os.path.realpath(which("echo", path=os.defpath) or "")
 pytestmark = pytest.mark.anyio
 
 
@@ -74,7 +77,7 @@ async def test_the_task_for_another_program_is_part_of_the_question(world: World
     world.config = '[tools.delegate]\ncommand = ["echo", "-n"]\n'
     world.replies = [call("delegate", {"task": "remove all; now"}), say("ok")]
     events = await world.run()
-    assert only(events, ApprovalNeeded)[0].question == "Delegate to: echo -n 'remove all; now'  (/usr/bin/echo)"
+    assert only(events, ApprovalNeeded)[0].question == f"Delegate to: echo -n 'remove all; now'  ({ECHO})"
 
 
 @pytest.mark.parametrize("task", ["--dangerous", "a\0b", "x" * 20_000])

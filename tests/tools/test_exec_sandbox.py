@@ -1,7 +1,9 @@
 """`exec_shell` and the sandbox: what it keeps, when a person is asked, and what is said."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from clawft.tools.exec_shell import exec_shell_tool
 from clawft.tools.tool import Tool, ToolContext
 from clawft.trust.commands import CommandPolicy
 
+TOUCH = os.path.realpath(which("touch", path=os.defpath) or "")
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
 
@@ -75,7 +78,7 @@ async def test_outside_the_sandbox_does_not_happen_without_a_yes(
 ) -> None:
     envelope = await call(tool, command="touch made", outside_sandbox=True)
     assert envelope.error["code"] == "PERMISSION_DENIED"
-    assert questions[0][0] == "Run OUTSIDE the sandbox: touch made  (/usr/bin/touch)"
+    assert questions[0][0] == f"Run OUTSIDE the sandbox: touch made  ({TOUCH})"
     assert questions[0][1] == "it gets all your rights: your files, your keys and the network"
     assert not (project / "made").exists()
 
@@ -85,7 +88,7 @@ async def test_where_there_is_no_sandbox_a_person_is_asked_and_told_why(
 ) -> None:
     context.sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), context.workspace, {"PATH": "/nowhere"})
     assert (await call(tool, command="touch made")).status == "success"
-    question = "Run WITHOUT a sandbox: touch made  (/usr/bin/touch)"
+    question = f"Run WITHOUT a sandbox: touch made  ({TOUCH})"
     assert asked == [(question, "there is none here: bubblewrap is not installed", True)]
 
 
