@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clawft.config import Config, config_files, load_config, parse_config, read_config
+from clawft.config import Config, Layer, config_files, load_config, parse_config, read_config
 from clawft.discovery import (
     Catalog,
     Found,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from clawft.trust.audit import Audit
     from clawft.trust.blocking import Scanned
     from clawft.trust.cleared import Cleared
+    from clawft.trust.config_review import ConfigReview
     from clawft.trust.desk import Desk
     from clawft.trust.kept import Kept
     from clawft.trust.overrides import Overrides
@@ -141,12 +142,13 @@ class App:
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
 
-    def approve_config(self, agree: Callable[[dict[str, bytes]], bool] = bool) -> dict[str, bytes]:
-        """Approve the project's config as it is now, if somebody agrees; what was approved. Raises: ClawftError."""
+    def approve_config(self, agree: "Callable[[list[ConfigReview]], bool] | None" = None) -> dict[str, bytes]:
+        """Approve the project's config as it is now, if somebody agrees who saw the reviews of its files; what was
+        approved. Raises: ClawftError; Refused for what cannot be shown.
+        """
         found = self._project_configs()
-        for path, content in found.items():
-            parse_config(path, content, self.environ)
-        agreed = agree(found)
+        layers = [parse_config(path, content, self.environ) for path, content in found.items()]
+        agreed = bool(found) if agree is None else agree([self._review_config(layer) for layer in layers])
         for content in found.values() if agreed else ():
             self.kept.keep_file(content)
         from clawft.trust.audit import Entry
@@ -157,6 +159,17 @@ class App:
         for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
             vars(self).pop(name, None)
         return found if agreed else {}
+
+    def _review_config(self, layer: Layer) -> "ConfigReview":
+        from clawft.trust.config_review import review_config
+
+        own = load_config(self.workspace, self.environ, lambda *_: False)
+        known = self.approvals.find("config", layer.source)
+        content = self.kept.find_file(known.digest) if known else None
+        approved = None
+        with suppress(ClawftError):  # what it set may be no setting any more
+            approved = parse_config(layer.source, content, self.environ) if content is not None else None
+        return review_config(layer, own, self.workspace.user_dir, self.environ, approved, known.at if known else "")
 
     def edit_config(self, scope: "Scope", changes: "Changes", commit: Callable[[], object] | None = None) -> "Edited":
         """Change settings; what was approved, or is new, is approved after: the user asked.

@@ -192,13 +192,13 @@ def test_to_approve_a_config_needs_a_yes_and_shows_what_changed(weft: Weft, proj
     written.write_text("[agents.defaults]\nmax_tokens = 7\n")
     first = weft("config", "trust")
     assert (first.returncode, first.stdout) == (3, "")
-    assert "  max_tokens = 7\n" in first.stderr
+    assert "  agents.defaults.max_tokens = 7 (now 4096)\n" in first.stderr
     assert "weft config trust --yes" in first.stderr
     assert weft("config", "get", "agents.defaults.max_tokens").stdout == "4096\n"
     assert weft("config", "trust", "--yes").returncode == 0
     written.write_text("[agents.defaults]\nmax_tokens = 8\n")
     again = weft("config", "trust").stderr
-    assert "  -max_tokens = 7\n  +max_tokens = 8\n" in again
+    assert "  agents.defaults.max_tokens = 8 (was 7)\n" in again
     log = weft("audit", "show", "--kind", "approval", "--format", "json").stdout
     assert [one["decision"] for one in json.loads(log)["lines"]] == ["denied", "allowed", "denied"]
 

@@ -15,7 +15,7 @@ from clawft.config.schema import find_kind, find_meant
 from clawft.config.secret import find_secrets
 from clawft.errors import ClawftError, find_close
 
-__all__ = ["DEFAULT", "Setting", "find_values", "get_path", "list_settings", "redact"]
+__all__ = ["DEFAULT", "Setting", "find_values", "get_path", "leaves", "list_settings", "redact"]
 
 DEFAULT = "default"
 HIDDEN = "<hidden>"
@@ -66,7 +66,7 @@ def redact(path: tuple[str, ...], value: Any, environ: Mapping[str, str]) -> Any
 
 def _show(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Setting]:
     secrets = dict(find_secrets(values, environ))
-    for path, value in _leaves(values, secrets):
+    for path, value in leaves(values, secrets):
         secret = secrets.get(path)
         if secret is None:
             yield Setting(path, _hide(path, value))
@@ -74,13 +74,14 @@ def _show(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Set
             yield Setting(path, str(secret), configured=secret.is_configured(environ))
 
 
-def _leaves(
+def leaves(
     values: Mapping[str, Any], secrets: Container[Path], at: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every setting of nested tables with its path; a table that is a secret's reference is one setting."""
     for key, value in values.items():
         path = (*at, key)
         if isinstance(value, dict) and path not in secrets:
-            yield from _leaves(value, secrets, path)
+            yield from leaves(value, secrets, path)
         else:
             yield path, value
 
