@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -114,7 +114,18 @@ class App:
         """What no text may hold. Raises: ClawftError for a store of keys that must not be used."""
         from clawft.config.masking import Secrets
 
-        return Secrets.of(self.config, self.environ)
+        return Secrets.of(self.config, self.environ, self.plugin_schemas)
+
+    @cached_property
+    def plugin_schemas(self) -> dict[str, dict[str, Any]]:
+        """What the manifests of plugins say of those settings that the config has, by the plugins' ids."""
+        with suppress(ClawftError):  # what is wrong with the config is said where it is used
+            if any(entry.config for entry in self.config.plugins.entries.values()):
+                from clawft.plugging import load_found
+
+                manifests = [found.manifest for found in reversed(load_found(self)) if found.manifest]
+                return {one.id: one.config_schema for one in manifests if one.config_schema}  # of two the first found
+        return {}
 
     @cached_property
     def audit(self) -> "Audit":
@@ -156,7 +167,7 @@ class App:
         lines = [Entry("approval", f"config {path}", "allowed", {}) for path in found]
         with self.audit.last_step(lines) as commit:
             self.approvals.add("config", found if agreed else {}, commit=commit)
-        for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
+        for name in ("config", "secrets", "plugin_schemas"):  # read anew: what was approved counts from now on
             vars(self).pop(name, None)
         return found if agreed else {}
 

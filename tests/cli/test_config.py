@@ -235,12 +235,15 @@ def test_no_command_shows_a_secret(weft: Weft, config: Path, command: str) -> No
     config.write_text(
         CONFIG
         + f'[providers.other]\napi_key = "{SECRET}"\nbase_url = "http://me:{SECRET}@127.0.0.1/"\n'
-        + f'[mcp.servers.m]\nargs = ["--key={SECRET}"]\n[skills.config.mail]\npassword = "{SECRET}"\n'
+        + f'[mcp.servers.m]\nargs = ["--key={SECRET}", "--token=moderate-4711", "--db-password", "moderate-4711"]\n'
+        + f'[skills.config.mail]\npassword = "{SECRET}"\n'
+        + '[[skills.config.mail.accounts]]\nsmtp_password = "moderate-4711"\n'
     )
     done = weft("config", *command.split(), LOCAL_KEY=SECRET)
 
     assert done.returncode == (1 if command.endswith(("nope", "[")) else 0), done.stderr
     assert SECRET not in done.stdout + done.stderr
+    assert "moderate-4711" not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

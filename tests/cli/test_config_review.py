@@ -144,9 +144,8 @@ def test_other_programs_get_the_same_review(weft: Weft, write: Write) -> None:
 
 
 def test_a_line_end_in_a_name_or_value_makes_no_line_of_its_own(weft: Weft, write: Write) -> None:
-    write(
-        '[mcp.servers."a\\nNothing else"]\ncommand = "sh\\n  Nothing else"\n[permissions]\nallow = ["a\\nNothing else"]\n'
-    )
+    odd = r"a\n  Nothing else"
+    write(f'[mcp.servers."{odd}"]\ncommand = "{odd}"\n[permissions]\nallow = ["{odd}"]\n')
     assert not any(line.strip().startswith("Nothing") for line in weft("config", "trust").stderr.splitlines())
 
 
