@@ -36,6 +36,7 @@ from clawft.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     from clawft.config.edit import Changes, Edited, Scope
     from clawft.config.masking import Secrets
+    from clawft.discovery.instructions import Instructions
     from clawft.discovery.plugin_cache import Places
     from clawft.run import Runtime
     from clawft.sandbox.sandbox import Sandbox
@@ -362,17 +363,21 @@ class App:
 
         return SessionStore(os.path.join(self.workspace.user_dir, "sessions"))
 
-    def approve_instructions(self) -> list[str]:
-        """Approve every AGENTS.md and CLAUDE.md, and the project's agents, as they are now; where they are."""
+    def find_waiting_instructions(self) -> "list[Instructions]":
+        """Every AGENTS.md and CLAUDE.md that is not the user's own and is not approved as it is now."""
         from clawft.discovery.instructions import load_instructions
 
-        found = {one.path: one.content for one in load_instructions(self.workspace)[0] if not one.own}
-        agents = [one.found for one in self.agents if one.found.scope == "project"]
-        for path in found:
-            self.audit.write("approval", f"instructions {path}", decision="allowed")
-        self.approvals.add("instructions", found)
-        self.desk.approve_agents([self.desk.review_agent(one) for one in agents if one.agent is not None])
-        return [*found, *(one.file for one in agents)]
+        found = load_instructions(self.workspace)[0]
+        return [one for one in found if not one.own and not self.approvals.has("instructions", one.path, one.content)]
+
+    def approve_instructions(self, seen: "Iterable[Instructions]") -> None:
+        """Approve files with the content that a person saw. Raises: ClawftError."""
+        from clawft.trust.audit import Entry
+
+        files = {one.path: one.content for one in seen}
+        lines = [Entry("approval", f"instructions {path}", "allowed", {}) for path in files]
+        with self.audit.last_step(lines) as commit:
+            self.approvals.add("instructions", files, commit=commit)
 
     def user_file(self, name: str) -> str:
         """A file of the user's folder, which is made if it is not there."""

@@ -55,6 +55,11 @@ class FileChange(Struct, frozen=True):
     what: What
     diff: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that changed is in `diff`: a remark in the place of lines stands in brackets."""
+        return not any(line.startswith("(") for line in self.diff)
+
 
 class Kept:
     """Copies by digest, below one folder."""
