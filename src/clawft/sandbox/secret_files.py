@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from clawft.config.masking import looks_secret
 from clawft.config.secret import names_secret
@@ -11,9 +12,9 @@ from clawft.errors import Unreadable
 from clawft.files import read_regular, replace_file
 from clawft.git import find_git_root, list_tracked, resolve_git_dir
 from clawft.trust.places import fold_name
-from clawft.trust.private_keys import holds_private_key
+from clawft.trust.private_keys import holds_private_key, may_hold_key
 
-__all__ = ["SecretFiles", "mask_config"]
+__all__ = ["SecretFiles", "holds_secret", "mask_config"]
 
 _MAX_CONFIG = 1 << 20
 _MAX_TRACKED = 1 << 20  # bytes of a key
@@ -97,6 +98,19 @@ class SecretFiles:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             replace_file(place, content, 0o600)
         return place
+
+
+def holds_secret(path: str) -> bool:
+    """Whether a file holds a private key, or is a config of git that holds a token."""
+    folder, name = os.path.split(path)
+    with suppress(OSError, Unreadable):
+        folded = fold_name(name)
+        if may_hold_key(folded) and holds_private_key(path, folded):
+            return True
+        if folded in ("config", "config.worktree") and ".git" in map(fold_name, folder.split("/")):
+            data = read_regular(path, _MAX_CONFIG)[0]
+            return mask_config(data) != data
+    return False
 
 
 def mask_config(data: bytes) -> bytes:
