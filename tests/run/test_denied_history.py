@@ -20,7 +20,9 @@ SHOWING = [
     "git checkout-index --prefix=copy/ -a", "git fast-export HEAD", "git rev-list --objects HEAD", "git unknown",
     "git bundle create - HEAD", "git diff-tree -p HEAD", "sh -c 'git show HEAD'", "xargs git show",
     "git restore -p", "git status -v", "git log --format=%H --remerge-diff", "git log $x", "git commit -v",
-    "git diff --no-index src secrets2", "git show HEAD:./src/../src/a.txt", "/usr/bin/git show HEAD",
+    "git -C secrets show HEAD -- a.txt", "cd secrets && git show HEAD -- a.txt", "git show HEAD -- '*'",
+    "git --work-tree=secrets diff HEAD -- a.txt", "git diff --no-index src secrets2",
+    "git show HEAD:./src/../src/a.txt", "/usr/bin/git show HEAD",
 ]  # fmt: skip
 NAMING = [
     "git show HEAD:secrets/key.txt", "git show HEAD~1:secrets/key.txt", "git show :secrets/key.txt",
@@ -39,8 +41,9 @@ HARMLESS = [
 @pytest.fixture
 def repository(world: World) -> World:
     """A tracked file that a rule denies to read, and another one."""
-    for name, text in (("secrets/key.txt", SECRET), ("src/a.txt", "plain\n")):
-        (world.project / name).parent.mkdir()
+    files = {"secrets/key.txt": SECRET, "secrets/a.txt": SECRET, "src/a.txt": "plain\n", "a.txt": "a\n", "*": "b\n"}
+    for name, text in files.items():
+        (world.project / name).parent.mkdir(exist_ok=True)
         (world.project / name).write_text(text)
     author = ["-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "first"]):

@@ -45,9 +45,13 @@ class SecretFiles:
         return [path for path in _list_configs(git_dir) if self._mask(path)]
 
     def find_copies(self, paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """For configs that hold a token: a copy without it, and the config. Raises: OSError."""
-        masked = [(path, self._masked[path][1]) for path in paths if path in self._masked]
-        return tuple((self._store(content), path) for path, content in masked if content)
+        """For configs that hold a token: a copy without it, and the config; one that cannot be copied stays hidden."""
+        copies = []
+        for path in paths:
+            content = self._masked[path][1] if path in self._masked else b""
+            with suppress(OSError):
+                copies += [(self._store(content), path)] if content else []
+        return tuple(copies)
 
     def _is_key(self, path: str, name: str) -> bool:
         try:

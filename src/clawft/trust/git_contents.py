@@ -62,7 +62,9 @@ def shows_contents(words: Words, call: Call, closed: Sequence[Paths]) -> bool:
     paths = options[options.index("--") + 1 :] if "--" in options else []
     options = options[: options.index("--")] if "--" in options else options
     if name in _HISTORY:
-        return _shows_patch(name, options) and not _names_open_files(paths, options, call, closed)
+        stays = rest == [word.text for word in words[1:]]  # no option or `cd` makes paths mean other files
+        stays = stays and call.line is not None and all(one.words[0].text != "cd" for one in call.line.commands)
+        return _shows_patch(name, options) and not (stays and _names_open_files(paths, options, call, closed))
     if name == "stash":
         return options[:1] == ["show"] or any(map(_asks_for_patch, options))
     return name not in _PLAIN or (name not in _NO_PATCH and any(map(_asks_for_patch, options)))
@@ -111,7 +113,7 @@ def _names_open_files(paths: Sequence[str], options: Sequence[str], call: Call, 
         return False
     for path in paths:
         full, real = call.resolve(path, call.cwd)
-        if path.startswith(":") or not os.path.isfile(real) or real != full:
+        if path.startswith(":") or set(path) & set("*?[\\") or not os.path.isfile(real) or real != full:
             return False
         if any(one.forbids(full, call.where) for one in closed):
             return False
