@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.config import Config, config_files, load_config, parse_config, read_config
+from clawft.config import Config, Layer, config_files, load_config, parse_config, read_config
 from clawft.discovery import (
     Catalog,
     Found,
@@ -36,6 +36,7 @@ from clawft.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     from clawft.config.edit import Changes, Edited, Scope
     from clawft.config.masking import Secrets
+    from clawft.discovery.instructions import Instructions
     from clawft.discovery.plugin_cache import Places
     from clawft.programs import Launcher
     from clawft.run import Runtime
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from clawft.trust.audit import Audit
     from clawft.trust.blocking import Scanned
     from clawft.trust.cleared import Cleared
+    from clawft.trust.config_review import ConfigReview
     from clawft.trust.desk import Desk
     from clawft.trust.kept import Kept
     from clawft.trust.overrides import Overrides
@@ -114,7 +116,18 @@ class App:
         """What no text may hold. Raises: ClawftError for a store of keys that must not be used."""
         from clawft.config.masking import Secrets
 
-        return Secrets.of(self.config, self.environ)
+        return Secrets.of(self.config, self.environ, self.plugin_schemas)
+
+    @cached_property
+    def plugin_schemas(self) -> dict[str, dict[str, Any]]:
+        """What the manifests of plugins say of those settings that the config has, by the plugins' ids."""
+        with suppress(ClawftError):  # what is wrong with the config is said where it is used
+            if any(entry.config for entry in self.config.plugins.entries.values()):
+                from clawft.plugging import load_found
+
+                manifests = [found.manifest for found in reversed(load_found(self)) if found.manifest]
+                return {one.id: one.config_schema for one in manifests if one.config_schema}  # of two the first found
+        return {}
 
     @cached_property
     def audit(self) -> "Audit":
@@ -142,12 +155,13 @@ class App:
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
 
-    def approve_config(self, agree: Callable[[dict[str, bytes]], bool] = bool) -> dict[str, bytes]:
-        """Approve the project's config as it is now, if somebody agrees; what was approved. Raises: ClawftError."""
+    def approve_config(self, agree: "Callable[[list[ConfigReview]], bool] | None" = None) -> dict[str, bytes]:
+        """Approve the project's config as it is now, if somebody agrees who saw the reviews of its files; what was
+        approved. Raises: ClawftError; Refused for what cannot be shown.
+        """
         found = self._project_configs()
-        for path, content in found.items():
-            parse_config(path, content, self.environ)
-        agreed = agree(found)
+        layers = [parse_config(path, content, self.environ) for path, content in found.items()]
+        agreed = bool(found) if agree is None else agree([self._review_config(layer) for layer in layers])
         for content in found.values() if agreed else ():
             self.kept.keep_file(content)
         from clawft.trust.audit import Entry
@@ -155,9 +169,20 @@ class App:
         lines = [Entry("approval", f"config {path}", "allowed", {}) for path in found]
         with self.audit.last_step(lines) as commit:
             self.approvals.add("config", found if agreed else {}, commit=commit)
-        for name in ("config", "secrets"):  # read anew when asked for: what was approved counts from now on
+        for name in ("config", "secrets", "plugin_schemas"):  # read anew: what was approved counts from now on
             vars(self).pop(name, None)
         return found if agreed else {}
+
+    def _review_config(self, layer: Layer) -> "ConfigReview":
+        from clawft.trust.config_review import review_config
+
+        own = load_config(self.workspace, self.environ, lambda *_: False)
+        known = self.approvals.find("config", layer.source)
+        content = self.kept.find_file(known.digest) if known else None
+        approved = None
+        with suppress(ClawftError):  # what it set may be no setting any more
+            approved = parse_config(layer.source, content, self.environ) if content is not None else None
+        return review_config(layer, own, self.workspace.user_dir, self.environ, approved, known.at if known else "")
 
     def edit_config(self, scope: "Scope", changes: "Changes", commit: Callable[[], object] | None = None) -> "Edited":
         """Change settings; what was approved, or is new, is approved after: the user asked.
@@ -339,17 +364,21 @@ class App:
 
         return SessionStore(os.path.join(self.workspace.user_dir, "sessions"))
 
-    def approve_instructions(self) -> list[str]:
-        """Approve every AGENTS.md and CLAUDE.md, and the project's agents, as they are now; where they are."""
+    def find_waiting_instructions(self) -> "list[Instructions]":
+        """Every AGENTS.md and CLAUDE.md that is not the user's own and is not approved as it is now."""
         from clawft.discovery.instructions import load_instructions
 
-        found = {one.path: one.content for one in load_instructions(self.workspace)[0] if not one.own}
-        agents = [one.found for one in self.agents if one.found.scope == "project"]
-        for path in found:
-            self.audit.write("approval", f"instructions {path}", decision="allowed")
-        self.approvals.add("instructions", found)
-        self.desk.approve_agents([self.desk.review_agent(one) for one in agents if one.agent is not None])
-        return [*found, *(one.file for one in agents)]
+        found = load_instructions(self.workspace)[0]
+        return [one for one in found if not one.own and not self.approvals.has("instructions", one.path, one.content)]
+
+    def approve_instructions(self, seen: "Iterable[Instructions]") -> None:
+        """Approve files with the content that a person saw. Raises: ClawftError."""
+        from clawft.trust.audit import Entry
+
+        files = {one.path: one.content for one in seen}
+        lines = [Entry("approval", f"instructions {path}", "allowed", {}) for path in files]
+        with self.audit.last_step(lines) as commit:
+            self.approvals.add("instructions", files, commit=commit)
 
     def user_file(self, name: str) -> str:
         """A file of the user's folder, which is made if it is not there."""

@@ -40,13 +40,14 @@ async def test_no_link_of_the_project_makes_an_instruction_of_a_secret(arena: Ar
         path.write_text(SECRET)
     (arena.project / "AGENTS.md").symlink_to(target.format(home=arena.home, project=arena.project))
     (arena.project / "CLAUDE.md").write_text("Be kind.")
-    approved = arena.app().approve_instructions()
+    waiting = arena.app().find_waiting_instructions()
+    arena.app().approve_instructions(waiting)
     await arena.run()
 
     sent = str(arena.world.server.asked[0].body)
     assert SECRET not in sent
     assert "Be kind." in sent
-    assert approved == [str(arena.project / "CLAUDE.md")]
+    assert [one.path for one in waiting] == [str(arena.project / "CLAUDE.md")]
     assert [one["subject"] for one in arena.audit("approval")] == [f"instructions {arena.project}/CLAUDE.md"]
 
 

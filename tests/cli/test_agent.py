@@ -380,7 +380,7 @@ def test_instructions_are_approved_by_a_flag(weft: Weft, script: Callable[..., N
     (project / "AGENTS.md").write_text("Use tabs.\n")
     first = weft("agent", "-m", "hi")
     assert "AGENTS.md is not approved" in first.stderr
-    second = weft("agent", "-m", "hi", "--trust-instructions")
+    second = weft("agent", "-m", "hi", "--trust-instructions", "--yes")
     assert "approved AGENTS.md" in second.stderr
     assert "Use tabs." in weft("agent", "--show-prompt").stdout
 
@@ -430,7 +430,7 @@ def test_an_agent_of_a_strangers_project_answers_only_when_it_is_approved(
     refused = weft("agent", "-m", "hi", "--agent", "theirs")
     assert (refused.returncode, refused.stdout) == (3, "")
     assert "error[agent-untrusted]" in refused.stderr
-    assert weft("agent", "-m", "hi", "--trust-instructions").returncode == 0
+    assert weft("agent", "-m", "hi", "--trust-instructions", "--yes").returncode == 0
     assert "You are owned." in weft("agent", "-m", "hi", "--show-prompt").stdout
     assert weft("agent", "-m", "hi", "--agent", "theirs").returncode == 0
     file.write_text(file.read_text() + "More.\n")

@@ -200,7 +200,7 @@ def test_projects_agent_is_used_in_its_project_only_and_once_it_is_approved(weft
     assert done.stdout == "local is set, but does not answer yet\n"
     assert "error[agent-untrusted]" in done.stderr
     assert "No agent answers" in weft("agents", "list").stderr
-    weft("agent", "--trust-instructions", "-m", "hello")
+    weft("agent", "--trust-instructions", "--yes", "-m", "hello")
     assert "local *" in weft("agents", "list").stdout
 
 

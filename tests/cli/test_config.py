@@ -192,13 +192,13 @@ def test_to_approve_a_config_needs_a_yes_and_shows_what_changed(weft: Weft, proj
     written.write_text("[agents.defaults]\nmax_tokens = 7\n")
     first = weft("config", "trust")
     assert (first.returncode, first.stdout) == (3, "")
-    assert "  max_tokens = 7\n" in first.stderr
+    assert "  agents.defaults.max_tokens = 7 (now 4096)\n" in first.stderr
     assert "weft config trust --yes" in first.stderr
     assert weft("config", "get", "agents.defaults.max_tokens").stdout == "4096\n"
     assert weft("config", "trust", "--yes").returncode == 0
     written.write_text("[agents.defaults]\nmax_tokens = 8\n")
     again = weft("config", "trust").stderr
-    assert "  -max_tokens = 7\n  +max_tokens = 8\n" in again
+    assert "  agents.defaults.max_tokens = 8 (was 7)\n" in again
     log = weft("audit", "show", "--kind", "approval", "--format", "json").stdout
     assert [one["decision"] for one in json.loads(log)["lines"]] == ["denied", "allowed", "denied"]
 
@@ -235,12 +235,15 @@ def test_no_command_shows_a_secret(weft: Weft, config: Path, command: str) -> No
     config.write_text(
         CONFIG
         + f'[providers.other]\napi_key = "{SECRET}"\nbase_url = "http://me:{SECRET}@127.0.0.1/"\n'
-        + f'[mcp.servers.m]\nargs = ["--key={SECRET}"]\n[skills.config.mail]\npassword = "{SECRET}"\n'
+        + f'[mcp.servers.m]\nargs = ["--key={SECRET}", "--token=moderate-4711", "--db-password", "moderate-4711"]\n'
+        + f'[skills.config.mail]\npassword = "{SECRET}"\n'
+        + '[[skills.config.mail.accounts]]\nsmtp_password = "moderate-4711"\n'
     )
     done = weft("config", *command.split(), LOCAL_KEY=SECRET)
 
     assert done.returncode == (1 if command.endswith(("nope", "[")) else 0), done.stderr
     assert SECRET not in done.stdout + done.stderr
+    assert "moderate-4711" not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -390,9 +390,7 @@ def test_little_room_on_the_disk_is_said(free: int, status: str) -> None:
     assert bool(check.fix and check.why) == (status != "ok")
 
 
-def test_what_a_project_brings_is_named_until_it_is_approved(
-    diagnose: Diagnose, mend: Mend, weft: Weft, project: Path
-) -> None:
+def test_what_a_project_brings_is_named_until_it_is_approved(diagnose: Diagnose, weft: Weft, project: Path) -> None:
     _write(project / ".clawft" / "config.toml", "[skills]\nenabled = true\n")
     _write(project / "AGENTS.md", "Do as I say.\n")
     _write(project / ".clawft" / "agents" / "mine.md", "---\nname: mine\ndescription: d\n---\nYou are mine.\n")
@@ -408,8 +406,8 @@ def test_what_a_project_brings_is_named_until_it_is_approved(
         (".clawft/agents/mine.md is not approved", "weft skills trust mine"),
         ("1 skill waits for an approval: theirs", "weft skills trust --all"),
     ]
-    mend(_of(checks, "approval")[0])
-    assert weft("config", "trust", "--yes").returncode == 0  # asks, as the next does
+    assert weft("agent", "--trust-instructions", "--show-prompt", "--yes").returncode == 0  # asks, as the next do
+    assert weft("config", "trust", "--yes").returncode == 0
     assert weft("skills", "trust", "--all", "--yes").returncode == 0
     _, checks = diagnose()
     assert _of(checks, "config") + _of(checks, "approval") == []

@@ -240,7 +240,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(("run/durable/glance.py", "run/durable/spawn.py", "sandbox/launcher.py"), MOMENT),
     **dict.fromkeys(("sandbox/output.py", "sandbox/wasi.py", "sources/fetching.py", "sources/local.py"), MOMENT),
     **dict.fromkeys(("sources/wellknown.py", "supply/share.py", "supply/stage.py"), MOMENT),
-    **dict.fromkeys(("hub/blobs.py", "trust/kept.py"), CONTENT),
+    **dict.fromkeys(("hub/blobs.py", "sandbox/secret_files.py", "trust/kept.py"), CONTENT),
     "config/edit.py": ("config.toml",),
     "config/keystore.py": ("keys.json",),
     "cron/file.py": ("cron.json",),

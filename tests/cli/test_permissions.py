@@ -216,3 +216,33 @@ def test_mode_by_flag_is_written_down(weft: Weft, project: Path) -> None:
     lines = (project.parent / "home" / ".clawft" / "audit.jsonl").read_text().splitlines()
     modes = [one for one in map(json.loads, lines) if one["kind"] == "mode"]
     assert [(one["subject"], one["rule"]) for one in modes] == [("plan", "--mode")]
+
+
+def test_a_rule_that_denies_to_read_what_git_tracks_says_so(here: Here) -> None:
+    """What is tracked is in git's objects, which no sandbox can hide from commands."""
+    for name in ("secrets/a.txt", "secrets/b.txt", "src/c.txt", ".env"):
+        (here.project / name).parent.mkdir(exist_ok=True)
+        (here.project / name).write_text("x")
+    subprocess.run(["git", "init", "-q"], cwd=here.project, check=True, timeout=60)
+    subprocess.run(["git", "add", "secrets", "src"], cwd=here.project, check=True, timeout=60)
+    said = here.run("permissions", "deny", "Read(secrets/**)")[1]
+    assert "warning[rule-tracked]: Read(secrets/**) denies to read 2 files that git tracks: secrets/a.txt and" in said
+    assert "rule-tracked" not in here.run("permissions", "deny", "Read(.env)", "Edit(src/**)", "Bash(rm:*)")[1]
+    assert "warning[rule-tracked]: Read(secrets/**)" in here.run("permissions", "list")[1]
+    codes = [one["code"] for one in here.json("permissions", "list")["diagnostics"]]
+    assert codes == ["rule-tracked"]
+    assert [one["code"] for one in here.json("permissions", "deny", "Read(src)")["diagnostics"]] == ["rule-tracked"]
+
+
+def test_a_rule_is_compared_with_what_git_tracks_from_a_folder_below_its_root(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here.project / ".clawft").rmdir()
+    inner = here.project / "inner"
+    (inner / ".clawft").mkdir(parents=True)
+    (inner / "key.txt").write_text("x")
+    subprocess.run(["git", "init", "-q"], cwd=here.project, check=True, timeout=60)
+    subprocess.run(["git", "update-index", "--index-version", "4"], cwd=here.project, check=True, timeout=60)
+    subprocess.run(["git", "add", "."], cwd=here.project, check=True, timeout=60)
+    monkeypatch.chdir(inner)
+    assert "1 file that git tracks: key.txt" in here.run("permissions", "deny", "Read(key.txt)")[1]

@@ -79,6 +79,13 @@ async def test_any_other_is_asked_about_and_a_no_keeps_it_from_running(world: Wo
     assert (started["subject"], started["decision"]) == (ID, "allowed")
 
 
+async def test_a_question_names_the_characters_that_nobody_would_see(world: World) -> None:
+    add(world)
+    events = await use(world, "count_words", {"text": "one\u200b two\u202e\U000e0041\U000e0042"}, answer="no")
+    (asked,) = only(events, ApprovalNeeded)
+    assert '{"text": "one<U+200B> two<U+202E and 2 more>"}' in asked.reason
+
+
 async def test_arguments_are_checked_before_anybody_is_asked(world: World) -> None:
     add(world)
     events = await use(world, "count_words", {"text": 3}, {"text": "a", "more": 1}, {})

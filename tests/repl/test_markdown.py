@@ -207,7 +207,7 @@ def test_struck_text_does_not_read_as_said() -> None:
 
 
 def test_escapes_hidden_in_entities_do_not_reach_the_terminal() -> None:
-    assert render("a&#27;[31m&#x202e;b \x1b]0;title\x07", colour=True) == "a\ufffd[31m\ufffdb \ufffd]0;title\ufffd\n"
+    assert render("a&#27;[31m&#x202e;b \x1b]0;title\x07", colour=True) == "a\ufffd[31m<U+202E>b \ufffd]0;title\ufffd\n"
 
 
 def test_table_fits_or_becomes_key_value_lines() -> None:

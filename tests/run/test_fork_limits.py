@@ -136,7 +136,8 @@ async def test_an_agent_of_the_project_that_nobody_approved_is_refused(world: Wo
     said = last.message if isinstance(last, TurnFailed) else only(events, TurnFinished)[0].text
     assert "The project's agent 'helper' is not approved" in said
     assert only(events, ForkStarted) == []
-    open_app(world.environ, str(world.project)).approve_instructions()
+    app = open_app(world.environ, str(world.project))
+    app.desk.approve_agents([app.desk.review_agent(app.get_agent("helper").found)])
     world.replies = [say("ok")]
     assert only(await world.run("", skill="work", key="b"), ForkStarted)[0].agent == "helper"
 

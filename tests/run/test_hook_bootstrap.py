@@ -26,7 +26,8 @@ def notices(events: list[Event]) -> list[tuple[str, str]]:
 def approve_instructions(world: World, text: str) -> Path:
     file = world.project / "AGENTS.md"
     file.write_text(text)
-    open_app(world.environ, str(world.project)).approve_instructions()
+    app = open_app(world.environ, str(world.project))
+    app.approve_instructions(app.find_waiting_instructions())
     return file
 
 

@@ -116,8 +116,9 @@ async def test_a_stranger_runs_only_after_a_yes(make: Make) -> None:
         assert (await run(tool, {"path": "a\u202eb" + "x" * 900}, person)).text == "done"
         ((question, reason),) = person.asked
         assert question == "Let the MCP server 'srv' run srv__read?"
-        assert reason.startswith('The server is not trusted. Arguments: {"path": "abxxx')
-        assert reason.endswith("xxx… (914 characters)")
+        # As it will be sent: whoever shows it names the character that turns the text around.
+        assert reason.startswith('The server is not trusted. Arguments: {"path": "a\u202ebxxx')
+        assert reason.endswith("xxx… (915 characters)")
         sent = len(peer.sent_messages)
         with pytest.raises(ToolError) as caught:
             await run(tool, {}, Person(answer=False))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.tools.paths import resolve_inside, show_path
+from clawft.tools.paths import reading_filter, resolve_inside, show_path
 from clawft.tools.tool import ToolContext, ToolError
 from clawft.trust.places import is_private
 
@@ -136,6 +136,29 @@ def test_ordinary_names_may_be_written(context: ToolContext, path: str) -> None:
 def test_places_for_keys_are_left_alone(context: ToolContext, path: str) -> None:
     assert "keys and passwords" in refused(context, path)
     refused(context, path, write=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a/b/c/d/e/server.key", "-----BEGIN RSA PRIVATE KEY-----\n"),
+        ("bundle.pem", "-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n"),
+        ("deploy_key", "-----BEGIN OPENSSH PRIVATE KEY-----\n"),
+        (".git/config", '[remote "origin"]\nurl = https://token@example.com/a.git\n'),
+        ("sub/.git/modules/x/config", "[http]\nextraheader = Authorization: basic x\n"),
+    ],
+)
+def test_private_keys_and_tokens_are_told_by_what_a_file_holds(
+    context: ToolContext, project: Path, path: str, text: str
+) -> None:
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    (project / path).write_text("nothing")
+    resolve_inside(context, path)
+    (project / path).write_text(text)
+    assert "keys and passwords" in refused(context, path)
+    (project / "link").symlink_to(path)
+    refused(context, "link")
+    assert not reading_filter(context, str(project))(str(project / path))
 
 
 def test_examples_of_settings_are_no_secret() -> None:

@@ -227,3 +227,10 @@ def test_walk_ends_when_its_time_is_up(project: Path) -> None:
     budget = Budget(max_seconds=-1)
     assert list(walk_tree(str(project), budget, may_read=lambda _: True)) == []
     assert budget.spent == "it took more than -1 seconds"
+
+
+async def test_a_private_key_is_neither_found_nor_listed(call: Call, project: Path) -> None:
+    fill(project, {"a/b/server.key": "-----BEGIN PRIVATE KEY-----\nhunter2\n", "a/b/other.key": "hunter2\n"})
+    assert "server.key" not in (await call(GREP, pattern="hunter2")).text
+    assert (await call(GLOB, pattern="**/*.key")).text.split() == ["a/b/other.key"]
+    assert "server.key" not in (await call(LIST, depth=3)).text

@@ -146,15 +146,26 @@ def test_a_server_that_ends_says_so_to_its_websockets() -> None:
 
 
 def test_with_too_many_there_a_websocket_is_told_so_as_others_are() -> None:
-    with serve_echo(Bounds(connections=3, message_bytes=1_000)) as port:
-        ten = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(10)]
-        try:
-            with closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
-                peer.sendall(UPGRADE)
-                assert peer.recv(65_536).startswith(b"HTTP/1.1 503")
-        finally:
-            for one in ten:
-                one.close()
+    with serve_echo(Bounds(connections=3, message_bytes=1_000)) as port, ExitStack() as stack:
+        for _ in range(10):
+            stack.enter_context(open_socket(port))
+        with closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
+            peer.sendall(UPGRADE)
+            assert peer.recv(65_536).startswith(b"HTTP/1.1 503")
+
+
+def test_silent_connections_of_one_address_do_not_cost_another_its_own() -> None:
+    with serve_echo(Bounds(connections=20)) as port, ExitStack() as stack:
+        slow = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10, ("127.0.0.2", 0))))
+        slow.sendall(b"GET / HTTP/1.1\r\n")
+        silent = [stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10))) for _ in range(200)]
+        until = time.monotonic() + START_S
+        while sum(map(is_closed, silent)) < 150 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert is_closed(silent[0])  # the oldest go first
+        assert not is_closed(silent[-1])
+        slow.sendall(b"Host: 127.0.0.1\r\n\r\n")
+        assert slow.recv(12) == b"HTTP/1.1 200"
 
 
 def test_without_websockets_there_are_none() -> None:

@@ -25,7 +25,9 @@ _PIPE_S = 1.0
 )
 @turn_options
 @click.option(
-    "--trust-instructions", is_flag=True, help="Approve AGENTS.md, CLAUDE.md and the project's agents as they are now."
+    "--trust-instructions",
+    is_flag=True,
+    help="Show each AGENTS.md, CLAUDE.md and agent of the project that is not approved, and ask whether to approve it.",
 )
 @click.option("--continue", "-c", "go_on", is_flag=True, help="Go on with the last session of this project.")
 @click.option("--plain", is_flag=True, help="For screen readers: no colour, nothing that moves.")
@@ -47,8 +49,9 @@ def command(
     if go_on:
         options = msgspec.structs.replace(options, session=_last_session(app))
     if trust_instructions:
-        for path in app.approve_instructions():
-            say(f"approved {app.workspace.shorten(path)}")
+        from clawft.cli._instructions import review_instructions
+
+        review_instructions(app, yes=options.yes)
     if message is None and not show_prompt and not options.background and options.output == "text" and _is_terminal():
         from clawft.repl.start import run_repl
 

@@ -11,6 +11,7 @@ import msgspec
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import get_hint
+from clawft.format.invisible import HIDDEN, escape_invisible
 from clawft.protocol.encoding import encode
 
 __all__ = [
@@ -30,16 +31,15 @@ __all__ = [
     "width_of",
 ]
 
-# Control and direction characters of a stranger's text could rewrite the screen.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # could rewrite the screen
 _INDENT = "     "
 MAX_REASON = 1000  # characters; `why` has the rest
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def clean(text: str) -> str:
-    """A text without characters that a terminal would act on."""
-    return _UNSAFE.sub("\ufffd", text)
+    """A text without characters that a terminal would act on, and with those that nobody sees named: `<U+200B>`."""
+    return _CONTROL.sub("\ufffd", escape_invisible(text))
 
 
 def one_line(text: str) -> str:
@@ -63,7 +63,12 @@ def json_text(document: dict[str, Any]) -> str:
 
 def escape_unsafe(document: str) -> str:
     """A JSON text that is safe on a terminal and means the same."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+    return HIDDEN.sub(lambda match: _escape_json(match[0]), document)
+
+
+def _escape_json(hidden: str) -> str:
+    units = hidden.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, indent: str = "") -> None:

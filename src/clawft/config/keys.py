@@ -10,6 +10,7 @@ __all__ = [
     "find_by_path",
     "is_free",
     "is_given_env",
+    "is_plugin_config",
     "is_plugin_env",
     "is_skill_env",
     "join_path",
@@ -23,6 +24,7 @@ Path = tuple[str | int, ...]  # a number is the place in a list
 _SKILL_ENV = ["skills", "entries", "*", "env"]
 _HOOK_ENV = ["hooks", "entries", "*", "env"]
 _PLUGIN_ENV = ["plugins", "entries", "*", "env"]
+_PLUGIN_CONFIG = ["plugins", "entries", "*", "config"]
 # Tables whose keys are names that somebody else chose. "*" is any one key; below ".**" every key is.
 _FREE = (
     "skills.entries",
@@ -32,7 +34,7 @@ _FREE = (
     ".".join(_HOOK_ENV),
     "plugins.entries",
     ".".join(_PLUGIN_ENV),
-    "plugins.entries.*.config.**",
+    ".".join([*_PLUGIN_CONFIG, "**"]),
     "gateway.channels",
     "providers",
     "registries",
@@ -76,6 +78,11 @@ def is_skill_env(path: Path) -> bool:
 def is_plugin_env(path: Path) -> bool:
     """Whether the table at a path holds the variables of a plugin."""
     return _matches(_PLUGIN_ENV, path)
+
+
+def is_plugin_config(path: Path) -> bool:
+    """Whether the table at a path holds the settings of a plugin."""
+    return _matches(_PLUGIN_CONFIG, path)
 
 
 def is_given_env(path: Path) -> bool:

@@ -5,20 +5,22 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from clawft.config.keys import Path, is_free, join_path, split_path
 from clawft.config.load import SECTIONS, Config, Layer
 from clawft.config.locate import find_line, locate_keys
 from clawft.config.masking import Secrets, looks_secret
 from clawft.config.schema import find_kind, find_meant
-from clawft.config.secret import find_secrets
+from clawft.config.secret import SecretRef, find_secrets, names_secret
 from clawft.errors import ClawftError, find_close
 
-__all__ = ["DEFAULT", "Setting", "find_values", "get_path", "list_settings", "redact"]
+__all__ = ["DEFAULT", "Setting", "find_values", "get_path", "leaves", "list_settings", "redact"]
 
 DEFAULT = "default"
 HIDDEN = "<hidden>"
+Schemas = Mapping[str, Mapping[str, Any]]  # of plugins' settings, by the plugins' ids
+_NO_SCHEMAS: Schemas = {}
 _REFERENCE = re.compile(r"(?:\w+ )?\$\{\w+\}")  # `Bearer ${KEY}` gives nothing away
 
 
@@ -36,16 +38,18 @@ class Setting(Struct, frozen=True):
         return join_path(self.path)
 
 
-def list_settings(config: Config, environ: Mapping[str, str], *, defaults: bool = False) -> list[Setting]:
+def list_settings(
+    config: Config, environ: Mapping[str, str], schemas: Schemas = _NO_SCHEMAS, *, defaults: bool = False
+) -> list[Setting]:
     """Every setting that is set, and with `defaults` all others too; in the order of the sections."""
-    masks = Secrets.of(config, environ)
+    masks = Secrets.of(config, environ, schemas)
     places = {layer.source: locate_keys(layer.data, toml=layer.source.endswith(".toml")) for layer in config.layers}
     found: dict[tuple[str, ...], Setting] = {}
-    for one in _show(config.values, environ):
+    for one in _show(config.values, environ, schemas):
         source = _source_of(one.path, config.layers)
         line = find_line(one.path, places[source])
         found[one.path] = Setting(one.path, masks.mask_value(one.value), source, line, one.configured)
-    everything = dict(_defaults(config))
+    everything = {path: value for path, value in _defaults(config) if not _is_below(path, found)}
     if defaults:
         found = {path: found.get(path) or Setting(path, value) for path, value in everything.items()} | found
     order = {path: index for index, path in enumerate(everything)}
@@ -54,33 +58,43 @@ def list_settings(config: Config, environ: Mapping[str, str], *, defaults: bool 
     return sorted(found.values(), key=lambda one: (sections.get(one.path[0], last), order.get(one.path, last)))
 
 
-def redact(path: tuple[str, ...], value: Any, environ: Mapping[str, str]) -> Any:
-    """A value as it may be shown, given where it stands; None for UNSET."""
+def redact(
+    path: tuple[str, ...], value: Any, environ: Mapping[str, str], schemas: Schemas = _NO_SCHEMAS, *, free: bool = True
+) -> Any:
+    """A value as it may be shown, given where it stands; None for UNSET. Not `free`: nothing of settings that are not
+    this program's own, since nobody knows whether they are secret."""
     if value is UNSET:
         return None
     for key in reversed(path):
         value = {key: value}
-    shown = list(_show(value, environ))
+    shown = list(_show(value, environ, schemas))
+    if not free:
+        shown = [structs.replace(one, value=HIDDEN) if find_kind(one.path) is Any else one for one in shown]
     return find_values(shown, path) if shown else {}
 
 
-def _show(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Setting]:
-    secrets = dict(find_secrets(values, environ))
-    for path, value in _leaves(values, secrets):
+def _is_below(path: Path, tables: Container[Path]) -> bool:
+    return any(path[:length] in tables for length in range(1, len(path)))
+
+
+def _show(values: Mapping[str, Any], environ: Mapping[str, str], schemas: Schemas) -> Iterator[Setting]:
+    secrets = dict(find_secrets(values, environ, schemas=schemas))
+    for path, value in leaves(values, secrets):
         secret = secrets.get(path)
         if secret is None:
-            yield Setting(path, _hide(path, value))
+            yield Setting(path, _hide(path, value, secrets))
         else:
             yield Setting(path, str(secret), configured=secret.is_configured(environ))
 
 
-def _leaves(
+def leaves(
     values: Mapping[str, Any], secrets: Container[Path], at: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every setting of nested tables with its path; a table that is a secret's reference is one setting."""
     for key, value in values.items():
         path = (*at, key)
         if isinstance(value, dict) and path not in secrets:
-            yield from _leaves(value, secrets, path)
+            yield from leaves(value, secrets, path)
         else:
             yield path, value
 
@@ -98,16 +112,32 @@ def _has(values: Any, path: Path) -> bool:
     return True
 
 
-def _hide(path: tuple[str, ...], value: Any) -> Any:
+def _hide(path: Path, value: Any, secrets: Mapping[Path, SecretRef]) -> Any:
     """What variables and headers hold may be a secret, and so may whatever looks like one."""
+    if path in secrets:
+        return str(secrets[path])
     if isinstance(value, str):
         supplied = path[-2:-1] in (("env",), ("headers",)) and is_free(path[:-1])
         if _REFERENCE.fullmatch(value):
             return value
         return HIDDEN if supplied or looks_secret(value) else value
     if isinstance(value, dict):
-        return {key: _hide(path, inner) for key, inner in value.items()}
-    return [_hide(path, inner) for inner in value] if isinstance(value, list) else msgspec.to_builtins(value)
+        return {key: _hide((*path, key), inner, secrets) for key, inner in value.items()}
+    if isinstance(value, list):
+        shown = [_hide((*path, index), inner, secrets) for index, inner in enumerate(value)]
+        return [_hide_option(before, one) for before, one in zip(["", *shown], shown, strict=False)]
+    return msgspec.to_builtins(value)
+
+
+def _hide_option(before: Any, value: Any) -> Any:
+    """An argument without the secret that its option names: `--token=X`, and `X` behind `--token`."""
+    if not isinstance(value, str):
+        return value
+    option, equals, _ = value.partition("=")
+    if equals and option.startswith("-") and names_secret(option.strip("-")):
+        return f"{option}={HIDDEN}"
+    named = isinstance(before, str) and before.startswith("-") and "=" not in before
+    return HIDDEN if named and not value.startswith("-") and names_secret(before.strip("-")) else value
 
 
 def _defaults(config: Config) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -49,9 +49,12 @@ class Secrets:
         self._pattern = re.compile("|".join(map(re.escape, self.forms)))
 
     @classmethod
-    def of(cls, config: Config, environ: Mapping[str, str]) -> "Secrets":
-        """The secrets that a config holds or refers to, and the well-known keys of providers."""
-        return cls([*_configured(config, environ), *(environ.get(name, "") for name in _KEY_VARIABLES)])
+    def of(
+        cls, config: Config, environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> "Secrets":
+        """The secrets that a config holds or refers to, and the well-known keys of providers; `schemas` as for
+        `find_secrets`."""
+        return cls([*_configured(config, environ, schemas or {}), *(environ.get(name, "") for name in _KEY_VARIABLES)])
 
     def __bool__(self) -> bool:
         return self._pattern is not None
@@ -135,8 +138,8 @@ def looks_secret(text: str) -> bool:
     return _PRIVATE_KEY in text or any(one.search(text) for one in (_TOKEN, _URL_PASSWORD, _QUERY_PASSWORD))
 
 
-def _configured(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
-    for _, secret in find_secrets(config.values, environ):
+def _configured(config: Config, environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for _, secret in find_secrets(config.values, environ, schemas=schemas):
         yield secret.resolve(environ)
     given_env = [entry.env for entry in config.skills.entries.values()]
     given_env += [entry.env for entry in config.hooks.entries.values()]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clawft.config.keys import is_free, is_given_env, to_snake_case
+from clawft.config.keys import Path, is_free, is_given_env, is_plugin_config, to_snake_case
 
 __all__ = ["EnvValue", "SecretRef", "expand", "find_names", "find_secrets", "is_key_name", "names_secret"]
 
@@ -14,7 +14,8 @@ _EXPANSION = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 _KEY_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
 # 001 §12.4 lists app_secret, encrypt_key, client_secret, claw_token, imap_password, smtp_password, secret, api_key.
 _SECRET_ENDS = ("key", "token", "secret", "password", "passwd", "passphrase", "pwd", "auth", "authorization", "cookie")
-_SECRET_WORDS = frozenset({*_SECRET_ENDS, "credential", "credentials", "apikey"})
+_SECRET_WORDS = frozenset({*_SECRET_ENDS, "credential", "credentials", "apikey", "pass"})
+_NO_SCHEMAS: Mapping[str, Mapping[str, Any]] = {}
 
 
 class SecretRef:
@@ -138,15 +139,30 @@ def names_secret(name: str) -> bool:
 
 
 def find_secrets(
-    values: Mapping[str, Any], environ: Mapping[str, str], at: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], SecretRef]]:
-    """Every secret in a config as it is written, with its path; what other clients' settings hold too."""
+    values: Mapping[str, Any],
+    environ: Mapping[str, str],
+    at: Path = (),
+    schemas: Mapping[str, Mapping[str, Any]] = _NO_SCHEMAS,
+) -> Iterator[tuple[Path, SecretRef]]:
+    """Every secret in a config as it is written, with its path; what other clients' settings hold too.
+
+    `schemas` are those of plugins' settings, by their ids.
+    """
     named = is_free(at) and at[:2] != ("skills", "config")  # keys of these tables are names, not settings
     for key, value in values.items():
         path = (*at, key)
+        if is_plugin_config(path):
+            from clawft.config.plugin_secrets import find_plugin_secrets  # few configs have settings of plugins
+
+            yield from find_plugin_secrets(value, schemas.get(str(path[2])), path)
+            continue
         supplied = isinstance(value, dict) and is_given_env(at)  # whatever such a variable is called
         secret = SecretRef.parse(value, environ) if supplied or (not named and names_secret(key)) else None
         if secret is not None:
             yield path, secret
         elif isinstance(value, dict):
-            yield from find_secrets(value, environ, path)
+            yield from find_secrets(value, environ, path, schemas)
+        elif isinstance(value, list):
+            for index, inner in enumerate(value):
+                if isinstance(inner, dict):
+                    yield from find_secrets(inner, environ, (*path, index), schemas)

@@ -9,7 +9,7 @@ import msgspec
 from clawft.config.keys import is_free, is_plugin_env, is_skill_env, join_path, normalise_keys
 from clawft.config.load import decode_json
 from clawft.config.schema import choices_of, find_kind, plain
-from clawft.config.secret import EnvValue, SecretRef, names_secret
+from clawft.config.secret import EnvValue, SecretRef, find_secrets, names_secret
 from clawft.errors import ClawftError, Refused
 
 __all__ = ["parse_typed"]
@@ -17,14 +17,21 @@ __all__ = ["parse_typed"]
 _PREFIXES = {"env": "env", "key": "keystore"}
 
 
-def parse_typed(path: tuple[str, ...], text: str, environ: Mapping[str, str], *, literal: bool = False) -> Any:
+def parse_typed(
+    path: tuple[str, ...],
+    text: str,
+    environ: Mapping[str, str],
+    schemas: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    literal: bool = False,
+) -> Any:
     """What to write for a setting. Lists and tables are typed as JSON or TOML, a secret as `env:NAME` or `key:NAME`.
 
     Raises: ClawftError; Refused for a secret in plain text, unless it is meant `literal`.
     """
     kind = find_kind(path)
     inner = plain(kind)
-    if inner is SecretRef or (inner is Any and names_secret(path[-1])):
+    if inner is SecretRef or (inner is Any and _is_free_secret(path, environ, schemas or {})):
         return _parse_secret(path, text, environ, literal=literal)
     if inner is EnvValue:
         return _parse_variable(path, text, environ, literal=literal)
@@ -46,6 +53,16 @@ def parse_typed(path: tuple[str, ...], text: str, environ: Mapping[str, str], *,
         example = '["a", "b"]' if get_origin(inner) is tuple else '{ name = "value" }'
         message = f"{join_path(path)}: this is neither JSON nor TOML"
         raise ClawftError("config-invalid", message, hint=f"Write it as {example}") from error
+
+
+def _is_free_secret(
+    path: tuple[str, ...], environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]]
+) -> bool:
+    """Whether a text at this place, whose settings are somebody else's, would be a secret."""
+    values: Any = "x"
+    for key in reversed(path):
+        values = {key: values}
+    return any(found == path for found, _ in find_secrets(values, environ, schemas=schemas))
 
 
 def _number(text: str) -> int | float | str:

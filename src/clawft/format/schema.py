@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["MAX_SCHEMA", "check_arguments", "check_schema"]
+__all__ = ["MAX_SCHEMA", "Unresolved", "check_arguments", "check_schema"]
 
 MAX_SCHEMA = 32 * 1024  # characters of one, as JSON
 MAX_STEPS = 50_000
@@ -24,7 +24,9 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "integer": lambda value: _is_number(value) and value == int(value),
 }
 _WORDS = {"object": "an object", "array": "a list", "string": "a text", "boolean": "true or false", "null": "null"}
-_ABOUT = frozenset({"title", "description", "default", "examples", "format", "deprecated", "$schema", "$comment"})
+_ABOUT = frozenset({
+    "title", "description", "default", "examples", "format", "writeOnly", "deprecated", "$schema", "$comment",
+})  # fmt: skip
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _LISTS = ("anyOf", "oneOf", "allOf")
@@ -33,6 +35,12 @@ _OTHERS = ("type", "enum", "const", "properties", "required", "uniqueItems", "pa
 _KNOWN = _ABOUT.union(_COUNTS, _BOUNDS, _LISTS, _INNER, _OTHERS)
 _OUTERMOST = _ABOUT | {"type", "properties", "required", "additionalProperties", "minProperties", "maxProperties"}
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class Unresolved(str):
+    """A text that is not known yet, in the place of a reference to a secret: only its type is checked."""
+
+    __slots__ = ()
 
 
 def check_schema(schema: Mapping[str, Any]) -> str:
@@ -150,8 +158,8 @@ class _Check:
                 yield f"{_name(at)} is not expected"
             return
         wrong = _find_type(value, schema, at)
-        if wrong:
-            yield wrong
+        if wrong or isinstance(value, Unresolved):
+            yield from [wrong] if wrong else ()
             return
         yield from self._find_alike(value, schema, at)
         if isinstance(value, str):

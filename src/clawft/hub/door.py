@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from clawft.hub.model import HubToken
+from clawft.web.connection import IS_KNOWN
 from clawft.web.errors import WebError
 from clawft.web.limits import ClientLimits, Kind, Room
 from clawft.web.visit import App, Log, Receive, Scope, Send, Visit, parse_host
@@ -66,7 +67,7 @@ class Door:
         kind: Kind = "reads" if scope["method"] in _READS or scope["path"] in _ASKED else "writes"
         token = await self._authenticate(headers.get(b"authorization", b""), visit.client, kind)
         visit.owner = token.owner if token else ""
-        scope.setdefault("state", {})["token"] = token
+        scope.setdefault("state", {}).update({"token": token, IS_KNOWN: token is not None})
         if not is_open:
             visit.taken = self._limits.take(f"token {token.id}" if token else visit.client, kind).headers()
             if not self._public_read:

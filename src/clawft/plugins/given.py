@@ -1,18 +1,47 @@
 """What a plugin is given of the user's: its settings, and the variables that it was granted by name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from clawft.config.keys import Path, join_path
 from clawft.config.masking import Secrets, is_odd
+from clawft.config.plugin_secrets import find_plugin_secrets, replace_references
 from clawft.config.plugins import PluginEntry, PluginsSettings
-from clawft.config.secret import names_secret
+from clawft.config.secret import SecretRef, names_secret
+from clawft.errors import ClawftError
+from clawft.format.schema import check_arguments
 from clawft.trust.audit import Audit
 from clawft.trust.plugins import PluginStanding, entry_of_plugin
 
-__all__ = ["fill_config", "is_steering", "note_given", "take_env"]
+__all__ = ["fill_config", "is_steering", "note_given", "take_config", "take_env"]
 
 _STEERS = ("LD_", "PYTHON", "GLIBC_TUNABLES")  # these are told to the loader or to Python, before any grant counts
+
+
+def take_config(standing: PluginStanding, entry: PluginEntry, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a plugin, with the secrets that they refer to and the defaults of their schema.
+
+    Raises: ClawftError for a reference to what is not set, or to what the schema does not allow.
+    """
+    found, schema = standing.found, standing.found.manifest.config_schema if standing.found.manifest else None
+
+    def resolve(path: Path, secret: SecretRef) -> str:
+        value = secret.resolve(environ)
+        if not value:
+            key = join_path(("plugins", "entries", standing.id, "config", *path))
+            named = secret.env or f"the stored key '{secret.keystore}'"
+            message = f"Its setting {join_path(path)} refers to {named}, and {secret.env or 'it'} is not set"
+            hint = f"Set it, or run: weft config set '{key}' --unset"
+            raise ClawftError("plugin-config", message, path=found.file, hint=hint)
+        return value
+
+    config = replace_references(entry.config, schema, resolve)
+    problem = check_arguments(config, schema) if schema else ""
+    if problem:
+        message = f"Its settings are not as its config_schema says: {problem}"
+        raise ClawftError("plugin-config", message, path=found.file)
+    return fill_config(config, schema)
 
 
 def fill_config(config: Mapping[str, Any], schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -67,23 +96,22 @@ def note_given(
     Raises: Refused if that cannot be written.
     """
     config, env = given
-    entry = entry_of_plugin(standing.found, settings)
+    entry, manifest = entry_of_plugin(standing.found, settings), standing.found.manifest
     hidden = [name for name, value in env.items() if _is_secret(name, value, entry)]
-    secrets.add([*(env[name] for name in hidden), *_find_secret_values(config)])
+    written = [*find_plugin_secrets(entry.config if config else {}, manifest.config_schema if manifest else None)]
+    secrets.add([*(env[name] for name in hidden), *(str(_get(config, path)) for path, _ in written)])
     digest = standing.grant.digest if standing.grant else ""
-    for name in hidden:
-        rule = f'plugins.entries."{standing.id}"'
+    rule = f'plugins.entries."{standing.id}"'
+    for name in (*hidden, *(one.env or one.keystore for _, one in written if one.is_reference)):
         audit.write("secret", name, decision="used", rule=rule, digest=digest, detail={"plugin": standing.id})
+
+
+def _get(value: Any, path: Path) -> Any:
+    for part in path:
+        value = value[part]
+    return value
 
 
 def _is_secret(name: str, value: str, entry: PluginEntry) -> bool:
     """Not every variable is one: to mask a language or a folder would spoil ordinary texts."""
     return (name in entry.env and entry.env[name].is_reference) or names_secret(name) or is_odd(value)
-
-
-def _find_secret_values(config: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in config.items():
-        if isinstance(value, str) and names_secret(name):
-            yield value
-        elif isinstance(value, Mapping):
-            yield from _find_secret_values(value)

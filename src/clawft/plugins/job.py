@@ -14,7 +14,7 @@ from clawft.discovery.plugins import find_code
 from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, real_path
 from clawft.format.plugin import PluginManifest
-from clawft.plugins.given import fill_config, take_env
+from clawft.plugins.given import take_config, take_env
 from clawft.plugins.guest.wire import Declared, Start
 from clawft.plugins.running import Around
 from clawft.sandbox.confinement import Confinement, Limits
@@ -123,7 +123,7 @@ def make_job(standing: PluginStanding, settings: PluginsSettings, around: Around
         name,
         package,
         data_dir,
-        fill_config(entry.config, manifest.config_schema),
+        take_config(standing, entry, around.environ),
         take_env(standing, entry, around.environ),
         _own_env(data_dir, permissions, around),
         (*_find_interpreter(), *readable),

@@ -55,7 +55,7 @@ def _make_tool(plugins: Plugins, standing: PluginStanding, spec: ToolSpec) -> To
 
 
 async def _ask(plugin_id: str, spec: ToolSpec, arguments: Mapping[str, Any], context: ToolContext) -> None:
-    shown = clean_text(json.dumps(arguments, ensure_ascii=False, default=repr))
+    shown = json.dumps(arguments, ensure_ascii=False, default=repr)
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     why = f"Asked by {context.must_ask}" if context.must_ask else "It may change something"
     name = context.tool or spec.name  # where that is another's, it goes by a longer one

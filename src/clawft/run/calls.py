@@ -7,6 +7,7 @@ from itertools import groupby
 import anyio
 
 from clawft.errors import Refused, find_close
+from clawft.format.invisible import escape_invisible
 from clawft.hooks.events import Outcome
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
 from clawft.run.hook_calls import ask_hooks, tell_hooks
@@ -158,7 +159,8 @@ def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) ->
 
 def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
-        event = ApprovalNeeded(call=call.id, tool=name, question=question, reason=reason, grave=grave)
+        shown = escape_invisible(question), escape_invisible(reason)  # whichever front end puts it to a person
+        event = ApprovalNeeded(call=call.id, tool=name, question=shown[0], reason=shown[1], grave=grave)
         return await answer(turn, event, context)
 
     runtime = turn.runtime

@@ -1,7 +1,8 @@
 """What stays read-only or out of sight inside a folder that a program may change.
 
 What gives power (`.git`, agents' folders, rc files) is read-only, what holds secrets is hidden, and agents' folders
-that do not exist cannot be made. The top of the folder is looked at whole; below it a bounded walk finds nested ones.
+that do not exist cannot be made. The top of the folder is looked at whole; a bounded walk finds nested ones at every
+depth.
 """
 
 import os
@@ -15,6 +16,7 @@ from clawft.errors import Refused
 from clawft.files import is_within, real_path
 from clawft.sandbox.launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
+from clawft.sandbox.secret_files import SecretFiles
 from clawft.trust.places import (
     AGENT_FOLDERS,
     POWER_FILES,
@@ -24,14 +26,15 @@ from clawft.trust.places import (
     own_folders,
     steers_home,
 )
+from clawft.trust.private_keys import may_hold_key
 
 __all__ = ["Guard", "Guards"]
 
-_DEPTH = 3
 # What lies beyond these bounds would not be found, and a program could make as much: then nothing is run.
-_MAX_FOLDERS = 20_000
+_MAX_FOLDERS = 50_000
 _MAX_ENTRIES = 200_000  # of one folder
 _MAX_CHILDREN = 2_000  # bubblewrap takes 9,000 words
+_MAX_CLOSED = 2_000
 _PASSED_OVER = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".cache", "site-packages"})
 _SETTLED_S = 0.1  # a folder that changed just now may change again within one tick of the file system's clock
 
@@ -60,6 +63,7 @@ class _Listing(Struct, frozen=True):
     secret: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # what may be private keys: that is told by what they hold now
     unread: bool = False  # nobody knows what is in it
 
 
@@ -67,6 +71,7 @@ class Guards:
     """Finds guards, and remembers folders that have not changed since."""
 
     def __init__(self, home: str, user_dir: str) -> None:
+        self.secret_files = SecretFiles(os.path.join(user_dir, "cache", "masked"))
         self._home = real_path(home)
         self._user_dir = real_path(user_dir)
         self._known: dict[str, _Listing] = {}
@@ -80,12 +85,16 @@ class Guards:
         top = self._list(root, top=True)
         steering = [one for one in top.names if root == self._home and steers_home(one)]
         read_only, hidden = _join(root, (*top.power, *steering)), _join(root, top.secret)
+        hidden += self.secret_files.find_keys(root, top.keys)
         if root == self._home:
             read_only += [one for one in path.split(os.pathsep) if os.path.isabs(one)]
         for folder in self._walk(root, top):
             inner = self._list(folder)
             read_only += _join(folder, (*inner.power, *inner.links))
             hidden += [folder] if inner.unread else _join(folder, inner.secret)
+            hidden += self.secret_files.find_keys(folder, inner.keys)
+        for folder in [one for one in read_only if one.endswith("/.git")]:
+            hidden += self.secret_files.find_configs(folder)
         hidden = [target for path in hidden if (target := _follow(path, root))]
         if is_within(self._user_dir, root) and os.path.exists(self._user_dir):
             hidden.append(self._user_dir)
@@ -100,16 +109,18 @@ class Guards:
         hidden = [*dict.fromkeys(hidden)]
         read_only = [one for one in dict.fromkeys(found) if one not in hidden]
         pinned = _find_pinned(root, (*read_only, *hidden))
+        if len(read_only) + len(hidden) + len(pinned) > _MAX_CLOSED:
+            raise _too_large(f"more than {_MAX_CLOSED} places that must stay closed", root)
         return Guard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)
 
     def _walk(self, root: str, top: _Listing) -> Iterator[str]:
-        """Folders below, level by level, as far as the bounds go."""
+        """Folders below, level by level."""
         level, left = _join(root, top.folders), _MAX_FOLDERS
-        for _ in range(_DEPTH):
+        while level:
             below = []
             left -= len(level)
             if left < 0:
-                raise _too_large(f"more than {_MAX_FOLDERS} folders in its upper levels", root)
+                raise _too_large(f"more than {_MAX_FOLDERS} folders", root)
             for folder in level:
                 yield folder
                 below += _join(folder, self._list(folder).folders)
@@ -153,6 +164,7 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
     secret: list[str] = []
     links: list[str] = []
     names: list[str] = []
+    keys: list[str] = []
     with os.scandir(descriptor) as entries:
         for number, entry in enumerate(entries):
             if number == _MAX_ENTRIES:
@@ -169,7 +181,9 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
                 (links if is_plain_link else power).append(entry.name)
             elif folded not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
-    found = (tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names))
+            elif may_hold_key(folded):
+                keys.append(entry.name)
+    found = (tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names), tuple(keys))
     return _Listing(status.st_ctime_ns, status.st_ino, *found)
 
 

@@ -68,7 +68,8 @@ def expect(view: View, base: Sequence[str]) -> Expected:
         for path in (*guard.read_only, *guard.missing):
             add(path, path, read_only=True)
         hidden += guard.hidden
-    closed = [place for one in dict.fromkeys(hidden) if (place := _open(one, one)) is not None]
+    replaced = {seen for _, seen in view.mounts}
+    closed = [place for one in dict.fromkeys(hidden) if one not in replaced and (place := _open(one, one)) is not None]
     covered = [place.path for place in closed]
     shown = {seen for _, seen in (*view.inside, *view.mounts)} | set(view.own)
     kept = [place for path, place in places.items() if path in shown or not _is_below(path, covered)]

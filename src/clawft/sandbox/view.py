@@ -51,17 +51,23 @@ class Viewer:
         shown = [one for one in self._roots(confinement.shown) if not _is_below(one, writable)]
         readable = self._roots((*confinement.readable, *further[1], *shown))
         inside = [one for one in readable if _is_below(one, (self._user_dir,))]
-        outside = [one for one in (*readable, *filter(None, map(find_git_dir, writable))) if one not in inside]
+        elsewhere = [one for one in map(find_git_dir, writable) if one]
+        outside = [one for one in (*readable, *elsewhere) if one not in inside]
         seen = [(one, one) for one in outside if not _is_below(one, writable)]
         programs = [pair for pair in self._find_programs(path, tuple(writable)) if not _is_below(pair[0], writable)]
         guarded = tuple((one, self._guards.find(one, path=path, by_children=by_children)) for one in writable)
         secrets = [path for one in shown for path in self._guards.find(one).hidden]
+        secrets += [path for one in elsewhere for path in self._guards.secret_files.find_configs(one)]
         hidden = (*self._hidden([one for one, _ in seen]), *secrets, *confinement.hidden)
         pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
         within = tuple((one, one) for one in inside)
         links = self._links([*writable, *shown], pairs)
         own = tuple(self._roots(confinement.own))
         mounts = tuple((real_path(source) or source, seen) for source, seen in confinement.mounts)
+        if not by_children:  # nothing can be mounted there, so git cannot read such a config
+            mounts += self._guards.secret_files.find_copies(
+                (*hidden, *(one for _, guard in guarded for one in guard.hidden))
+            )
         return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, mounts, links, own)
 
     def _roots(self, paths: Iterable[str]) -> list[str]:

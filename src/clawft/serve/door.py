@@ -16,6 +16,7 @@ from clawft.serve.executions import stopping
 from clawft.serve.metrics import Metrics
 from clawft.serve.names import Names
 from clawft.serve.tokens import ServeTokens
+from clawft.web.connection import IS_KNOWN
 from clawft.web.errors import WebError
 from clawft.web.limits import ClientLimits, Kind, Room
 from clawft.web.visit import App, Log, Receive, Scope, Send, Visit, parse_host
@@ -238,6 +239,7 @@ class Door:
         who = f"token {caller.name}"
         self._limits.take(who, kind)
         visit.owner = caller.name
+        scope["state"][IS_KNOWN] = True
         scope["state"]["visitor"] = Visitor(
             caller=caller,
             client=visit.client,

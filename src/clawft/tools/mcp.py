@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clawft.mcp import McpHub, RemoteError, RemoteTool
-from clawft.mcp.plain import clean_text
 from clawft.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
 
 __all__ = ["server_tools"]
@@ -44,7 +43,7 @@ def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
 
 
 async def _ask(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
-    shown = clean_text(json.dumps(arguments, ensure_ascii=False, default=repr))
+    shown = json.dumps(arguments, ensure_ascii=False, default=repr)
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     question = f"Let the MCP server '{remote.server}' run {remote.name}?"
     why = "The server is not trusted" if not remote.trusted else f"Asked by {context.must_ask}"

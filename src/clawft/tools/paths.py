@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from clawft.files import is_within, real_path
+from clawft.sandbox.secret_files import holds_secret
 from clawft.tools.tool import ToolContext, ToolError
 from clawft.trust.places import is_power, is_private, own_folders, steers_home
 from clawft.workspace import resolve_path
@@ -42,7 +43,7 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
         )
     relatives = [os.path.relpath(one, project) for one in {full, real} if is_within(one, project)]
     _check_rules(context, path, real)
-    _check_private(path, relatives)
+    _check_private(path, real, relatives)
     if write:
         at_home = project == real_path(context.workspace.home)
         _check_power(path, relatives, at_home=at_home)
@@ -62,7 +63,12 @@ def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
         return context.may_read
     project = real_path(context.workspace.project)
     closed = {root for root, _ in _closed_roots(context)}
-    return lambda path: path not in closed and not is_private(os.path.relpath(path, project)) and context.may_read(path)
+
+    def may_read(path: str) -> bool:
+        is_open = path not in closed and not is_private(os.path.relpath(path, project))
+        return is_open and context.may_read(path) and not holds_secret(path)
+
+    return may_read
 
 
 def show_path(context: ToolContext, real: str) -> str:
@@ -103,8 +109,8 @@ def _closed_roots(context: ToolContext) -> list[tuple[str, str]]:
     return [(root, reason) for root, reason in closed if not is_within(project, root)]
 
 
-def _check_private(path: str, relatives: Iterable[str]) -> None:
-    if any(is_private(relative) for relative in relatives):
+def _check_private(path: str, real: str, relatives: Iterable[str]) -> None:
+    if any(is_private(relative) for relative in relatives) or holds_secret(real):
         raise ToolError(
             "PERMISSION_DENIED",
             f"'{path}' is a place for keys and passwords, which file tools leave alone",

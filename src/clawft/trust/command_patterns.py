@@ -13,13 +13,15 @@ from itertools import islice
 from msgspec import Struct
 
 from clawft.files import real_path
+from clawft.git import find_git_root
 from clawft.trust.call import Call
+from clawft.trust.git_contents import is_git, list_named_paths, shows_contents
 from clawft.trust.globs import Glob, PatternError, Sign, fits, is_plain, match_items, parse_glob
 from clawft.trust.path_patterns import Paths, split_names
 from clawft.trust.readonly import find_read_only, is_launcher
 from clawft.trust.shell import Line, NotUnderstood, Word, parse_line
 
-__all__ = ["Commands", "names_path"]
+__all__ = ["Commands", "find_shown", "names_path"]
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "fish"})
 _MAX_DEPTH = 3
@@ -79,18 +81,30 @@ def names_path(paths: Paths, call: Call, *, writing: bool) -> bool:
     if call.line is None:
         return True
     words = [
-        word
+        (word, is_git(command))
         for command in _all_commands(call.line)
         if not writing or find_read_only(tuple(one.text for one in command)) is None
         for word in command[1:]
     ]
     for command in call.line.commands:
-        words += [one.target for one in command.redirects if not writing or one.kind != "<"]
-    return any(paths.forbids(path, call.where) for word in words for path in _paths_of(word, call))
+        words += [(one.target, False) for one in command.redirects if not writing or one.kind != "<"]
+    return any(paths.forbids(path, call.where) for word, of_git in words for path in _paths_of(word, call, of_git))
 
 
-def _paths_of(word: Word, call: Call) -> Iterator[str]:
-    """What a word may stand for: itself, the value after its `=`, and all that a glob finds."""
+def find_shown(closed: Sequence[Paths], call: Call) -> str:
+    """The git command of a line that may show what is forbidden to read; '' if there is none."""
+    for command in _all_commands(call.line) if call.line is not None and closed else ():
+        if is_git(command) and shows_contents(command, call, closed):
+            return " ".join(word.text for word in command[:2])
+    return ""
+
+
+def _paths_of(word: Word, call: Call, of_git: bool) -> Iterator[str]:
+    """What a word may stand for: itself, the value after its `=`, and all that a glob finds; what it names to git."""
+    if of_git:
+        roots = [root for root in (call.where.project, find_git_root(call.cwd) if call.cwd else None) if root]
+        for path in list_named_paths(word.text, call.cwd, roots):
+            yield from call.resolve(path)
     for text in {word.text, word.text.partition("=")[2]} - {""}:
         full, real = call.resolve(text, call.cwd)
         yield from (full, real)

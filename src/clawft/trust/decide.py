@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.trust.call import Call
+from clawft.trust.command_patterns import find_shown
 from clawft.trust.hosts import find_grant
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import Paths
@@ -89,6 +90,8 @@ def decide(call: Call, authority: Authority) -> Decision:
     by_mode = _judge_by_mode(call, authority.mode)
     if by_mode.decision == "deny":
         return by_mode
+    if call.tool == "exec_shell" and (shown := find_shown(find_closed(authority), call)):
+        return Decision("ask", f"'{shown}' may show from git's objects what a rule denies to read")
     strangers = (*authority.limits, *authority.heard)
     if (rule is None or rule.kind == "ask") and (unapproved := _find_unapproved(call, strangers)):
         return Decision("ask", unapproved)

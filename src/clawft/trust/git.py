@@ -10,11 +10,11 @@ import struct
 
 from clawft.errors import Unreadable
 from clawft.files import read_regular
+from clawft.git import MAX_INDEX_BYTES, parse_index
 
 __all__ = ["find_git_program"]
 
 MAX_BYTES = 1 << 20
-MAX_INDEX_BYTES = 128 << 20
 _HEAD = re.compile(rb'[ \t]*\[([A-Za-z0-9.-]+)(?:[ \t]+"[^"\\\]]*")?\][ \t]*')
 _SETTING = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
 _HARMLESS = {
@@ -45,7 +45,6 @@ _HARMLESS = {
         "lfs": "access locksverify repositoryformatversion",
     }.items()
 }
-_ENTRY = struct.Struct(">24xI12x20xH")  # of an index: its mode, its flags
 _GITLINK = 0xE000
 
 
@@ -148,28 +147,13 @@ def _judge_index(where: str, tree: str) -> str:
     """Whether there is a repository inside of this one: git looks into that as well, and at its config."""
     index = _read(os.path.join(where, "index"), MAX_INDEX_BYTES)
     try:
-        links, end = _read_index(index)
-    except (ValueError, struct.error):
+        entries, end = parse_index(index)
+    except (ValueError, struct.error, IndexError):
         return "index"
+    links = [entry.path for entry in entries if entry.mode & 0xF000 == _GITLINK]
     if b"link" in _extensions(index, end):
         return "index"
-    return next((f"submodule {os.fsdecode(name)}" for name in links if _exists(tree, f"{os.fsdecode(name)}/.git")), "")
-
-
-def _read_index(index: bytes) -> tuple[list[bytes], int]:
-    """The paths of repositories inside of this one, and where the entries end. Raises: ValueError, struct.error."""
-    sign, version, count = struct.unpack_from(">4sII", index)
-    if sign != b"DIRC" or version not in (2, 3):
-        raise ValueError("an index of another form")
-    links, at = [], 12
-    for _ in range(count):
-        mode, flags = _ENTRY.unpack_from(index, at)
-        start = at + _ENTRY.size + (2 if flags & 0x4000 else 0)
-        end = index.index(b"\0", start)
-        if mode & 0xF000 == _GITLINK:
-            links.append(index[start:end])
-        at += (end - at + 8) & ~7
-    return links, at
+    return next((f"submodule {name}" for name in links if _exists(tree, f"{name}/.git")), "")
 
 
 def _extensions(index: bytes, at: int) -> list[bytes]:

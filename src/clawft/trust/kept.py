@@ -55,6 +55,11 @@ class FileChange(Struct, frozen=True):
     what: What
     diff: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that changed is in `diff`: a remark in the place of lines stands in brackets."""
+        return not any(line.startswith("(") for line in self.diff)
+
 
 class Kept:
     """Copies by digest, below one folder."""
@@ -110,13 +115,18 @@ class Kept:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         replace_file(self._place_file(hash_bytes(content)), content)
 
-    def compare_file(self, digest: str, name: str, content: bytes) -> FileChange | None:
-        """What changed in one file since it had a digest; None where it was not kept, or not kept well."""
+    def find_file(self, digest: str) -> bytes | None:
+        """The file that was kept under a digest; None where it was not kept, or not kept well."""
         try:
-            before = read_optional(self._place_file(digest), MAX_FILE_BYTES)
+            content = read_optional(self._place_file(digest), MAX_FILE_BYTES)
         except Unreadable:
             return None
-        if before is None or hash_bytes(before) != digest:
+        return content if content is not None and hash_bytes(content) == digest else None
+
+    def compare_file(self, digest: str, name: str, content: bytes) -> FileChange | None:
+        """What changed in one file since it had a digest; None as for `find_file`."""
+        before = self.find_file(digest)
+        if before is None:
             return None
         files = (_File(hash_content(one), False, one) for one in (before, content))
         return _Comparison().compare(name, *files)

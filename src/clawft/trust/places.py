@@ -37,7 +37,8 @@ POWER_FILES = frozenset({
 _SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"})
 _SECRET_FILES = frozenset({
     ".env", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".pypirc", ".npmrc", "id_rsa", "id_dsa", "id_ecdsa",
-    "id_ed25519",
+    "id_ed25519", ".vault-token", ".dockercfg", ".s3cfg", ".boto", ".my.cnf", ".mylogin.cnf", ".databrickscfg",
+    ".terraformrc", ".htpasswd", "master.key",
 })  # fmt: skip
 _HOME_PROGRAMS = frozenset({"bin", "sbin"})
 _ENV_EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
@@ -78,7 +79,7 @@ def is_secret_name(name: str) -> bool:
     """Whether a folded name is that of a file or folder of secrets."""
     if name in _SECRET_FILES or name in _SECRET_FOLDERS:
         return True
-    return name.startswith(".env.") and not name.endswith(_ENV_EXAMPLES)
+    return (name.startswith(".env.") and not name.endswith(_ENV_EXAMPLES)) or name.endswith(".kdbx")
 
 
 def fold_name(name: str) -> str:

@@ -7,12 +7,13 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from clawft import __version__
+from clawft.config.plugin_secrets import replace_references
 from clawft.config.plugins import PluginEntry, PluginsSettings
 from clawft.contracts import Permissions
 from clawft.discovery.digest import compute_digest
 from clawft.discovery.plugins import FoundPlugin
 from clawft.errors import ClawftError, Diagnostic
-from clawft.format.schema import check_arguments
+from clawft.format.schema import Unresolved, check_arguments
 from clawft.trust.approvals import current_user
 from clawft.trust.covering import COVERS, find_held, keep_met, keep_uncovered
 from clawft.trust.records import Codes, Records
@@ -269,7 +270,8 @@ def _find_unmet(found: FoundPlugin, settings: PluginsSettings) -> Diagnostic | N
             message = f'It has no settings; plugins.entries."{found.id}".config is not used'
             return Diagnostic("plugin-config", "warning", message, found.file, 0, "Remove it")
         return None
-    problem = check_arguments(given, manifest.config_schema)
+    known = replace_references(given, manifest.config_schema, lambda *_: Unresolved())
+    problem = check_arguments(known, manifest.config_schema)
     if problem:
         message = f"Its settings are not as its config_schema says: {problem}"
         named = _NAMED_IN.match(problem)

@@ -1,16 +1,20 @@
 """The user's lasting rules: patterns that deny, ask or allow, each with where it stands. Deny beats ask beats allow."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from clawft.config import Config
 from clawft.config.permissions import Kind, list_rules
 from clawft.errors import Diagnostic
-from clawft.trust.call import Call
+from clawft.git import find_git_root, list_tracked
+from clawft.trust.call import Call, Where
+from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import Pattern, allows, parse_pattern, pattern_folders
+from clawft.workspace import Workspace
 
-__all__ = ["Rule", "Rules", "load_rules"]
+__all__ = ["Rule", "Rules", "check_tracked", "load_rules"]
 
 
 class Rule(Struct, frozen=True):
@@ -70,6 +74,29 @@ def load_rules(config: Config, project: str) -> Rules:
     folders = pattern_folders(project)
     rules = [Rule(one.kind, parse_pattern(one.text, folders), one.source) for one in list_rules(config)]
     return Rules(*(_of(rules, kind) for kind in ("deny", "ask", "allow")))
+
+
+def check_tracked(rules: Iterable[Rule], workspace: Workspace) -> Iterator[Diagnostic]:
+    """Name the rules that deny to read what git tracks: its objects hold that too, and no sandbox can hide it there."""
+    closed = [(rule, rule.pattern.matcher) for rule in rules if rule.kind == "deny" and rule.pattern.names("read_file")]
+    closed = [(rule, paths) for rule, paths in closed if isinstance(paths, Paths)]
+    root = find_git_root(workspace.project) if closed else None
+    tracked = [os.path.join(root, entry.path) for entry in list_tracked(root)] if root else []
+    where = Where(workspace.project, workspace.project, workspace.home)
+    for rule, paths in closed:
+        meant = [path for path in tracked if isinstance(paths, Paths) and paths.forbids(path, where)]
+        if meant:
+            first = os.path.relpath(meant[0], workspace.project)
+            some = first if len(meant) == 1 else f"{first} and {len(meant) - 1} more"
+            count = f"{len(meant)} file{'s' * (len(meant) > 1)}"
+            yield Diagnostic(
+                "rule-tracked",
+                "warning",
+                f"{rule.pattern.text} denies to read {count} that git tracks: {some}. Commands can read tracked files "
+                "from git's objects",
+                rule.source,
+                hint="Git commands that may show them ask first. To hide a file, take it out of git's history",
+            )
 
 
 def _of(rules: Iterable[Rule], kind: str) -> tuple[Rule, ...]:

@@ -7,9 +7,20 @@ from clawft.config import Config
 from clawft.config.load import own_values
 from clawft.config.sandbox import own_sandbox
 from clawft.errors import Diagnostic
-from clawft.trust.modes import ignored_mode
+from clawft.trust.modes import Mode, default_mode, ignored_mode, lower_mode
 
-__all__ = ["find_unfollowed"]
+__all__ = ["find_unfollowed", "is_followed"]
+
+_OWN_SECTIONS = frozenset({"sandbox", "runs", "hooks", "plugins", "gateway", "registries", "hub", "serve"})
+_OWN_SETTINGS = (("memory", "backend"), ("skills", "security", "require_signature"))
+
+
+def is_followed(path: tuple[str, ...], value: Any, own: Config, user_dir: str) -> bool:
+    """Whether a setting of a project's config counts; `own` is the config without it."""
+    if path == ("agents", "defaults", "mode"):
+        mode = default_mode(own, user_dir)
+        return lower_mode(Mode(value), mode) != mode
+    return path[0] not in _OWN_SECTIONS and path not in _OWN_SETTINGS
 
 
 def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:

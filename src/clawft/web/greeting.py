@@ -5,14 +5,14 @@ from collections.abc import Callable
 from ssl import SSLContext
 from typing import Any
 
-from clawft.web.connection import Connection, is_hung_up_on
+from clawft.web.connection import MARGIN, Connection, count_surplus, name_peer
 
 __all__ = ["greet_with"]
 
 
-def greet_with(tls: SSLContext) -> Callable[..., asyncio.Protocol]:
-    """Connections that are secured before anything else; the same arguments as `Connection`."""
-    return lambda **given: _Greeting(Connection(**given), tls)
+def greet_with(tls: SSLContext, make: Callable[..., Connection]) -> Callable[..., asyncio.Protocol]:
+    """Connections that are secured before anything else; the same arguments as `make` has."""
+    return lambda **given: _Greeting(make(**given), tls)
 
 
 class _Greeting(asyncio.Protocol):
@@ -34,9 +34,10 @@ class _Greeting(asyncio.Protocol):
         self._transport = transport
         connections: set[Any] = self._following.connections
         connections.add(self)
-        if is_hung_up_on(self._following):
+        if count_surplus(self._following) > MARGIN:
             self.shutdown()
         else:
+            self._following.idle.add(name_peer(transport), self)
             transport.pause_reading()
             self._task = self._following.loop.create_task(self._greet())
 
@@ -48,6 +49,11 @@ class _Greeting(asyncio.Protocol):
 
     def shutdown(self) -> None:
         """The server ends."""
+        self._transport.abort()
+
+    def drop(self) -> None:
+        """Make room for somebody else."""
+        self._leave()
         self._transport.abort()
 
     async def _greet(self) -> None:
@@ -71,3 +77,4 @@ class _Greeting(asyncio.Protocol):
     def _leave(self) -> None:
         connections: set[Any] = self._following.connections
         connections.discard(self)
+        self._following.idle.discard(name_peer(self._transport), self)

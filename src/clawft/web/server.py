@@ -4,12 +4,13 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.web.connection import AT_ONCE, Connection, make_room
+from clawft.web.connection import AT_ONCE, Connection, IdleConnections, make_room
 from clawft.web.greeting import greet_with
 from clawft.web.listening import WAITING
 from clawft.web.visit import App
@@ -46,7 +47,7 @@ class WebServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Connection,
+                http=partial(Connection, IdleConnections()),  # type: ignore[arg-type]
                 ws=_find_sockets() if bounds.message_bytes else "none",
                 ws_max_size=bounds.message_bytes,
                 ws_ping_interval=_PING_S,
@@ -70,7 +71,8 @@ class WebServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self.config.ssl is not None:
-            self.config.http_protocol_class = greet_with(self.config.ssl)  # type: ignore[assignment]
+            plain = self.config.http_protocol_class
+            self.config.http_protocol_class = greet_with(self.config.ssl, plain)  # type: ignore[assignment,arg-type]
             self.config.ssl = None
         await super().startup(sockets)
         for one in sockets or ():

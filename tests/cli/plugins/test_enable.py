@@ -86,7 +86,7 @@ def test_show_tells_no_secret_and_no_text_of_a_plugin_rewrites_the_screen(
         assert not {"\x1b", "\r", "\u202e"} & set(done.stdout + done.stderr)
         assert "Approved by the user" not in [line.strip() for line in (done.stdout + done.stderr).splitlines()]
     assert "hunter22" not in weft("plugins", "show", "weather", "--format", "json").stdout
-    assert '  api_key = "(not shown)"' in weft("plugins", "show", "weather").stdout.splitlines()
+    assert '  api_key = "<redacted>"' in weft("plugins", "show", "weather").stdout.splitlines()
 
 
 def test_an_unknown_id_gets_the_close_one(weft: Weft, plugin: Plugin) -> None:

@@ -22,6 +22,15 @@ async def test_config_shows_what_is_set_and_where(world: World, terminal: Open, 
         assert "hunter2" not in t.text()
 
 
+async def test_config_shows_no_secret_in_the_settings_of_a_plugin(world: World, terminal: Open, enter: Enter) -> None:
+    plugin = 'plugins.entries."org.example.mail".config'
+    world.config = f'[{plugin}]\npassword = "hunter2"\naccounts = [{{ user = "me", token = "hunter2" }}]\n'
+    async with terminal(columns=120) as t:
+        for line in ("/config", "/config plugins", f"/config {plugin}.password", f"/config {plugin}.accounts"):
+            assert "<redacted>" in await enter(t, line)
+        assert "hunter2" not in t.text()
+
+
 async def test_config_shows_one_value_or_a_section(terminal: Open, enter: Enter) -> None:
     async with terminal(columns=120, lines=40) as t:
         assert await enter(t, "/config agents.defaults.model") == "local/m"

@@ -23,7 +23,7 @@ def command(key: str, output: str) -> None:
     """
     app = open_here()
     path = get_path(key)
-    value = find_values(list_settings(app.config, app.environ, defaults=True), path)
+    value = find_values(list_settings(app.config, app.environ, app.plugin_schemas, defaults=True), path)
     if output == "json":
         return print_json("clawft.config.get.v1", key=join_path(path), value=value)
     click.echo("" if value is None else clean(value_text(value)))

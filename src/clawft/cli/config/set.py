@@ -34,9 +34,10 @@ def command(key: str, value: str | None, scope: Scope, unset: bool, literal: boo
         raise click.UsageError("Give a VALUE, or --unset")
     app = open_here()
     path = get_path(key)
-    new = UNSET if value is None else parse_typed(path, value, app.environ, literal=literal)
+    new = UNSET if value is None else parse_typed(path, value, app.environ, app.plugin_schemas, literal=literal)
     edited = app.edit_config(scope, [Change(path, new)])
-    before, after = (redact(path, one, app.environ) for one in (edited.before[0], new))
+    before = redact(path, edited.before[0], app.environ, app.plugin_schemas, free=False)
+    after = redact(path, new, app.environ, app.plugin_schemas)
     if output == "json":
         return print_json(
             "clawft.config.set.v1",
@@ -62,7 +63,7 @@ def _tell(key: str, before: object, after: object, file: str, edited: Edited) ->
 def _tell_of_others(app: App, path: tuple[str, ...], file: str) -> None:
     """Say so if something else has the last word on what was changed, or keeps the config from being read."""
     try:
-        settings = list_settings(app.config, app.environ)
+        settings = list_settings(app.config, app.environ, app.plugin_schemas)
     except ClawftError as error:
         return show_diagnostic(error.diagnostic, where=app.workspace.shorten(error.diagnostic.where))
     for one in settings:

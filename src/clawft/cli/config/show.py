@@ -23,7 +23,7 @@ def command(section: str, defaults: bool, output: str) -> None:
     """Show what is set, or all of SECTION that is set: its value, and the file or variable that sets it."""
     app = open_here()
     path = get_path(section) if section else ()
-    settings = list_settings(app.config, app.environ, defaults=defaults)
+    settings = list_settings(app.config, app.environ, app.plugin_schemas, defaults=defaults)
     shown = [one for one in settings if one.path[: len(path)] == path]
     said = (*app.config.diagnostics, *find_unfollowed(app.config, app.workspace.user_dir))
     if output == "json":

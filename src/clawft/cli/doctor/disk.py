@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clawft.app import App
 from clawft.cli.doctor.check import Check, Status, from_error, mend, move_away, quote
-from clawft.config.keys import is_plugin_env, is_skill_env
+from clawft.config.keys import is_plugin_env, is_skill_env, join_path
 from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
 from clawft.errors import ClawftError
@@ -101,7 +101,7 @@ def check_keys(app: App) -> Iterator[Check]:
         path = wanted[name]
         named = is_skill_env(path[:-1]) or is_plugin_env(path[:-1])
         fix = f"weft {path[0]} env {path[2]} {path[-1]}" if named else "weft onboard"
-        yield Check("keys", "note", message, why=f"{'.'.join(path)} names it", fix=fix)
+        yield Check("keys", "note", message, why=f"{join_path(path)} names it", fix=fix)
 
 
 def check_audit(app: App) -> Iterator[Check]:

@@ -8,13 +8,15 @@ from msgspec import UNSET
 
 from clawft.app import App
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import one_line, print_json, say
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
 from clawft.config.edit import Change, Edited, Scope
 from clawft.config.permissions import KINDS, Kind
+from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError
 from clawft.trust.audit.log import Entry
 from clawft.trust.patterns import Pattern, parse_pattern
 from clawft.trust.readonly import is_launcher
+from clawft.trust.rules import Rule, check_tracked
 from clawft.trust.tools import means_any_tool
 
 __all__ = ["Lists", "add_command", "change_lists", "warn_about"]
@@ -78,6 +80,7 @@ def add_command(kind: Kind, text: str) -> click.Command:
             return others | {kind: tuple(dict.fromkeys((*rules[kind], *texts)))}
 
         edited, before = change_lists(app, scope, add)
+        tracked = list(check_tracked([Rule(kind, one) for one in parsed], app.workspace))
         if output == "json":
             print_json(
                 "clawft.permissions.change.v1",
@@ -85,6 +88,7 @@ def add_command(kind: Kind, text: str) -> click.Command:
                 patterns=list(texts),
                 path=edited.file,
                 changed=edited.changed,
+                diagnostics=[to_json(one) for one in tracked],
             )
             return
         where = app.workspace.shorten(edited.file)
@@ -93,6 +97,8 @@ def add_command(kind: Kind, text: str) -> click.Command:
             click.echo(one_line(f"{kind} {one.text} in {where}{there}"))
             for warning in warn_about(one, kind, app.config.mcp.servers):
                 say(f"{click.style('warning[tool-pattern]', fg='yellow')}: {one_line(warning)}")
+        for diagnostic in tracked:
+            show_diagnostic(diagnostic, where="")
 
     return command
 

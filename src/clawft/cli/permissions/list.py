@@ -6,7 +6,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, print_table, say, show_diagnostic
 from clawft.describe.diagnostics import to_json
 from clawft.trust.modes import MODES, default_mode
-from clawft.trust.rules import load_rules
+from clawft.trust.rules import check_tracked, load_rules
 from clawft.trust.unfollowed import find_unfollowed
 
 __all__ = ["command"]
@@ -20,7 +20,12 @@ def command(output: str) -> None:
     workspace = app.workspace
     rules, mode = load_rules(app.config, workspace.project), default_mode(app.config, workspace.user_dir)
     waiting = [one for one in app.config.diagnostics if one.code == "config-untrusted"]
-    said = (*rules.diagnostics(), *waiting, *find_unfollowed(app.config, workspace.user_dir))
+    said = (
+        *rules.diagnostics(),
+        *check_tracked(rules.deny, workspace),
+        *waiting,
+        *find_unfollowed(app.config, workspace.user_dir),
+    )
     if output == "json":
         listed = [
             {"kind": one.kind, "pattern": one.pattern.text, "source": one.source, "problem": one.pattern.problem}

@@ -15,7 +15,7 @@ from clawft.cli.output import diagnostic_lines, one_line, print_json
 from clawft.cli.plugins._json import permissions_json, plugin_json
 from clawft.cli.plugins._variables import add_missing
 from clawft.cli.plugins._words import brought_lines, kind_line, nothing_line, permission_lines, say_held
-from clawft.config.secret import names_secret
+from clawft.config.listing import redact
 from clawft.contracts import Permissions
 from clawft.describe.diagnostics import to_json
 from clawft.discovery.digest import compute_digest
@@ -29,7 +29,6 @@ from clawft.trust.plugins import PLUGIN_STATES, PluginStanding, entry_of_plugin
 
 __all__ = ["command", "detail_lines"]
 
-_HIDDEN = "(not shown)"
 _DIALECTS = {"clawft": "clawft", "agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
 
 
@@ -120,17 +119,14 @@ def _settings(app: App, standing: PluginStanding, manifest: PluginManifest) -> l
     given = entry_of_plugin(standing.found, plugin_settings(app)).config
     if not isinstance(properties, dict):
         return []
+    path, schemas = ("plugins", "entries", standing.id, "config"), {standing.id: manifest.config_schema or {}}
+    shown = redact(path, given, app.environ, schemas) if given else {}
     said = []
     for name, schema in properties.items():
         about = schema if isinstance(schema, dict) else {}
-        value = _hide(app, name, given.get(name, about.get("default")))
+        value = app.secrets.mask_value(shown.get(name, about.get("default")))
         said.append((name, str(about.get("description") or ""), value, name in given))
     return said
-
-
-def _hide(app: App, name: str, value: Any) -> Any:
-    """A value without secrets: what is called one is not shown at all."""
-    return _HIDDEN if value and names_secret(name) else app.secrets.mask_value(value)
 
 
 class _Component(Struct, frozen=True):

@@ -9,9 +9,8 @@ from clawft.describe.reviews import is_executable, list_programs, walk_files
 from clawft.trust.kept import FileChange
 from clawft.trust.review import AgentReview, Review
 
-__all__ = ["agent_lines", "file_lines", "review_lines", "short_lines"]
+__all__ = ["agent_lines", "file_lines", "review_lines", "short_lines", "text_lines"]
 
-MAX_AGENT_LINES = 200
 MAX_NAMES = 20
 _SPEAKS = "beyond what it tells the model"
 
@@ -72,16 +71,19 @@ def file_lines(change: FileChange) -> list[str]:
     return [f"  {change.what}: {one_line(change.path)}", *(f"    {clean(line)}" for line in change.diff)]
 
 
-def agent_lines(review: AgentReview, shorten: Callable[[str], str], *, whole: bool) -> list[str]:
-    """An agent: its tools, and its text or what is new in it since it was last approved."""
+def agent_lines(review: AgentReview, shorten: Callable[[str], str]) -> list[str]:
+    """An agent: its tools, and all of its text, or all that is new in it since it was last approved."""
     found, before = review.found, review.previous
     tools = "all tools" if review.power.tools == ("*",) else ", ".join(review.power.tools) or "no tools"
     lines = [one_line(f"agent {found.name} ({shorten(found.file)}): {tools}")]
     if before is not None:
         lines += power_lines(f"New since {before.at[:10]}", review.change.added)
         lines += power_lines(f"Gone since {before.at[:10]}", review.change.removed)
-    if review.file is not None:
+    if review.file is not None and review.file.is_whole:
         return lines + file_lines(review.file)
-    text = review.content.decode("utf-8", "replace").splitlines() if whole or before else []
-    lines += [f"  {clean(line)}" for line in text[:MAX_AGENT_LINES]]
-    return lines + ([f"  (and {len(text) - MAX_AGENT_LINES} lines more)"] if len(text) > MAX_AGENT_LINES else [])
+    return [*lines, *text_lines(review.content)]
+
+
+def text_lines(content: bytes) -> list[str]:
+    """All lines of a file that would speak to a model."""
+    return [f"  {clean(line)}" for line in content.decode("utf-8", "replace").split("\n")]

@@ -169,7 +169,7 @@ def _show(app: App, chosen: _Chosen) -> None:
             say(line)
         say()
     for agent in chosen.agents:
-        for line in agent_lines(agent, app.workspace.shorten, whole=whole):
+        for line in agent_lines(agent, app.workspace.shorten):
             say(line)
         say()
     for problem in chosen.left:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError
 from clawft.files import is_within, real_path
+from clawft.sandbox.secret_files import holds_secret
 from clawft.tools.beneath import read_file_at, write_file_at
 from clawft.trust.places import is_power, is_private, own_folders, steers_home
 from clawft.workspace import resolve_path
@@ -102,7 +103,7 @@ class Files:
     def _check_place(self, path: str, places: tuple[str, str], root: str, *, write: bool) -> str:
         """The real one of two places below a granted one, as written and as it is. Raises: Denied if it is closed."""
         inner = [os.path.relpath(one, root) for one in places if is_within(one, root)]
-        if any(is_private(one) for one in inner):
+        if any(is_private(one) for one in inner) or (set(inner) != {"."} and holds_secret(places[1])):
             raise Denied(f"'{path}' is a place for secrets, and was not granted by name")
         if write:
             at_home = root == real_path(self._roots.home)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from clawft.config.plugins import PluginsSettings
-from clawft.plugins.given import fill_config, take_env
+from clawft.plugins.given import take_config, take_env
 from clawft.plugins.job import Times, find_paths
 from clawft.plugins.running import Around
 from clawft.sandbox.wasm import WasmError
@@ -54,7 +54,7 @@ def make_wasm_job(standing: PluginStanding, settings: PluginsSettings, around: A
         grant.digest,
         manifest.wasm_module,
         os.path.join(around.workspace.user_dir, "plugin-data", manifest.id),
-        fill_config(entry.config, manifest.config_schema),
+        take_config(standing, entry, around.environ),
         take_env(standing, entry, around.environ),
         permissions.env_vars,
         permissions.network,

@@ -26,13 +26,13 @@ async def _run(repl: "Repl", rest: str) -> None:
     app, columns = repl.app, repl.screen.width
     if rest:
         path = get_path(rest)
-        settings = list_settings(app.config, app.environ, defaults=True)
+        settings = list_settings(app.config, app.environ, app.plugin_schemas, defaults=True)
         find_values(settings, path)  # says what is wrong with a key that nothing has
         shown = [one for one in settings if one.path[: len(path)] == path]
         alone = shown[0].path == path
         print_lines(repl, [clean(with_state(shown[0]))] if alone else setting_lines(shown, app.workspace, columns))
         return
-    shown = list_settings(app.config, app.environ)
+    shown = list_settings(app.config, app.environ, app.plugin_schemas)
     if shown:
         print_lines(repl, setting_lines(shown, app.workspace, columns))
     else:

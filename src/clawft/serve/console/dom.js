@@ -5,7 +5,7 @@ const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", 
 const REFUSED = new Set(["innerhtml", "outerhtml", "srcdoc", "style"]);
 
 // What is not seen, but changes how the text around it looks: directions, controls, widths of nothing, tags.
-const HIDDEN = /(?:[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ud800-\udfff\u{e0000}-\u{e0fff}]|(?<=[\u0000-\u007f])[\u200c\u200d]|[\u200c\u200d](?=[\u0000-\u007f]))+/gu;
+const HIDDEN = /(?:[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]|(?<=[\u0000-\u007f])[\u200c\u200d]|[\u200c\u200d](?=[\u0000-\u007f])|[\ufe00-\ufe0f]{2,})+/gu;
 const MARKED = 500; // places in one text that say what is hidden there; more are only marked
 
 // h("a", { href: "#/skills", class: "name", onclick: fn, dataset: { id: 1 } }, "text", element, [more], null)
