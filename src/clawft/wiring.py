@@ -27,6 +27,7 @@ from clawft.run.database import Database, Records, work_on
 from clawft.run.delegate import delegate_tool
 from clawft.run.extension import Extension, Joined, join_extensions
 from clawft.run.fork_skill import SkillForker
+from clawft.run.heard import SkillTexts
 from clawft.run.insertions import (
     TELL_SANDBOX,
     TELL_UNTRUSTED,
@@ -167,7 +168,7 @@ def _built_in(
 
 
 def _make_skill_tools(conversation: Conversation) -> tuple[Tool, ...]:
-    return skill_tools(conversation.skills, SkillForker(conversation))
+    return skill_tools(conversation.skills, SkillForker(conversation), SkillTexts(conversation))
 
 
 async def _start_run(app: "App", only: str, request: "RunRequest") -> str:

@@ -19,10 +19,12 @@ from clawft.run.assemble import choose_tools
 from clawft.run.lineage import Lineage, lineage_of, power_of
 from clawft.run.permit import authority_of, list_active, name_question
 from clawft.scan.findings import Power
+from clawft.sessions import Heard
 from clawft.tools.skillset import Activation
+from clawft.trust.approvals import make_approval
 from clawft.trust.call import Call, Where
 from clawft.trust.cleared import Cleared
-from clawft.trust.decide import Decision, Limit, decide
+from clawft.trust.decide import Decision, decide
 from clawft.trust.modes import Mode
 from world import World
 
@@ -111,8 +113,12 @@ def grow(conversation: Conversation, talk: Talk, *, chosen: bool = False) -> Con
     conversation.mode = talk.mode if chosen else conversation.mode
     folders = {one.name: one for one in conversation.skills.standings}
     conversation.skills.active = [Activation(folders[one.skill.name], one, "text") for one in talk.active]
-    conversation.skills.prompted = list(talk.prompted)
-    conversation.heard = {who: Limit(who, hosts=hosts) for who, hosts in talk.heard.items()}
+    conversation.skills.prompted = [Activation(folders[one.skill.name], one, "") for one in talk.prompted]
+    heard = [Heard(who, hosts) for who, hosts in talk.heard.items()]
+    for one in conversation.skills.active:
+        who, place = f"the skill '{one.name}'", one.standing.found.folder
+        heard.append(Heard(who, one.at_work.hosts, one.at_work.allowed_tools, place, one.digest))
+    conversation.unwritten |= {"read": {"heard": tuple(heard)}}
     return conversation
 
 
@@ -159,6 +165,8 @@ async def test_a_lineage_decides_as_a_parent_in_memory_does_and_never_more_than_
     prepare(world)
     async with world.open() as runtime:
         every = calls(runtime)
+        folders = [f"{world.user_dir}/skills/{name}" for name in NAMES]
+        runtime.approvals.record(make_approval("skill", folder, "sha256:0") for folder in folders)
         with in_one_session(runtime) as talk_with:
 
             @settings(max_examples=60)

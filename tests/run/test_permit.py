@@ -82,7 +82,6 @@ async def test_what_was_approved_of_something_else_with_the_same_content_gives_a
         (known,) = [one for one in approvals.load() if one.kind == "skill"]
         approvals.remove(lambda one: one == known)
         approvals.record([structs.replace(known, kind="former")])
-        conversation.heard.clear()  # as in a process that goes on with it
         await collect(conversation, "thanks")
     assert [one.reason for one in person.asked] == ["the skill 'guest' was not approved for the host '127.0.0.1'"]
 

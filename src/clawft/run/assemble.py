@@ -165,7 +165,7 @@ def _preload(turn: Turn) -> list[str]:
             turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
         else:
             texts.append(activation.text)
-            turn.skills.prompted.append(activation.cleared)
+            turn.skills.prompted.append(activation)
             if name not in turn.skills.loaded:
                 turn.emit(turn.skills.event(activation, "agent"))
                 _tell_still(turn, activation)
@@ -190,7 +190,7 @@ def _inject(turn: Turn) -> str:
     for standing in turn.skills.standings:
         if standing.state in states and standing.found.skill is not None and standing.found.location.scope != "mcp":
             try:
-                turn.skills.prompted.append(turn.runtime.clear(standing.found))
+                turn.skills.prompted.append(turn.skills.look_at(standing))
                 bodies.append(turn.skills.prompted[-1].skill)
             except ClawftError as error:
                 message = f"The skill '{standing.name}' cannot be loaded: {error}"

@@ -86,7 +86,6 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
         envelope = await turn.conversation.steps.run(step, attempt, Envelope, at=str(at), doubt=doubt)
     _count(turn, envelope)
     turn.emit(ToolFinished(call=call.id, tool=name, status=envelope.status, result=envelope.to_dict()))
-    _remember(turn, name, envelope)
     added = await tell_hooks(turn, tool, call, envelope, at) if tool else ""
     return Message(
         "tool",
@@ -202,11 +201,3 @@ def _show_value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return f"[{name}]" if value else ""  # `True` alone says nothing
     return str(value) if isinstance(value, str | int | float) else ""
-
-
-def _remember(turn: Turn, name: str, envelope: Envelope) -> None:
-    """A skill that was loaded is noted in the session, whole, so that it survives compaction."""
-    if name == "Skill" and "content" in envelope.data:
-        data = envelope.data
-        content = turn.runtime.secrets.mask(data["content"])
-        turn.session.activate(data["name"], content, turn.id, scope=data["scope"], digest=data["digest"])

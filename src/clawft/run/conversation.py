@@ -10,17 +10,18 @@ from clawft.errors import ClawftError
 from clawft.format.model import Agent
 from clawft.messages import Answer, ApprovalNeeded, By, Event
 from clawft.run.allowance import Allowance
+from clawft.run.heard import hear_above
 from clawft.run.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
 from clawft.run.loop import run_turn, work_turn
 from clawft.run.permit import authority_of
 from clawft.run.pipeline import compact_stages, run_stages
 from clawft.run.turn import Stage, Turn, TurnRequest
-from clawft.sessions import OpenSession
+from clawft.sessions import Heard, OpenSession, SkillRecord
+from clawft.sessions.opened import AboutSkill
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Skillset
 from clawft.tools.steps import Steps
 from clawft.trust import Standing
-from clawft.trust.decide import Limit
 from clawft.trust.modes import Mode, agent_mode
 
 if TYPE_CHECKING:
@@ -70,8 +71,10 @@ class Conversation:
             refresh_on_call=runtime.refresh_on_call,
             standings=parent.skills.standings if parent else None,
         )
-        # Strangers' skills whose text was heard, by their digest: they keep asking for other hosts.
-        self.heard: dict[str, Limit | None] = {}
+        # What binds it since something was read, by name, until the next message is written down.
+        self.unwritten: dict[str, AboutSkill] = {}
+        self.older: dict[SkillRecord, tuple[Heard, ...]] = {}  # what lines of earlier versions bind
+        hear_above(self)
         self.started = False  # hooks heard that it begins in this process
         self.sections: list[str] = []  # what they added to its prompts then
         self.told: set[str] = set()  # notices that are said once

@@ -37,8 +37,8 @@ from clawft.messages import (
     Usage,
     UsageReported,
 )
+from clawft.run.heard import hear_fork
 from clawft.run.lineage import Lineage, lineage_of
-from clawft.run.permit import hear_fork
 from clawft.run.turn import Turn, TurnRequest
 from clawft.sessions import new_fork_key
 from clawft.tools.clock import Clock

@@ -10,8 +10,8 @@ from msgspec import Struct, structs
 
 from clawft.hooks.events import HookEvent, Outcome, Said
 from clawft.messages import MessageSent, Noticed
+from clawft.run.heard import hear_hook
 from clawft.tools.steps import Step
-from clawft.trust.decide import Limit
 
 if TYPE_CHECKING:
     from clawft.config.masking import Secrets
@@ -129,15 +129,10 @@ def _now() -> str:
 
 
 def hear(turn: "Turn", outcome: Outcome) -> None:
-    """The model reads what a stranger's hook wrote: that asks for other hosts than it was approved with from now on.
-
-    It is written down with the next message, since the words may be in that, or in what comes of them.
-    """
+    """The model reads what hooks wrote. The next message may hold it, or what comes of it: then it is written down."""
     for one in outcome.heard:
-        if one.hosts is not None:
-            who = f"the hook '{one.hook}'"
-            turn.conversation.heard.setdefault(f"{who} {one.hosts}", Limit(who, hosts=one.hosts))
-            turn.voices[one.hook] = one.hosts
+        if one.hosts is not None:  # somebody else's
+            hear_hook(turn.conversation, one.hook, one.hosts)
 
 
 def mark(said: Said) -> str:

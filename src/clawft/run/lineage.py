@@ -12,7 +12,9 @@ from msgspec import Struct
 from clawft.errors import Refused
 from clawft.format.model import Agent
 from clawft.messages import By
-from clawft.run.permit import authority_of, list_active, list_prompted
+from clawft.run.heard import list_heard, list_prompted
+from clawft.run.permit import list_active
+from clawft.sessions import Heard
 from clawft.trust.cleared import AtWork
 from clawft.trust.modes import Mode
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from clawft.run.conversation import Conversation
     from clawft.run.runtime import Runtime
 
-__all__ = ["AgentPower", "ForkedSkill", "Heard", "Lineage", "begin_lineage", "check_lineage", "lineage_of", "power_of"]
+__all__ = ["AgentPower", "ForkedSkill", "Lineage", "begin_lineage", "check_lineage", "lineage_of", "power_of"]
 
 
 class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,13 +33,6 @@ class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
     disallowed_tools: tuple[str, ...]
     permission_mode: str
     skills: tuple[str, ...]
-
-
-class Heard(Struct, frozen=True, forbid_unknown_fields=True):
-    """A stranger's skill whose text was heard above, and the hosts that it was approved with."""
-
-    who: str
-    hosts: tuple[str, ...]
 
 
 class ForkedSkill(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +53,7 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mode: Mode
     above: tuple[AgentPower, ...]
     active: tuple[AtWork, ...]  # the skills at work above
-    prompted: tuple[AtWork, ...]  # strangers' skills in the prompts above
+    prompted: tuple[AtWork, ...]  # skills that are not the user's own, in the prompts above
     loaded: tuple[str, ...]  # the skills that were loaded above: their hooks last as long as the session
     heard: tuple[Heard, ...]
     approved: tuple[str, ...]  # what the person allowed for the session, by digest
@@ -91,7 +86,6 @@ def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
 def lineage_of(conversation: "Conversation") -> Lineage:
     """What a fork of a conversation inherits now."""
     lineage = conversation.lineage
-    heard = authority_of(conversation).heard
     return Lineage(
         depth=conversation.depth + 1,
         account=conversation.account,
@@ -102,7 +96,7 @@ def lineage_of(conversation: "Conversation") -> Lineage:
         active=list_active(conversation),
         prompted=list_prompted(conversation),
         loaded=tuple(dict.fromkeys((*lineage.loaded, *conversation.skills.loaded))),
-        heard=tuple(dict.fromkeys(Heard(one.who, one.hosts or ()) for one in heard)),
+        heard=tuple(list_heard(conversation)),
         approved=tuple(sorted(conversation.approved)),
         forks=conversation.forks,
         max_tokens=None,

@@ -5,20 +5,27 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.errors import ClawftError
 from clawft.hooks.events import Outcome, Said
 from clawft.messages import Answer, ApprovalNeeded, ToolCall
+from clawft.run.heard import list_heard, list_prompted, restrict_hosts
 from clawft.run.hooks import escape_marks
-from clawft.sessions import OpenSession, SkillRecord
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
 from clawft.tools.tool import Record, Tool, ToolContext, ToolError
-from clawft.trust.approvals import Approvals, hash_bytes
+from clawft.trust.approvals import hash_bytes
 from clawft.trust.call import Call, Where
 from clawft.trust.cleared import AtWork
-from clawft.trust.decide import Authority, Decision, Limit, decide, find_closed, limit_servers, make_limit
+from clawft.trust.decide import (
+    Authority,
+    Decision,
+    Limit,
+    decide,
+    find_closed,
+    limit_heard,
+    limit_servers,
+    make_limit,
+)
 from clawft.trust.modes import Mode
-from clawft.trust.origin import STRANGE_SCOPES
 from clawft.trust.patterns import PATH_TOOLS, pattern_folders
 from clawft.trust.tools import canonical_tool
 
@@ -31,17 +38,13 @@ __all__ = [
     "authority_of",
     "check_hidden",
     "guard",
-    "hear_fork",
     "is_denied",
     "list_active",
-    "list_prompted",
-    "note_hook",
     "permit",
     "recorder",
     "tell_asker",
 ]
 
-HOOK = "hook"  # the scope of a hook's words in a session
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 
@@ -53,63 +56,14 @@ def authority_of(conversation: "Conversation") -> Authority:
     limits += [_limit_of(one, conversation) for one in list_active(conversation)]
     prompted = list_prompted(conversation)
     limits += [limit_servers(f"the skill '{one.name}'", one.allowed_tools) for one in prompted]
-    above = [Limit(one.who, hosts=one.hosts) for one in conversation.lineage.heard]
-    in_prompt = [Limit(f"the skill '{one.name}'", hosts=one.hosts) for one in prompted]
-    heard = (*above, *_hear(conversation), *in_prompt)
+    heard = tuple(limit_heard(one.who, one.hosts, one.tools) for one in list_heard(conversation))
     return Authority(conversation.effective_mode, runtime.rules, tuple(limits), heard)
-
-
-def _hear(conversation: "Conversation") -> list[Limit]:
-    """Strangers' skills whose text is in the conversation: what it talked a model into outlasts its list of tools."""
-    for record in conversation.session.activated.values():
-        if record.digest not in conversation.heard:
-            conversation.heard[record.digest] = _find_heard(record, conversation.runtime.approvals)
-    return [limit for limit in conversation.heard.values() if limit is not None]
-
-
-def hear_fork(child: "Conversation", parent: "Conversation") -> None:
-    """What a fork tells its parent may be the words of the strangers' skills that it heard itself."""
-    authority = authority_of(child)
-    for limit in (*authority.limits, *authority.heard):
-        if limit.hosts is not None:
-            parent.heard.setdefault(limit.who, Limit(limit.who, hosts=limit.hosts))
-
-
-def _find_heard(record: SkillRecord, approvals: Approvals) -> Limit | None:
-    """The hosts that a skill was approved with, as it was when it was heard; None for one of the user's own."""
-    if record.scope == HOOK:
-        return limit_hook(record)
-    try:
-        known = [one for one in approvals.load() if one.kind == "skill" and one.digest == record.digest]
-    except ClawftError:
-        known = []
-    if not known and record.scope not in STRANGE_SCOPES:
-        return None
-    return Limit(f"the skill '{record.name}'", hosts=known[0].power.network if known else ())
-
-
-def note_hook(session: OpenSession, hook: str, hosts: tuple[str, ...], turn: int) -> None:
-    """Write down that the model reads words of a stranger's hook: whoever goes on with the session is limited too."""
-    name, digest = f"hook '{hook}'", f"{HOOK}\t{hook}\t{' '.join(hosts)}"
-    known = session.activated.get(name)
-    if known is None or known.digest != digest:
-        session.activate(name, "", turn, scope=HOOK, digest=digest)
-
-
-def limit_hook(record: SkillRecord) -> Limit:
-    """The limit of a stranger's hook that was heard."""
-    return Limit(f"the {record.name}", hosts=tuple(record.digest.rpartition("\t")[2].split()))
 
 
 def list_active(conversation: "Conversation") -> tuple[AtWork, ...]:
     """The skills at work: those of whoever forked this, then its own."""
-    return (*conversation.lineage.active, *(one.at_work for one in conversation.skills.active))
-
-
-def list_prompted(conversation: "Conversation") -> tuple[AtWork, ...]:
-    """Strangers' skills whose text is in the system prompt from the start, here or above."""
-    own = (one.at_work("") for one in conversation.skills.prompted if one.stranger)
-    return (*conversation.lineage.prompted, *own)
+    own = (one.at_work for one in conversation.skills.active)
+    return restrict_hosts((*conversation.lineage.active, *own), conversation)
 
 
 def _limit_of(active: AtWork, conversation: "Conversation") -> Limit:

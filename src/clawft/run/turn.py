@@ -14,8 +14,8 @@ from clawft.format.model import Agent
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
 from clawft.providers.request import Provider, Request, ToolSpec
 from clawft.run.catalog import CatalogText
+from clawft.run.heard import note_unwritten
 from clawft.run.ledger import Price
-from clawft.run.permit import note_hook
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation
 from clawft.trust import Standing
@@ -67,7 +67,6 @@ class Turn:
         self.is_preview = False  # nobody sent it, so nobody is told of it
         self.is_received = False  # hooks heard of the message, so they hear of the answer
         self.added = request.added  # what hooks wrote beside the message
-        self.voices: dict[str, tuple[str, ...]] = {}  # strangers' hooks that were heard, not written down yet
         self.held = 0  # how often a hook had the model go on that was done
         self.metadata: dict[str, Any] = {}  # for inserted stages, to tell each other something
         # classify
@@ -128,12 +127,10 @@ class Turn:
         return (event.code, event.message) in self._noticed
 
     def append(self, message: Message) -> None:
-        """Make a message part of the conversation, on disk too."""
+        """Make a message part of the conversation, on disk too; first what binds that since."""
+        note_unwritten(self)
         self.session.append(_mask(self.runtime.secrets, message), self.id)
         self.began, self.partial = True, ""
-        while self.voices:
-            hook, hosts = self.voices.popitem()
-            note_hook(self.session, hook, hosts, self.id)
 
     def messages(self) -> tuple[Message, ...]:
         """What the model is sent: the system prompt, and the conversation so far."""

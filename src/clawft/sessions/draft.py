@@ -152,7 +152,7 @@ def _place(record: InTurn, window: Window, shift: int, others: int) -> InTurn:
     if isinstance(record, TurnRecord):
         return structs.replace(record, totals=window.count_turn(record.usage))
     if isinstance(record, CompactionRecord):
-        keeps, skills = record.keeps + others, tuple(window.skills.values())
+        keeps, skills = record.keeps + others, window.skill_records
         replaces = len(window.messages) - keeps
         return structs.replace(record, replaces=replaces, keeps=keeps, skills=skills, totals=window.so_far)
     return record

@@ -77,7 +77,7 @@ def _render(record: Record) -> list[str]:
     if isinstance(record, MessageRecord):
         return _render_message(record.message)
     if isinstance(record, SkillRecord):
-        return [f"*Skill {_inline(record.name)} was loaded.*"] if record.scope != "hook" else []
+        return [f"*Skill {_inline(record.name)} was loaded.*"] if record.is_skill else []
     if isinstance(record, CompactionRecord):
         return [f"*{record.replaces} earlier messages were summarised:*", "", *_quote(record.summary)]
     return [f"*{_inline(turn_note(record))}*"] if isinstance(record, TurnRecord) else []

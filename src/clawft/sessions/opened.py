@@ -6,7 +6,7 @@ Where that is written is the matter of session.py (its file, at once) and of dra
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from clawft.errors import Diagnostic
 from clawft.messages import Message, Usage
@@ -14,6 +14,7 @@ from clawft.sessions.conversation import find_cut, pair_calls, summary_message
 from clawft.sessions.record import (
     CompactionRecord,
     Header,
+    Heard,
     InTurn,
     MessageRecord,
     SkillRecord,
@@ -23,7 +24,16 @@ from clawft.sessions.record import (
 )
 from clawft.sessions.window import Window
 
-__all__ = ["OpenSession"]
+__all__ = ["AboutSkill", "OpenSession"]
+
+
+class AboutSkill(TypedDict, total=False):
+    """What else a session keeps of a skill that was loaded: as in `SkillRecord`."""
+
+    scope: str
+    digest: str
+    arguments: str
+    heard: tuple[Heard, ...] | None
 
 
 class OpenSession(ABC):
@@ -60,9 +70,19 @@ class OpenSession(ABC):
         return self._shown
 
     @property
+    def is_compacted(self) -> bool:
+        """Whether the first of its messages is a summary."""
+        return self._window.summary is not None
+
+    @property
     def activated(self) -> dict[str, SkillRecord]:
         """The skills whose text reached the model, by name; a compaction does not drop them."""
         return dict(self._window.skills)
+
+    @property
+    def skill_records(self) -> tuple[SkillRecord, ...]:
+        """Every text that was read and binds, those of one name too; a compaction does not drop them."""
+        return self._window.skill_records
 
     @property
     def turns(self) -> int:
@@ -87,9 +107,9 @@ class OpenSession(ABC):
         """Write down one message. Raises: ClawftError."""
         self._write(MessageRecord(turn=turn, at=self._now(), message=message))
 
-    def activate(self, name: str, content: str, turn: int, *, scope: str = "", digest: str = "") -> None:
-        """Write down that a skill's text reached the model. Raises: ClawftError."""
-        self._write(SkillRecord(turn=turn, at=self._now(), name=name, scope=scope, digest=digest, content=content))
+    def activate(self, name: str, content: str, turn: int, **more: Unpack[AboutSkill]) -> None:
+        """Write down that a skill's text reaches the model, and what binds it since. Raises: ClawftError."""
+        self._write(SkillRecord(turn=turn, at=self._now(), name=name, content=content, **more))
 
     def compact(self, summary: str, keep: int) -> None:
         """Let a summary stand for all but the last `keep` messages. A result is never parted from its call.
@@ -104,7 +124,7 @@ class OpenSession(ABC):
             summary=summary,
             replaces=cut,
             keeps=len(window.messages) - cut,
-            skills=tuple(window.skills.values()),
+            skills=window.skill_records,
             totals=window.so_far,
         )
         self._write(record)

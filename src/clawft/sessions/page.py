@@ -65,7 +65,7 @@ def _render(record: Record) -> str:
     if isinstance(record, MessageRecord):
         return _render_message(record.message, record.at)
     if isinstance(record, SkillRecord):
-        return "" if record.scope == "hook" else _fold("Skill", record.name, record.content)
+        return _fold("Skill", record.name, record.content) if record.is_skill else ""
     if isinstance(record, CompactionRecord):
         return _fold("Summary", f"of {record.replaces} earlier messages", record.summary)
     return f'<p class="note">{_text(turn_note(record))}</p>' if isinstance(record, TurnRecord) else ""

@@ -16,6 +16,7 @@ __all__ = [
     "VERSION",
     "CompactionRecord",
     "Header",
+    "Heard",
     "InTurn",
     "MessageRecord",
     "Record",
@@ -61,13 +62,38 @@ class MessageRecord(InTurn, frozen=True, kw_only=True, tag="message"):
     message: Message
 
 
+class Heard(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a text that is not the user's own lets the model do unasked, as it was granted when the model read it.
+
+    It binds as long as the text is in the conversation. `folder` and `digest` name the approval that must still be
+    there for `hosts` and `tools` to count; a hook has none.
+    """
+
+    who: str  # the skill 'x'
+    hosts: tuple[str, ...]
+    tools: tuple[str, ...] | None = ()  # its patterns of tools, which name those of MCP servers; None limits none
+    folder: str = ""
+    digest: str = ""
+
+
 class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
-    """A skill's text reached the model; or words of a stranger's hook, with the scope `hook`."""
+    """A text reached the model: that of a skill, or words of a `hook`, of a `fork`, or in the system `prompt`.
+
+    `heard` is what binds the conversation since then: nothing for the user's own skill. None means that an earlier
+    version wrote the line, so that nobody knows.
+    """
 
     name: str
     scope: str = ""
     digest: str = ""
     content: str = ""
+    arguments: str = ""  # the digest of what the skill was given
+    heard: tuple[Heard, ...] | None = None
+
+    @property
+    def is_skill(self) -> bool:
+        """Whether a skill was loaded; all else only binds."""
+        return self.scope not in ("hook", "fork", "prompt")
 
 
 class Totals(Struct, frozen=True, omit_defaults=True):

@@ -3,7 +3,7 @@
 Old lines are not read: the messages that a compaction keeps stand right above it, skills and totals in it.
 """
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from clawft.errors import Diagnostic
 from clawft.messages import Message, Usage
@@ -25,15 +25,25 @@ _COMPACTION = b'\n{"type":"compaction",'
 
 
 class Window(Struct):
-    """What a run needs to know of the past. `totals` are those last written; `since` counts messages after them."""
+    """What a run needs to know of the past. `totals` are those last written; `since` counts messages after them.
+
+    `skills` has the latest text of each name, `superseded` those before it, without their text: what they bind still
+    holds.
+    """
 
     summary: str | None = None
     messages: list[Message] = field(default_factory=list)
     skills: dict[str, SkillRecord] = field(default_factory=dict)
+    superseded: list[SkillRecord] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
     since: int = 0
     last_turn: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def skill_records(self) -> tuple[SkillRecord, ...]:
+        """Every text that was read and binds, in an order from which the same window can be made."""
+        return (*self.superseded, *self.skills.values())
 
     @property
     def messages_ever(self) -> int:
@@ -55,15 +65,28 @@ class Window(Struct):
             self.since += 1
             self.last_turn = max(self.last_turn, record.turn)
         elif isinstance(record, SkillRecord):
-            self.skills[record.name] = record
+            self._add_skill(record)
         elif isinstance(record, TurnRecord):
             self.totals, self.since = record.totals, 0
             self.last_turn = max(self.last_turn, record.turn)
         elif isinstance(record, CompactionRecord):
             del self.messages[: max(0, len(self.messages) - record.keeps)]
             self.summary, self.totals, self.since = record.summary, record.totals, 0
-            self.skills = {skill.name: skill for skill in record.skills}
+            self.skills, self.superseded = {}, []
+            for skill in record.skills:
+                self._add_skill(skill)
             self.last_turn = max(self.last_turn, record.turn)
+
+    def _add_skill(self, record: SkillRecord) -> None:
+        before = self.skills.get(record.name)
+        binds = before is not None and before.heard != ()
+        if before and binds and not any(_binds_alike(before, one) for one in (record, *self.superseded)):
+            self.superseded.append(structs.replace(before, content=""))
+        self.skills[record.name] = record
+
+
+def _binds_alike(one: SkillRecord, other: SkillRecord) -> bool:
+    return (one.name, one.scope, one.digest, one.heard) == (other.name, other.scope, other.digest, other.heard)
 
 
 def load_window(descriptor: int, size: int, path: str) -> Window:

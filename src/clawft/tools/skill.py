@@ -12,18 +12,19 @@ from clawft.discovery.ranking import match_context
 from clawft.discovery.served import describe_origin
 from clawft.errors import ClawftError
 from clawft.messages import Noticed
-from clawft.render import split_arguments
+from clawft.render import Arguments, split_arguments
 from clawft.tools.read_file import read_path
-from clawft.tools.skillset import Skillset, load_failure
+from clawft.tools.skillset import Activation, Skillset, load_failure
 from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.trust import Standing
 
-__all__ = ["Forker", "describe_skill_tool", "skill_tools", "wants_fork"]
+__all__ = ["Forker", "Texts", "describe_skill_tool", "skill_tools", "wants_fork"]
 
 MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
 _SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.
 Usage: load a skill when the user names it, or when its description clearly matches the task, before you start on
-the task yourself. Its text then tells you what to do. A skill that was loaded stays loaded: do not load it again.
+the task yourself. Its text then tells you what to do, and stays in the conversation: load it again only to take it up
+again in a later turn, or with other arguments.
 Some skills do their work in a conversation of their own: then you get its result, and `args` must say all it needs.
 Example: {"name": "review-diff", "args": "HEAD~3"}"""
 _SEARCH = "Find skills for a task by what they are for. Searches all skills, also those that are not in the list."
@@ -55,14 +56,22 @@ class Forker(Protocol):
     async def fork(self, standing: Standing, args: str) -> ToolResult | None: ...
 
 
-def skill_tools(skills: Skillset, forker: Forker) -> tuple[Tool, ...]:
+class Texts(Protocol):
+    """Which texts of skills stand in a conversation."""
+
+    def find(self, activation: Activation, arguments: Arguments) -> str: ...
+
+    def note(self, activation: Activation, arguments: Arguments) -> None: ...
+
+
+def skill_tools(skills: Skillset, forker: Forker, texts: Texts) -> tuple[Tool, ...]:
     """The three tools, for the skills of one conversation."""
 
     async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
         skills.refresh()
         standing = skills.get_offered(_bare(arguments.name))
         forked = await forker.fork(standing, arguments.args) if wants_fork(standing) else None
-        return forked or await _load(skills, standing, arguments, context)
+        return forked or await _load(skills, texts, standing, arguments, context)
 
     def forks(arguments: Mapping[str, Any]) -> bool:
         name = _bare(str(arguments.get("name")))
@@ -104,17 +113,24 @@ def wants_fork(standing: Standing) -> bool:
     return standing.found.skill is not None and standing.found.skill.context == "fork"
 
 
-async def _load(skills: Skillset, standing: Standing, arguments: SkillArguments, context: ToolContext) -> ToolResult:
-    name, folder = standing.name, standing.found.folder
-    if name in skills.loaded:
-        text = f"The skill '{name}' is already loaded in this conversation; follow its text above."
-        return ToolResult(text, data={"name": name, "base_dir": folder, "already_loaded": True})
+async def _load(
+    skills: Skillset, texts: Texts, standing: Standing, arguments: SkillArguments, context: ToolContext
+) -> ToolResult:
+    """Load a skill. Its limits hold from now on; its text is sent unless it stands there already (D63)."""
+    name, folder, given = standing.name, standing.found.folder, split_arguments(arguments.args)
     try:
-        activation = await skills.read(standing, split_arguments(arguments.args), context.emit)
+        known = skills.look_at(standing) if name in skills.loaded else None
+        where = texts.find(known, given) if known else ""
+        activation = known if known and where else await skills.read(standing, given, context.emit)
     except ClawftError as error:
         raise load_failure(error) from error
+    if not where:
+        texts.note(activation, given)
     skills.activate(activation)
     context.emit(skills.event(activation, "model"))
+    if where:
+        text = f"The skill '{name}' is already loaded: its text stands {where}. Follow it; its limits hold again."
+        return ToolResult(text, data={"name": name, "base_dir": folder, "already_loaded": True})
     for one in activation.diagnostics:
         if one.severity != "note":
             context.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))

@@ -84,7 +84,7 @@ class Skillset:
         self.standings = tuple(load() if standings is None else standings)
         self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
         self.active: list[Activation] = []  # since the last message of the person: these restrict tools (D54)
-        self.prompted: list[Cleared] = []  # those whose text is in the system prompt of this turn
+        self.prompted: list[Activation] = []  # those whose text is in the system prompt of this turn
         self._cleared: dict[str, Cleared] = {}  # loaded ones, as they were when this turn began or they were loaded
         self._unusable: set[str] = set()  # loaded ones whose programs are not offered in this turn
         self.brought: dict[str, frozenset[str]] = {}  # skill -> the tools that it brought along
@@ -139,6 +139,10 @@ class Skillset:
 
         rendered = await render_dynamic(self._dynamic, found, cleared, arguments, self._variables(found), tell)
         return _activate(standing, cleared, rendered)
+
+    def look_at(self, standing: Standing) -> Activation:
+        """A skill as it is on disk now, without its text. Raises: ClawftError."""
+        return Activation(standing, self._clear(standing.found), "")
 
     def read_still(self, standing: Standing) -> Activation:
         """A skill's text without arguments, in which commands and files stay as they are written.
@@ -228,7 +232,8 @@ class Skillset:
     def activate(self, activation: Activation) -> None:
         """From now on the skill counts as loaded, and restricts tools until the next message."""
         self.note_loaded(activation)
-        self.active.append(activation)
+        again = [one for one in self.active if (one.name, one.digest) == (activation.name, activation.digest)]
+        self.active = [*(one for one in self.active if one not in again), activation]
 
     def note_loaded(self, activation: Activation) -> None:
         """The skill's text is in the context from now on."""

@@ -17,7 +17,7 @@ from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import Pattern, allows, find_touching, parse_patterns
 from clawft.trust.rules import Rules
 
-__all__ = ["Authority", "Decision", "Limit", "decide", "find_closed", "limit_servers", "make_limit"]
+__all__ = ["Authority", "Decision", "Limit", "decide", "find_closed", "limit_heard", "limit_servers", "make_limit"]
 
 # They judge for themselves what they are about to do, or do nothing but talk.
 _JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
@@ -56,7 +56,7 @@ class Authority(Struct, frozen=True):
     mode: Mode = Mode.AUTO_EDIT
     rules: Rules = Rules()
     limits: tuple[Limit, ...] = ()
-    heard: tuple[Limit, ...] = ()  # strangers' skills whose text the model has read: only their hosts count still
+    heard: tuple[Limit, ...] = ()  # what the model has read and is not the user's own: asks about more than it granted
 
 
 def make_limit(
@@ -76,6 +76,11 @@ def make_limit(
 def limit_servers(who: str, allowed: Sequence[str]) -> Limit:
     """The limit of a stranger's skill whose text is in the prompt from the start: it binds MCP tools alone."""
     return Limit(who, stranger=True, named=parse_patterns(allowed))
+
+
+def limit_heard(who: str, hosts: Sequence[str], tools: Sequence[str] | None) -> Limit:
+    """The limit of a text that was read before: it forbids nothing. `tools` None leaves all tools of servers."""
+    return Limit(who, stranger=tools is not None, named=parse_patterns(tools or ()), hosts=tuple(hosts))
 
 
 def decide(call: Call, authority: Authority) -> Decision:
@@ -119,15 +124,23 @@ def _judge_by_mode(call: Call, mode: Mode) -> Decision:
 
 
 def _find_unapproved(call: Call, limits: Sequence[Limit]) -> str:
-    """The stranger's skill that was not approved for the host of a fetch, or that would be heard in every conversation
-    to come, where nothing limits it: in no mode is that done unasked."""
+    """Why a person is asked, in every mode: a text that is not the user's own and that the model has read was not
+    approved for the host of a fetch, does not name the tool of a server, or would be heard in every later conversation.
+    """
     target = call.target if call.tool in _FETCHES else None
     for limit in limits:
         if limit.hosts is not None and call.tool in _LASTS:
             return f"every later conversation would hear it, and {limit.who} is a stranger's"
         if target and limit.hosts is not None and not find_grant(target.host, target.connect_port, limit.hosts):
             return f"{limit.who} was not approved for the host '{target.host}'"
+        if _keeps_from_servers(limit, call):
+            return f"{limit.who} does not name {call.tool}, and its text is in this conversation"
     return ""
+
+
+def _keeps_from_servers(limit: Limit, call: Call) -> bool:
+    """Whether a tool of a server or a plugin is none that a skill names which is not the user's own."""
+    return call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.named)
 
 
 def _object(limit: Limit, call: Call) -> str:
@@ -137,7 +150,7 @@ def _object(limit: Limit, call: Call) -> str:
     denied = find_touching(limit.denied, call)
     if denied is not None:
         return f"{limit.who} disallows {denied.text}"
-    if call.server and limit.stranger and not any(_names_server(one, call.tool) for one in limit.named):
+    if _keeps_from_servers(limit, call):
         rule = "a stranger's skill gets only those tools of servers and plugins that it names"
         return f"{limit.who} does not name {call.tool}: {rule}"
     if limit.allowed is None or call.tool in limit.own or allows(limit.allowed, call):

@@ -38,8 +38,8 @@ def command(key: str, output: str) -> None:
             for line in _lines(record.message):
                 click.echo(clean(line))
         elif isinstance(record, SkillRecord):
-            ended = "was heard" if record.scope == "hook" else "was loaded"
-            click.echo(f"\n-- {'' if record.scope == 'hook' else 'skill '}{one_line(record.name)} {ended} --")
+            loaded, name = record.is_skill, one_line(record.name)
+            click.echo(f"\n-- {f'skill {name} was loaded' if loaded else f'{name} was heard'} --")
         elif isinstance(record, CompactionRecord):
             click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
         elif isinstance(record, TurnRecord):

@@ -47,7 +47,7 @@ export function conversation() {
         put(h("h2", { class: "turn-head" }, `Turn ${count(turn)}`, one.at && h("span", { class: "quiet" }, when(one.at))));
       }
       if (one.type === "message") say[one.role]?.(one);
-      else if (one.type === "skill") line("file", one.scope === "hook" ? `${one.name} was heard` : ["Skill ", h("a", { href: href(`/skills/${encodeURIComponent(one.name)}`) }, one.name), " was loaded"]);
+      else if (one.type === "skill") line("file", ["hook", "fork", "prompt"].includes(one.scope) ? `${one.name} was heard` : ["Skill ", h("a", { href: href(`/skills/${encodeURIComponent(one.name)}`) }, one.name), " was loaded"]);
       else if (one.type === "compaction") put(fold(`${count(one.replaces)} earlier messages were summarised`, h("div", { class: "said" }, one.summary), cutNote(one)));
       else if (one.type === "turn") {
         put(turnEnd(one));
