@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 __all__ = [
     "Answer",
+    "Answered",
     "AnyEvent",
     "ApprovalNeeded",
     "By",
@@ -162,6 +163,13 @@ class ApprovalNeeded(Event, frozen=True, kw_only=True):
 # "always" holds in this project for the very same question, and while the skills that led to it stay as they are;
 # "flag" is a yes that was given beforehand, with --yes; "nobody" is a no where nobody could be asked.
 Answer = Literal["once", "session", "always", "flag", "no", "nobody"]
+
+
+class Answered(Struct, frozen=True):
+    """An answer, and who gave it in the words of the audit log, such as `token NAME`."""
+
+    answer: Answer
+    by: str
 
 
 class ForkStarted(Event, frozen=True, kw_only=True):

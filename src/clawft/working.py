@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clawft.run.database import Records
     from clawft.run.durable.jobs import Fired, Jobs
     from clawft.run.durable.runs import Runs
+    from clawft.run.durable.values import Question
     from clawft.run.durable.worker import Chore, Plan, RunWorker
 
 __all__ = [
@@ -55,7 +56,16 @@ def run_settings(app: App) -> RunsSettings:
 
 def open_app_runs(app: App) -> "Runs":
     """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
-    return open_runs(run_settings(app), app.workspace.user_dir, app.environ)
+    runs = open_runs(run_settings(app), app.workspace.user_dir, app.environ)
+
+    def note_withdrawn(question: "Question", session: str) -> None:
+        event = question.event
+        detail = {"tool": event.tool, "grave": event.grave, "call": event.call, "run": question.run}
+        why = "the run was cancelled"
+        app.audit.tell("approval", event.question, decision="withdrawn", rule=why, session=session, detail=detail)
+
+    runs.store.on_withdrawn = note_withdrawn
+    return runs
 
 
 def complete_request(app: App, request: RunRequest) -> RunRequest:

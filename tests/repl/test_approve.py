@@ -198,6 +198,6 @@ async def test_questions_side_by_side_come_one_after_the_other(world: World, ter
         assert "Fetch two?" in t.text()
         assert "Said meanwhile." not in t.text()
         answers.put_nowait("s")
-        assert await both == ["once", "session"]
+        assert [one.answer for one in await both] == ["once", "session"]
         await shown
         assert "Said meanwhile." in t.text()

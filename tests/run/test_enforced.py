@@ -67,7 +67,7 @@ async def test_the_allowed_command_runs_and_is_written_down(world: World) -> Non
 
     assert ended.status == "success"
     assert (world.project / "more").exists()
-    (line,) = world.audit("tool")
+    (line,) = world.audit("tool", "allowed")
     assert (line["subject"], line["skill"]) == ("exec_shell touch made && touch more", "vcs")
     (asked,) = world.audit("approval")
     assert (asked["decision"], asked["detail"]["by"]) == ("allowed", "the person")

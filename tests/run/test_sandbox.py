@@ -47,4 +47,4 @@ async def test_no_mode_answers_for_a_command_without_a_sandbox(world: World) -> 
     ((question, grave),) = [(one.question, one.grave) for one in person.asked]
     assert (question, grave) == ("Run WITHOUT a sandbox: echo made > made", True)
     assert (world.project / "made").exists()
-    assert [line["detail"]["sandbox"] for line in world.audit("command")] == ["none", "none"]
+    assert [line["detail"]["sandbox"] for line in world.audit("command")] == ["none"]

@@ -73,5 +73,5 @@ async def test_what_is_done_for_a_token_is_in_the_audit_log_under_its_name(world
         approved = next(one for one in lines if one["kind"] == "approval" and "theirs" in one["subject"])
         assert approved["detail"]["by"] == "ci"
         done = [one for one in lines if one["session"] == "@ci:notes"]
-        assert {one["detail"]["by"] for one in done} == {"ci", "the person"}
+        assert {one["detail"]["by"] for one in done} == {"ci", "token ci"}
         assert {one["kind"] for one in done if one["detail"]["by"] == "ci"} >= {"tool", "serve"}

@@ -132,7 +132,7 @@ async def test_what_a_run_asks_is_told_and_answered_once(world: ServeWorld) -> N
         done = await Client(daemon, "approve", name="bob").ask(AnswerRun(run=run, key="1.0", answer="once"))
         assert done.run.summary.status == "queued"
         waited = done.run.timeline  # what it did is not theirs to see
-        assert [(one["kind"], one["answer"], one["by"]) for one in waited] == [("wait", "once", "bob (weft serve)")]
+        assert [(one["kind"], one["answer"], one["by"]) for one in waited] == [("wait", "once", "token bob")]
         with pytest.raises(NotFound, match="asks nothing by that name"):
             await Client(daemon).ask(AnswerRun(run=run, key="1.0", answer="no"))
 

@@ -13,6 +13,7 @@ from clawft.cli.output import clean, escape_unsafe, one_line, say
 from clawft.cli.telling import tell, tell_end, tell_start
 from clawft.messages import (
     Answer,
+    Answered,
     ApprovalNeeded,
     Compacted,
     Event,
@@ -27,6 +28,7 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
+from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
 
 __all__ = ["Approver", "JsonLines", "Printer", "ask_line", "can_ask", "show_events"]
 
@@ -53,7 +55,7 @@ class Approver:
     def _seen(self, event: ApprovalNeeded) -> anyio.Event:
         return self._shown.setdefault(event.call, anyio.Event())
 
-    async def __call__(self, event: ApprovalNeeded) -> Answer:
+    async def __call__(self, event: ApprovalNeeded) -> Answer | Answered:
         if self.yes and not event.grave:
             return "flag"
         await self._seen(event).wait()
@@ -63,13 +65,14 @@ class Approver:
             way = "Only a person at a terminal can allow it." if event.grave else "Pass --yes to allow it."
             self.printer.note(f"refused: {asked}; nobody to ask. {way}")
             return "nobody"
+        note_asked()
         mark = click.style("?", fg="yellow")
         self.printer.note(f"{mark} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:
             typed = await ask_line(_ONCE if event.grave else _CHOICES)
             answer = _ANSWERS.get(typed.strip().lower())
             if answer is not None and not (event.grave and answer == "session"):
-                return answer
+                return Answered(answer, AT_TERMINAL if typed else LEFT)
             self.printer.note("  Please answer y or n" if event.grave else "  Please answer y, r or n")
 
 

@@ -34,6 +34,7 @@ def _make_tool(plugins: Plugins, standing: PluginStanding, spec: ToolSpec) -> To
             raise ToolError("INVALID_PARAM", problem)
         if not spec.read_only or context.must_ask:
             await _ask(standing.id, spec, given, context)
+        context.act.begin()
         return await _call(plugins, standing.id, spec, given)
 
     parameters = {"type": "object", **spec.parameters} if spec.parameters else _NO_ARGUMENTS

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from anyio import lowlevel
 
 from clawft.cli.output import clean, one_line
-from clawft.messages import Answer, ApprovalNeeded
+from clawft.messages import Answer, Answered, ApprovalNeeded
 from clawft.repl.view import View
+from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
 
 __all__ = ["Asker"]
 
@@ -31,7 +32,7 @@ class Asker:
         self._yes = yes
         self._one = asyncio.Lock()
 
-    async def __call__(self, event: ApprovalNeeded) -> Answer:
+    async def __call__(self, event: ApprovalNeeded) -> Answer | Answered:
         async with self._one:
             await self._view.reach(event)
             if self._yes and not event.grave:
@@ -40,7 +41,8 @@ class Asker:
             with self._view.holding():
                 return await self._put(event)
 
-    async def _put(self, event: ApprovalNeeded) -> Answer:
+    async def _put(self, event: ApprovalNeeded) -> Answered:
+        note_asked()
         screen = self._view.screen
         first, *more = clean(event.question).splitlines() or [""]
         screen.print(f"{screen.style('?', 'yellow')} {first}")
@@ -50,12 +52,12 @@ class Asker:
             try:
                 typed = await self._ask(_ONCE if event.grave else _CHOICES)
             except EOFError:
-                return "no"
+                return Answered("no", LEFT)
             except KeyboardInterrupt:
                 self._stop()
                 await lowlevel.checkpoint()  # the turn ends here, before anything else is done in it
-                return "no"
+                return Answered("no", AT_TERMINAL)
             answer = _ANSWERS.get(typed.strip().lower())
             if answer is not None and not (event.grave and answer in ("session", "always")):
-                return answer
+                return Answered(answer, AT_TERMINAL)
             screen.print("  Please answer y or n" if event.grave else "  Please answer y, s, a or n")

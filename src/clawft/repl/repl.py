@@ -169,7 +169,7 @@ class Repl:
         if self._interrupted:
             self.leaving = True
         if self._turn is not None and not self._interrupted:
-            self._turn.cancel()
+            self._turn.cancel("stopped by the person at the terminal")
             self._is_stopped = True
         elif self._work is not None:
             self._work.cancel()

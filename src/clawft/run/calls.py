@@ -11,11 +11,11 @@ from clawft.format.invisible import escape_invisible
 from clawft.hooks.events import Outcome
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
 from clawft.run.hook_calls import ask_hooks, tell_hooks
-from clawft.run.permit import answer, check_hidden, guard, permit
+from clawft.run.permit import answer, asks_by_itself, check_hidden, guard, permit
 from clawft.run.turn import Turn
 from clawft.tools.execute import Envelope, check_tool, fail, render_for_model, run_tool, tell_doubtful
 from clawft.tools.steps import Doubt, Step
-from clawft.tools.tool import Tool, ToolContext, ToolError, may_repeat
+from clawft.tools.tool import Act, Tool, ToolContext, ToolError, may_repeat
 from clawft.trust.tools import canonical_tool
 
 __all__ = ["run_calls"]
@@ -122,7 +122,7 @@ async def _attempt(
         envelope = fail(error, call.arguments, context)
     if envelope.error.get("code") == "PERMISSION_DENIED":
         subject = f"{tool.name if tool else call.name[:_MAX_NAME]} {_summarise(tool, call)}".strip()
-        context.record("denial", subject, "deny", envelope.error["message"])
+        context.record("denial", subject, "deny", envelope.error["message"], detail={"call": call.id})
     return envelope
 
 
@@ -138,12 +138,35 @@ def _is_skill(tool: Tool | None, call: ToolCall) -> bool:
 
 
 async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, hooked: Outcome | None) -> Envelope:
-    """Run a tool, if it may be used so; what acts is written down first. Raises: ToolError, Refused."""
+    """Run a tool, if it may be used so. Of one that acts two facts are written down: that it was allowed, before it
+    begins, and how it ended. Raises: ToolError, Refused."""
     context.granted = await permit(turn, tool, call, context, hooked)
-    if not tool.read_only or tool.plugin:  # that it only looks is what its plugin says
-        context.record("tool", f"{tool.name} {_summarise(tool, call)}".strip(), "allow", context.granted.rule)
     timeout_s = tool.timeout_s or turn.runtime.config.agents.defaults.tool_timeout_s
-    return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+    if tool.read_only and not tool.plugin:  # that it only looks is not just what a plugin says
+        return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+    subject, about = f"{tool.name} {_summarise(tool, call)}".strip(), {"call": call.id}
+
+    def allow() -> None:
+        context.record("tool", subject, "allow", context.granted.rule, detail=about)
+
+    context.act = Act(allow)
+    if not asks_by_itself(tool):
+        context.act.begin()
+    how: dict[str, object] = {"status": "cancelled"}
+    try:
+        envelope = await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+        how = _tell_end(envelope)
+    finally:
+        if context.act.is_begun:
+            context.record("tool", subject, "finished", detail={**about, **how})
+    return envelope
+
+
+def _tell_end(envelope: Envelope) -> dict[str, object]:
+    """How a call ended, as the audit log tells it."""
+    code, exit_code = envelope.error.get("code"), envelope.data.get("exit_code")
+    told = {"status": envelope.status, "code": code, "exit_code": exit_code, "ms": envelope.stats.get("time_ms")}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Tool:

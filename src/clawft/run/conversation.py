@@ -8,7 +8,7 @@ import anyio
 
 from clawft.errors import ClawftError
 from clawft.format.model import Agent
-from clawft.messages import Answer, ApprovalNeeded, By, Event
+from clawft.messages import Answer, Answered, ApprovalNeeded, By, Event
 from clawft.run.allowance import Allowance
 from clawft.run.heard import hear_above
 from clawft.run.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Approve", "Conversation"]
 
-Approve = Callable[[ApprovalNeeded], Awaitable[Answer]]
+Approve = Callable[[ApprovalNeeded], Awaitable[Answer | Answered]]
 
 
 class Conversation:
@@ -86,6 +86,10 @@ class Conversation:
         folders = {one.name: one.found.folder for one in self.skills.standings if one.usable}
         self.skills.loaded = {name: folders[name] for name in session.activated if name in folders}
         self.registry: Registry | None = None
+        self._parent = parent
+        self._ending = ""
+        # What it means when the task of its turn is cancelled from outside, in the words of the audit log.
+        self.if_left: str = parent.if_left if parent else "the turn was stopped"
         self._asking = anyio.Lock()
         self._scope: anyio.CancelScope | None = None
 
@@ -118,7 +122,7 @@ class Conversation:
         with self._starting() as scope:
             await work_turn(self._make(request, send), scope, run_stages)
 
-    async def ask(self, event: ApprovalNeeded) -> Answer:
+    async def ask(self, event: ApprovalNeeded) -> Answer | Answered:
         """Put a question to whoever started this; one at a time, since there is one person."""
         if self.approve is None:
             return "nobody"
@@ -140,7 +144,7 @@ class Conversation:
     def _starting(self) -> Iterator[anyio.CancelScope]:
         if self._scope is not None:
             raise ClawftError("turn-running", "A turn of this conversation is still running")
-        self._scope = anyio.CancelScope()
+        self._scope, self._ending = anyio.CancelScope(), ""
         if not self.depth:  # a fork is one turn, with the skills that its parent sees
             self.turn = self.session.next_turn
             self.skills.start_turn()
@@ -150,7 +154,14 @@ class Conversation:
         finally:
             self._scope = self.running = None
 
-    def cancel(self) -> None:
-        """End the turn that is running; its last event says so."""
+    def cancel(self, why: str = "") -> None:
+        """End the turn that is running; its last event says so. `why` is for the audit log."""
         if self._scope is not None:
+            self._ending = why
             self._scope.cancel()
+
+    @property
+    def ending(self) -> str:
+        """Who or what ends the turn that is running, here or above; '' where that is not known."""
+        above = self._parent.ending if self._parent else ""
+        return self._ending or above or self.steps.ending

@@ -16,6 +16,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.format.model import Agent
 from clawft.messages import (
     Answer,
+    Answered,
     ApprovalNeeded,
     By,
     Compacted,
@@ -191,8 +192,8 @@ class _Running:
             )
         )
 
-    def _approve(self, clock: Clock) -> Callable[[ApprovalNeeded], Awaitable[Answer]]:
-        async def approve(event: ApprovalNeeded) -> Answer:
+    def _approve(self, clock: Clock) -> Callable[[ApprovalNeeded], Awaitable[Answer | Answered]]:
+        async def approve(event: ApprovalNeeded) -> Answer | Answered:
             with clock.stopped():
                 return await self._turn.conversation.ask(self._name(event))
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from clawft.hooks.events import Outcome, Said
-from clawft.messages import Answer, ApprovalNeeded, ToolCall
+from clawft.messages import Answer, Answered, ApprovalNeeded, ToolCall
 from clawft.run.heard import list_heard, list_prompted, restrict_hosts
 from clawft.run.hooks import escape_marks
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
+from clawft.tools.steps import STAYS
 from clawft.tools.tool import Record, Tool, ToolContext, ToolError
 from clawft.trust.approvals import hash_bytes
+from clawft.trust.audit.log import asking_by
 from clawft.trust.call import Call, Where
 from clawft.trust.cleared import AtWork
 from clawft.trust.decide import (
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "answer",
+    "asks_by_itself",
     "authority_of",
     "check_hidden",
     "guard",
@@ -46,6 +49,7 @@ __all__ = [
 ]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
+_ENDINGS = {"cancelled": "the run was cancelled", "deadline": "the time of the run was over"}
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 
 
@@ -106,8 +110,8 @@ def recorder(conversation: "Conversation") -> Record:
         kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
     ) -> None:
         active = list_active(conversation)
-        # What gives power is not done if it cannot be written down; a refusal stands in any case.
-        write = audit.tell if decision == "deny" else audit.write
+        # What gives power is not done if it cannot be written down; all else stands in any case.
+        write = audit.write if decision == "allow" else audit.tell
         write(
             kind,
             subject,
@@ -140,13 +144,18 @@ async def permit(
         decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
     if hooked is not None and hooked.asks is not None and decision.decision != "ask":
         decision = Decision("ask", tell_asker(hooked.asks))
-    if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):
+    if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):  # a task is asked about as any call
         context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
         if not await context.ask(_question(tool, call), decision.rule):
             raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
         decision = Decision("pass", f"approved ({decision.rule})")
     return decision
+
+
+def asks_by_itself(tool: Tool) -> bool:
+    """Whether a tool may ask before it acts, and says when it begins."""
+    return tool.asks or tool.name in ("exec_shell", "delegate")
 
 
 def _check_path(turn: "Turn", tool: Tool, real: str, context: ToolContext) -> None:
@@ -200,31 +209,58 @@ async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> b
     """
     if turn.conversation.effective_mode is Mode.PLAN:
         raise ToolError("PERMISSION_DENIED", f"Not allowed: mode plan only looks ({event.reason or event.question})")
-    said, by = await _find_answer(turn, event, context.granted)
-    detail = {"answer": said, "by": by, "tool": event.tool, "grave": event.grave}
-    is_yes = said not in ("no", "nobody")
-    context.record("approval", event.question, "allow" if is_yes else "deny", by, detail=detail)
+    answered = await _find_answer(turn, event, context)
+    detail = {"answer": answered.answer, "by": answered.by, **_about(event)}
+    is_yes = answered.answer not in ("no", "nobody")
+    context.record("approval", event.question, "allow" if is_yes else "deny", answered.by, detail=detail)
     return is_yes
 
 
-async def _find_answer(turn: "Turn", event: ApprovalNeeded, decision: Decision) -> tuple[Answer, str]:
-    conversation, approvals = turn.conversation, turn.runtime.approvals
+def _about(event: ApprovalNeeded) -> dict[str, Any]:
+    """What lines about one question have in common, and with those about its call."""
+    return {"tool": event.tool, "grave": event.grave, "call": event.call}
+
+
+async def _find_answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Answered:
+    conversation, approvals, decision = turn.conversation, turn.runtime.approvals, context.granted
     place = f"{turn.runtime.workspace.project}#{event.tool}#{event.question}"
     if not event.grave:
         # What answers a call does not answer for another host that it is led to.
         if decision.decision == "allow" and event.tool != "web_fetch":
-            return "once", decision.rule
+            return Answered("once", decision.rule)
         if name_question(event) in conversation.approved:
-            return "session", "an answer for this session"
+            return Answered("session", "an answer for this session")
         if approvals.has("tool", place, _meant(turn, event.question)):
-            return "always", "a lasting answer"
+            return Answered("always", "a lasting answer")
     turn.emit(event)
-    said = await conversation.ask(event)
-    if said == "session" and not event.grave:
+    answered = await _ask(turn, event, context)
+    if answered.answer == "session" and not event.grave:
         conversation.approved.add(name_question(event))
-    elif said == "always" and not event.grave:
+    elif answered.answer == "always" and not event.grave:
         approvals.add("tool", {place: _meant(turn, event.question)})
-    return said, _BY.get(said, "the person")
+    return answered
+
+
+async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Answered:
+    """Put a question to whoever started the turn. That they were asked is a line, and so is that it was withdrawn."""
+    conversation, asked = turn.conversation, False
+
+    def note(again: bool) -> None:
+        nonlocal asked
+        if not again and not asked:
+            context.record("approval", event.question, "ask", event.reason, detail=_about(event))
+        asked = True
+
+    try:
+        with asking_by(note):
+            answer = await conversation.ask(event)
+    except BaseException:
+        ending = conversation.ending or conversation.if_left
+        if asked and ending not in STAYS:
+            why = _ENDINGS.get(ending, ending)
+            context.record("approval", event.question, "withdrawn", why, detail=_about(event))
+        raise
+    return answer if isinstance(answer, Answered) else Answered(answer, _BY.get(answer, "the person"))
 
 
 def name_question(event: ApprovalNeeded) -> str:

@@ -23,6 +23,11 @@ class Caller(Struct, frozen=True):
     scopes: frozenset[Scope]
     is_local: bool = False  # at the other end of a pipe: what it may is said where that is opened
 
+    @property
+    def described(self) -> str:
+        """Who it is in the audit log."""
+        return f"the client '{self.name}' at the pipe" if self.is_local else f"token {self.name}"
+
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or "admin" in self.scopes
 

@@ -69,10 +69,11 @@ class Daemon:
 
     def _note_answer(self, caller: Caller, asked: Question, answer: Verdict) -> None:
         """Raises: Refused for a yes that cannot be written down."""
-        note = self.app.audit.tell if answer == "no" else self.app.audit.write
-        detail = {"by": caller.name, "tool": asked.tool, "execution": asked.execution}
+        is_no = answer == "no"
+        note, decision = (self.app.audit.tell, "denied") if is_no else (self.app.audit.write, "allowed")
+        detail = {"by": caller.name, "tool": asked.tool, "execution": asked.execution, "call": asked.call}
         subject, about = f"answer {answer}: {asked.text}", {"skill": asked.skill, "session": asked.session}
-        note("serve", subject, decision="allowed", detail=detail, **about)
+        note("serve", subject, decision=decision, rule=caller.described, detail=detail, **about)
 
     async def answer(self, call: Call, request: Request) -> Answer:
         """Do what a client asks for, if it may. Raises: ClawftError."""

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from clawft.config.serve import LimitSettings
 from clawft.errors import ClawftError, Diagnostic, NotFound
 from clawft.format.model import Agent
-from clawft.messages import Answer, AnyEvent, ApprovalNeeded, Event, TurnFailed, TurnFinished, Usage
+from clawft.messages import Answered, AnyEvent, ApprovalNeeded, Event, TurnFailed, TurnFinished, Usage
 from clawft.protocol.base import Problem
 from clawft.protocol.running import Ended, ExecutionEntry, ExecutionFinished, ExecutionStarted, TurnEvent
 from clawft.run import Conversation, Runtime, TurnRequest
@@ -28,6 +28,7 @@ from clawft.trust.audit.log import acting_for
 __all__ = ["Executions", "Outcome", "Work", "stopping"]
 
 MAX_REMEMBERED = 1_000  # sessions whose "yes for this session" is known while the daemon runs
+_UNKNOWN = "the token of its caller does not count any more"
 _LOOK_S = 0.05
 _END_S = 5.0
 OpenRuntime = Callable[[], AbstractAsyncContextManager[Runtime]]
@@ -91,7 +92,7 @@ class _Execution:
         self.last = event
         self.call.send(TurnEvent(execution=self.id, sequence=self.events, event=event))
         if not self.call.is_known():
-            self.cancel()
+            self.cancel(_UNKNOWN)
         if isinstance(event, ApprovalNeeded):
             self._asked(event).set()
 
@@ -102,10 +103,10 @@ class _Execution:
     def _asked(self, event: ApprovalNeeded) -> anyio.Event:
         return self._shown.setdefault(event.call, anyio.Event())
 
-    def cancel(self) -> None:
+    def cancel(self, why: str) -> None:
         """In order, where the turn runs: it says so itself, and what came so far is kept."""
         if self.conversation is not None:
-            self.conversation.cancel()
+            self.conversation.cancel(why)
         else:
             self.scope.cancel()
 
@@ -171,13 +172,13 @@ class Executions:
         if found is None or not caller.owns(found.call.caller.name):
             message = f"No execution '{execution}' goes on"
             raise NotFound("execution-not-found", message, hint="It is over, or another's")
-        found.cancel()
+        found.cancel(f"cancelled by {caller.described}")
 
     def end_unknown(self) -> None:
         """End what is done for those whose token does not count any more."""
         for one in tuple(self._known.values()):
             if not one.call.is_known():
-                one.cancel()
+                one.cancel(_UNKNOWN)
 
     async def drain(self, wait_s: float) -> None:
         """Begin nothing more; let what goes on end in time, then end it."""
@@ -186,7 +187,7 @@ class Executions:
             while self._known:
                 await asyncio.sleep(_LOOK_S)
         for one in tuple(self._known.values()):
-            one.cancel()
+            one.cancel("the daemon ended")
         with anyio.move_on_after(_END_S):  # for those who wait for it to hear that
             while self._known:
                 await asyncio.sleep(_LOOK_S)
@@ -208,7 +209,7 @@ class Executions:
         work = execution.work
         agent = self._choose_agent(work.agent)
 
-        async def approve(event: ApprovalNeeded) -> Answer:
+        async def approve(event: ApprovalNeeded) -> Answered:
             await execution.wait_shown(event)
             return await self._questions.ask(execution.call, event, execution.entry)
 
@@ -218,6 +219,7 @@ class Executions:
         ):
             execution.session = conversation.session.key
             conversation.approved = self._remember(execution.session)
+            conversation.if_left = "the client disconnected"
             execution.conversation = conversation
             self._topics.publish("executions", ExecutionStarted(execution=execution.entry))
             try:

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from msgspec import Struct
+
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
-from clawft.messages import Answer, ApprovalNeeded
+from clawft.messages import Answer, Answered, ApprovalNeeded
 from clawft.protocol.running import ExecutionEntry, Question, QuestionAsked, QuestionClosed, Verdict
 from clawft.serve.caller import Call, Caller
 from clawft.serve.topics import Topics
+from clawft.trust.audit.log import note_asked
 
 __all__ = ["Questions"]
 
@@ -18,12 +21,20 @@ _MOST = 10_000
 Note = Callable[[Caller, Question, Verdict], None]
 
 
+class _Given(Struct, frozen=True):
+    """An answer, by whom in the words of the audit log, and the name of the token that gave it."""
+
+    answer: Answer
+    by: str
+    caller: str = ""
+
+
 class _Asking:
     """A question that waits."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.answered: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
+        self.answered: asyncio.Future[_Given] = asyncio.get_running_loop().create_future()
 
 
 class Questions:
@@ -44,12 +55,13 @@ class Questions:
     def waiting(self) -> tuple[Question, ...]:
         return tuple(one.question for one in self._waiting.values())
 
-    async def ask(self, call: Call, event: ApprovalNeeded, about: ExecutionEntry) -> Answer:
+    async def ask(self, call: Call, event: ApprovalNeeded, about: ExecutionEntry) -> Answered:
         """Put a question to whoever may answer; "nobody" where there is no one, or no answer in time."""
         can_answer = call.can_answer and call.caller.may("approve")
         if not can_answer and not self._topics.has_listeners("approvals"):
-            return "nobody"
+            return Answered("nobody", "nobody to ask")
         asking = self._open(event, about)
+        note_asked()
         message = QuestionAsked(question=asking.question)
         self._topics.publish("approvals", message)
         if can_answer:
@@ -57,8 +69,9 @@ class Questions:
         answer: Answer | Literal["cancelled"] = "cancelled"
         by = ""
         try:
-            answer, by = await self._wait(asking)
-            return answer
+            given = await self._wait(asking)
+            answer, by = given.answer, given.caller
+            return Answered(answer, given.by)
         finally:
             del self._waiting[asking.question.question]
             closed = QuestionClosed(question=asking.question.question, answer=answer, by=by)
@@ -66,12 +79,12 @@ class Questions:
             if can_answer:
                 call.send(closed)
 
-    async def _wait(self, asking: _Asking) -> tuple[Answer, str]:
+    async def _wait(self, asking: _Asking) -> _Given:
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await asking.answered
         except TimeoutError:
-            return "nobody", ""
+            return _Given("nobody", f"no answer within {self._timeout_s:g} seconds")
 
     def answer(self, caller: Caller, question: str, answer: Verdict) -> None:
         """Raises: NotFound for one that does not wait; Refused; ClawftError for an answer that it does not take."""
@@ -83,13 +96,13 @@ class Questions:
         if asking.question.grave and answer not in ("once", "no"):
             raise ClawftError("question-grave", "This is answered each time: once, or no")
         self._note(caller, asking.question, answer)
-        asking.answered.set_result((answer, caller.name))
+        asking.answered.set_result(_Given(answer, caller.described, caller.name))
 
     def close(self) -> None:
         """Nobody answers any more."""
         for one in self._waiting.values():
             if not one.answered.done():
-                one.answered.set_result(("nobody", ""))
+                one.answered.set_result(_Given("nobody", "the daemon ended"))
 
     def _open(self, event: ApprovalNeeded, about: ExecutionEntry) -> _Asking:
         if len(self._waiting) >= _MOST:

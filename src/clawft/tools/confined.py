@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 
 from msgspec import structs
 
@@ -11,7 +12,15 @@ from clawft.sandbox.sandbox import Ask
 from clawft.tools.tool import ToolContext, ToolResult
 from clawft.trust.granted import granted_hosts
 
-__all__ = ["ask_unconfined", "confine", "explain_sandbox", "hosts_for", "is_confined", "record_hosts"]
+__all__ = [
+    "ask_unconfined",
+    "begin_after",
+    "confine",
+    "explain_sandbox",
+    "hosts_for",
+    "is_confined",
+    "record_hosts",
+]
 
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
@@ -61,6 +70,18 @@ def ask_unconfined(context: ToolContext, shown: str) -> Ask:
         return await context.ask(f"Run WITHOUT a sandbox: {shown}", f"there is none here: {reason}", grave=True)
 
     return ask
+
+
+def begin_after(ask: Ask, begin: Callable[[], None]) -> Ask:
+    """Ask, and begin with a yes."""
+
+    async def ask_and_begin(reason: str) -> bool:
+        if not await ask(reason):
+            return False
+        begin()
+        return True
+
+    return ask_and_begin
 
 
 def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:

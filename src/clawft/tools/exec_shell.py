@@ -17,7 +17,14 @@ from clawft.files import real_path
 from clawft.programs import Program, clean_environ, find_files, show_files
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.tools.command_places import CommandPlaces
-from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, is_confined, record_hosts
+from clawft.tools.confined import (
+    ask_unconfined,
+    begin_after,
+    confine,
+    explain_sandbox,
+    is_confined,
+    record_hosts,
+)
 from clawft.tools.environment import command_env, find_planted
 from clawft.tools.finished import tell_finished
 from clawft.tools.paths import base_folder, resolve_inside
@@ -96,8 +103,14 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         outside, command = arguments.outside_sandbox, arguments.command
         where = "outside" if outside else context.sandbox.status().kind
         detail = {"sandbox": where, "cwd": program.cwd, **({"files": program.files} if program.files else {})}
-        context.record("command", command, "allow", context.granted.rule, detail=detail)
-        ask = ask_unconfined(context, show_all(command) + show_files(program.files))
+
+        def begin() -> None:
+            context.act.begin()
+            context.record("command", command, "allow", context.granted.rule, detail=detail)
+
+        if where != "none":  # where there is no sandbox a person is asked first
+            begin()
+        ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
         confined = partial(context.sandbox.run, confinement=confine(context), ask=ask, record=record_hosts(context))
         return await (run_process if outside else confined)(
             program.words,

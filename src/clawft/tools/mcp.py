@@ -26,6 +26,7 @@ def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         if not remote.trusted or context.must_ask:
             await _ask(hub, remote, arguments, context)
+        context.act.begin()
         return await _call(hub, remote, arguments)
 
     # What a server says of itself counts only where the user trusts it.

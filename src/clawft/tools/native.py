@@ -41,6 +41,7 @@ async def run_native(programs: Programs, call: NativeCall, context: ToolContext)
     except PluginError as error:
         raise ToolError(_CODES.get(error.code, "EXECUTION_ERROR"), str(error), hint=error.hint) from error
     except ClawftError as error:
-        programs.refuse(start, str(error), context)
+        if not context.act.is_begun:
+            programs.refuse(start, str(error), context)
         raise
     return ToolResult(output.content, "error" if output.is_error else "success")

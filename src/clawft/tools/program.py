@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from anyio import to_thread
 from msgspec import Struct, structs
@@ -18,7 +19,14 @@ from clawft.errors import ClawftError
 from clawft.files import real_path
 from clawft.programs import find_files, show_files
 from clawft.sandbox.process import Runnable, Streams
-from clawft.tools.confined import ask_unconfined, confine, explain_sandbox, is_confined, record_hosts
+from clawft.tools.confined import (
+    ask_unconfined,
+    begin_after,
+    confine,
+    explain_sandbox,
+    is_confined,
+    record_hosts,
+)
 from clawft.tools.engines import Engines
 from clawft.tools.environment import command_env
 from clawft.tools.exec_shell import show_all
@@ -89,17 +97,18 @@ class Programs:
             await self._ask(start, loaded, context, await self._how(start, context))
             return await self._run(start, loaded, context)
         except ClawftError as error:
-            self.refuse(start, str(error), context)
+            if not context.act.is_begun:  # of what was begun the call's own line says how it ended
+                self.refuse(start, str(error), context)
             raise
 
     async def permit(self, start: Start, context: ToolContext, how: str) -> None:
         """Ask for what is no program, and write down that it is done. Raises: ToolError, Refused."""
         loaded = self.skills.get_unchanged(start.skill)
         await self._ask(start, loaded, context, how)
-        context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
+        _begin(start, loaded, context)
 
     def refuse(self, start: Start, why: str, context: ToolContext) -> None:
-        """Write down that it was not run, or not to its end."""
+        """Write down that it is not run."""
         context.record("command", start.line, "deny", why, detail=_detail(start))
 
     async def _how(self, start: Start, context: ToolContext) -> str:
@@ -126,7 +135,9 @@ class Programs:
             mounted = context.sandbox.status().kind == "bubblewrap"
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
             async with self._prepare(start, loaded, (copy, place), context) as program:
-                context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
+                begin = partial(_begin, start, loaded, context)
+                if start.is_wasm or context.sandbox.status().kind != "none":  # else a person is asked first
+                    begin()
                 files = find_files(program.words[:1], program.env.get("PATH", os.defpath), place)
                 try:
                     finished = await context.sandbox.run(
@@ -137,7 +148,7 @@ class Programs:
                         max_bytes=settings.max_output_bytes,
                         streams=Streams(stdin=start.stdin, spill_path=spill_path),
                         confinement=program.confinement,
-                        ask=program.ask or ask_unconfined(context, _name(start) + show_files(files)),
+                        ask=begin_after(program.ask or ask_unconfined(context, _name(start) + show_files(files)), begin),
                         record=record_hosts(context),
                     )
                 finally:  # one that was cancelled has left its output there, too
@@ -196,6 +207,12 @@ def _hosts_for(cleared: Cleared, context: ToolContext) -> tuple[str, ...]:
 def _show(text: str) -> str:
     """A text in a question: on one line, and nothing of it acts on a terminal."""
     return show_all(text).replace("\n", "\\n")
+
+
+def _begin(start: Start, loaded: Loaded, context: ToolContext) -> None:
+    """Write down that a program is allowed. Raises: Refused if that is not possible."""
+    context.act.begin()
+    context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
 
 
 def _rule(context: ToolContext) -> str:

@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from clawft.sessions import OpenSession, SessionStore
 
-__all__ = ["Check", "Doubt", "Step", "Steps"]
+__all__ = ["STAYS", "Check", "Doubt", "Step", "Steps"]
+
+STAYS = ("parked", "lost", "stopped")  # how a run goes on elsewhere: what was asked in it waits on
 
 R = TypeVar("R")
 # Tells what came of a step that may or may not have been done: that, or that it was not; None where nobody can tell.
@@ -45,6 +47,11 @@ class Steps:
     """The steps of one conversation, in the foreground."""
 
     owner = ""  # the run that they are steps of; what came of them then outlasts this process
+
+    @property
+    def ending(self) -> str:
+        """Why that run ends here, if it does."""
+        return ""
 
     async def run(
         self, step: Step, work: Callable[[], Awaitable[R]], result: Any, *, at: str = "", doubt: Doubt | None = None

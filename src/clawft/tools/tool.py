@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clawft.trust.cleared import AtWork
 
 __all__ = [
+    "Act",
     "Ask",
     "Checked",
     "ErrorCode",
@@ -85,6 +86,20 @@ def _record_nothing(
     """Outside of a turn there is no log."""
 
 
+class Act:
+    """The moment at which a call begins to act: all is decided, and nobody is asked any more."""
+
+    def __init__(self, write: Callable[[], None] = lambda: None) -> None:
+        self._write = write
+        self.is_begun = False
+
+    def begin(self) -> None:
+        """Write down that it is allowed, once, before anything is done. Raises: Refused if that is not possible."""
+        if not self.is_begun:
+            self._write()
+            self.is_begun = True
+
+
 class ToolContext:
     """What a running tool may use: the workspace, where long output goes, and whom to ask."""
 
@@ -115,6 +130,7 @@ class ToolContext:
         self.must_ask = ""  # why a person is asked even for what the policy allows
         self.decide: Callable[[str, Mapping[str, Any]], Decision] = lambda _tool, _arguments: Decision("pass")
         self.record: Record = _record_nothing
+        self.act = Act()  # a tool that `asks` by itself begins it, when it has the answer
         self.refused_hosts: list[tuple[str, str]] = []  # those that a program wanted and may not reach, each with why
         self.check_path: Callable[[str], None] = lambda _real: None  # raises a ToolError where the call may not reach
         self.may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
@@ -143,7 +159,7 @@ class Tool(Struct, frozen=True):
     max_chars: int = 32 * 1024  # how much of a result's text reaches the model; the whole is then saved to a file
     timeout_s: float | None = None  # of one call; None is what the settings say
     beside: Callable[[Mapping[str, Any]], bool] | None = None  # whether a call may run beside others, though it acts
-    asks: bool = False  # it asks by itself before it acts, also where a mode or a rule wants a question
+    asks: bool = False  # it asks by itself, also where a mode or a rule wants a question, and begins `context.act`
     repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
     plugin: str = ""  # the id of the plugin that brings it
     check: Check | None = None  # what came of a call that may have happened; takes what `run` takes, changes nothing

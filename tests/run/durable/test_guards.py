@@ -41,7 +41,7 @@ def test_a_run_does_not_wait_for_an_answer_that_was_taken_as_it_was_about_to_wai
     run = begin(runs)
     ask(runs, run)
     runs.store.answer(run, "1.0?1", "once", "me")
-    assert runs.store.take(run, "1.0?1") == "once"
+    assert runs.store.take(run, "1.0?1") == ("once", "me")
     assert not runs.store.park(run, 1, ["1.0?1"])
     assert runs.store.get(run).status == "running"
 

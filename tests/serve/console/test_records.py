@@ -107,7 +107,7 @@ def test_a_run_that_waits_is_answered_where_it_is_shown(daemon: ServedDaemon, op
     page.get_by_role("button", name="No", exact=True).click()
     expect(page.locator(".sub .chip")).to_have_text("queued")
     expect(page.locator("#nav [data-page='/approvals'] .badge")).to_be_hidden()
-    expect(page.get_by_role("table", name="Timeline")).to_contain_text("no, owner")
+    expect(page.get_by_role("table", name="Timeline")).to_contain_text("no, token owner")
     page.get_by_role("button", name="End it").click()
     page.get_by_role("dialog").get_by_role("button", name="End it").click()
     expect(page.get_by_role("button", name="Go on with it")).to_be_enabled()

@@ -21,7 +21,7 @@ import msgspec
 from anyio import to_thread
 
 from clawft.errors import ClawftError
-from clawft.messages import Answer, ApprovalNeeded, Event, Noticed, Usage
+from clawft.messages import Answer, Answered, ApprovalNeeded, Event, Noticed, Usage
 from clawft.run.ask import Answer as ModelAnswer
 from clawft.run.durable.database import describe, is_passing
 from clawft.run.durable.engine import Lost, Recorded, Recorder
@@ -31,6 +31,7 @@ from clawft.run.durable.store import RunStore
 from clawft.run.durable.values import Question, Run, now_text
 from clawft.sessions import Draft, SessionStore
 from clawft.tools.steps import Doubt, Step, Steps
+from clawft.trust.audit.log import note_asked
 
 __all__ = ["Ending", "Journal", "JournalSteps"]
 
@@ -55,6 +56,7 @@ class Journal:
         self.ending: Ending = ""
         self.stop: Callable[[], None] = lambda: None
         self.warn: Callable[[ClawftError], None] = lambda _error: None
+        self.note: Callable[..., object] = lambda *_, **__: None  # writes a line of the audit log
         self.watched = Watched()
         self.drafts: dict[str, Draft] = {}
         self.active = 0  # steps that are being done, without those that wait for a person
@@ -121,8 +123,8 @@ class Journal:
         finally:
             self.active -= 1
 
-    async def ask(self, question: Question) -> str:
-        """The answer of a person, however long that takes; the run may end here and go on elsewhere."""
+    async def ask(self, question: Question) -> tuple[str, str]:
+        """The answer of a person, and who they are, however long it takes; the run may end here and go on elsewhere."""
         key = question.key
         self.active, self.waiting = self.active - 1, self.waiting + 1
         self.awaited.add(key)
@@ -137,25 +139,29 @@ class Journal:
         finally:
             self.active, self.waiting = self.active + 1, self.waiting - 1
 
-    async def approve(self, event: ApprovalNeeded) -> Answer:
+    async def approve(self, event: ApprovalNeeded) -> Answer | Answered:
         """Whether a tool may do what it asks for."""
         if self.run.request.yes and not event.grave:
             return "flag"
         place = _place.get()
         while True:
             self._asked[place] += 1
-            asked = await self._write_down(f"{place}?{self._asked[place]}", "approval", event)
+            asked, is_new = await self._write_down(f"{place}?{self._asked[place]}", "approval", event)
             # What a call asked first need not be asked again, if it was answered for good: then the answer to that must
             # not be taken for one to what it asks next.
             if _is_same(asked.event, event):
                 break
-        said: Answer = msgspec.convert(await self.ask(asked), Answer)
-        return said
+        note_asked(again=not is_new)
+        answer, by = await self.ask(asked)
+        return Answered(msgspec.convert(answer, Answer), by)
 
-    async def _write_down(self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded) -> Question:
-        """A question where a person sees it; or the one that was asked there before."""
+    async def _write_down(
+        self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded
+    ) -> tuple[Question, bool]:
+        """A question where a person sees it, or the one that was asked there before; and whether it is new."""
         question = Question(self.run.id, key, kind, event, now_text())
-        return await self.persist(lambda: self.store.ask(question))
+        there = await self.persist(lambda: self.store.ask(question))
+        return there, there is question
 
     async def commit(self) -> None:
         """Make what was said part of the sessions. Raises: ClawftError."""
@@ -204,7 +210,10 @@ class Journal:
             call=key, tool=step.name, question=question, reason="It must not be done twice unseen", grave=True
         )
         self.tell(event)
-        answer = await self.ask(await self._write_down(f"{key}~{self._intents[key]}", "in-flight", event))
+        asked, _ = await self._write_down(f"{key}~{self._intents[key]}", "in-flight", event)
+        answer, by = await self.ask(asked)
+        detail = {"answer": answer, "by": by, "tool": step.name, "grave": True, "call": key}
+        self.note("approval", question, decision="allow" if answer == "again" else "deny", rule=by, detail=detail)
         return None if answer == "again" else doubt.tell(answer)
 
     # recording
@@ -294,6 +303,10 @@ class JournalSteps(Steps):
         self._prefix = prefix
         self._answers = 0
         self._commands: Counter[str] = Counter()
+
+    @property
+    def ending(self) -> str:
+        return self._journal.ending
 
     async def run(
         self,

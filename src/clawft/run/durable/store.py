@@ -62,6 +62,7 @@ class RunStore(Stored):
         self.roster = Roster(engine)
         self._enqueue = enqueue  # has an attempt done, as part of the transaction that makes it due
         self._guard = guard
+        self.on_withdrawn: Callable[[Question, str], object] = lambda _question, _session: None  # nobody waits with it
 
     def guarded(self, guard: Guard) -> "RunStore":
         """The same for one who may have lost what he works on: `guard` raises, and then nothing is changed."""
@@ -215,21 +216,34 @@ class RunStore(Stored):
     def ask_to_cancel(self, run: str) -> Status:
         """Have a run ended: at once if nobody does it now, else by its worker. The status it has now comes back."""
         with self._begin() as connection:
-            self._end(connection, RUN.c.id == run)
+            withdrawn = self._end(connection, RUN.c.id == run)
             status: Status | None = connection.execute(sa.select(RUN.c.status).where(RUN.c.id == run)).scalar()
         if status is None:
             raise NotFound("run-not-found", f"There is no run '{run}'", hint="Run: weft runs list")
+        self._tell_withdrawn(withdrawn)
         return status
 
     def cancel_all(self) -> None:
         """Have all runs ended."""
         with self._begin() as connection:
-            self._end(connection, sa.true())
+            withdrawn = self._end(connection, sa.true())
+        self._tell_withdrawn(withdrawn)
 
-    def _end(self, connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
+    def _end(self, connection: sa.Connection, which: sa.ColumnElement[bool]) -> Sequence[tuple[Question, str]]:
+        """End runs, or ask their workers to. The questions, with their sessions, that nobody waits with any more."""
+        idle = sa.and_(which, RUN.c.status.in_(("queued", "waiting")))
+        asked = sa.select(QUESTION, RUN.c.session).join(RUN, QUESTION.c.run == RUN.c.id)
+        rows = [dict(one) for one in connection.execute(asked.where(idle, QUESTION.c.answer.is_(None))).mappings()]
+        sessions = [row.pop("session") for row in rows]
+        withdrawn = list(zip(map(to_question, rows), sessions, strict=True))
         ended = {"status": "cancelled", "finished": now_text()}
-        connection.execute(sa.update(RUN).where(which, RUN.c.status.in_(("queued", "waiting"))).values(ended))
+        connection.execute(sa.update(RUN).where(idle).values(ended))
         connection.execute(sa.update(RUN).where(which, RUN.c.status == "running").values(cancel=True))
+        return withdrawn
+
+    def _tell_withdrawn(self, withdrawn: Sequence[tuple[Question, str]]) -> None:
+        for question, session in withdrawn:
+            self.on_withdrawn(question, session)
 
     def cancelled_on(self, worker: str) -> tuple[str, ...]:
         """The runs of a worker that somebody wants ended."""
@@ -286,13 +300,13 @@ class RunStore(Stored):
                 connection.execute(sa.insert(QUESTION), [row])
         return to_question(found) if found else question
 
-    def take(self, run: str, key: str) -> str | None:
-        """The answer to a question, which counts as used from now on."""
+    def take(self, run: str, key: str) -> tuple[str, str] | None:
+        """The answer to a question, which counts as used from now on, and who gave it."""
         with self._begin() as connection:
             here = sa.and_(QUESTION.c.run == run, QUESTION.c.key == key, QUESTION.c.answer.is_not(None))
-            query = sa.update(QUESTION).where(here).values(taken=True).returning(QUESTION.c.answer)
-            answer: str | None = connection.execute(query).scalar()
-        return answer
+            query = sa.update(QUESTION).where(here).values(taken=True).returning(QUESTION.c.answer, QUESTION.c.by)
+            found = connection.execute(query).first()
+        return (found.answer, found.by) if found else None
 
     def questions(self, run: str = "", *, open_only: bool = True) -> tuple[Question, ...]:
         """Questions, the oldest first: of one run or of all, only those nobody answered unless all are asked for."""

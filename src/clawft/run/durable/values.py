@@ -1,6 +1,7 @@
 """The values: a run, a question it waits with, a worker."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -174,7 +175,7 @@ def to_run(row: sa.RowMapping) -> Run:
     return Run(**values, usage=usage, request=asked, error=problem)
 
 
-def to_question(row: sa.RowMapping) -> Question:
+def to_question(row: Mapping[str, Any]) -> Question:
     values = dict(row)
     try:
         event = msgspec.json.decode(values["event"], type=ApprovalNeeded)

@@ -155,6 +155,7 @@ class Attempt:
 
     async def _talk(self, journal: Journal, runtime: Runtime) -> None:
         request = self.run.request
+        journal.note = partial(runtime.audit.tell, session=self.run.session)
         agent = runtime.find_agent(request.agent)
         opened = runtime.open_conversation(
             agent,

@@ -155,7 +155,7 @@ async def answer_run(daemon: Daemon, call: Call, request: AnswerRun) -> RunAnswe
             message = f"The run {run.id} is {run.status} and asks nothing by that name"
             raise NotFound("run-question-not-found", message, hint="It was answered, or is over")
         _note(daemon.app, call, f"answer run {run.id}: {request.answer}, {question.event.question}", run.session)
-        runs.answer(question, request.answer, f"{call.caller.name} (weft serve)")
+        runs.answer(question, request.answer, call.caller.described)
         runs.see_to([runs.store.get(run.id)])
         detail = _describe(runs, runs.store.get(run.id))
         return detail if call.caller.owns(run.request.by) else _only_asked(detail)

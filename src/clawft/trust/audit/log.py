@@ -33,8 +33,10 @@ from clawft.trust.audit.line import (
 from clawft.trust.seal import Seal
 
 __all__ = [
+    "AT_TERMINAL",
     "FAILED",
     "HEAD_NAME",
+    "LEFT",
     "LOCK_S",
     "LOG_NAME",
     "OWN",
@@ -42,8 +44,10 @@ __all__ = [
     "Audit",
     "Entry",
     "acting_for",
+    "asking_by",
     "count_full",
     "full_path",
+    "note_asked",
     "open_own",
     "turned_over",
     "unreadable",
@@ -57,6 +61,8 @@ POLL_S = 0.0002
 SYNCED = frozenset({"approval", "granted"})  # kinds and decisions
 OWN = "audit"  # the kind of lines about the log itself
 FAILED = "failed"  # what an earlier line about the same says did not come about
+# Who answers a question at a terminal, and whose no it is where the input ends there.
+AT_TERMINAL, LEFT = "the person at the terminal", "no answer at the terminal"
 _WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, whoever writes it
 _TAIL = 1 << 16
 _ATTEMPTS = 20
@@ -75,6 +81,25 @@ def acting_for(name: str, session: str) -> Iterator[None]:
         yield
     finally:
         _ACTING.reset(before)
+
+
+# Writes down that a question is put to a person: `again`, where that was written down before.
+_NOTE_ASKED: ContextVar[Callable[[bool], None]] = ContextVar("note_asked", default=lambda _again: None)
+
+
+@contextmanager
+def asking_by(note: Callable[[bool], None]) -> Iterator[None]:
+    """Have `note` called when a question is put to a person meanwhile: a flag, or nobody there, is no such thing."""
+    before = _NOTE_ASKED.set(note)
+    try:
+        yield
+    finally:
+        _NOTE_ASKED.reset(before)
+
+
+def note_asked(*, again: bool = False) -> None:
+    """A person is asked now; for whoever puts questions to people. `again`: about what they were asked before."""
+    _NOTE_ASKED.get()(again)
 
 
 class More(TypedDict, total=False):
