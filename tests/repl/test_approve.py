@@ -21,6 +21,12 @@ def touch(name: str = "made") -> Reply:
     return call("exec_shell", {"command": f"touch {name}"})
 
 
+def facts(world: World) -> list[tuple[str, str, str]]:
+    """What the audit log says of questions and calls."""
+    kinds = ("approval", "tool", "command", "denial")
+    return [(one["kind"], one["decision"], one["rule"]) for one in world.audit() if one["kind"] in kinds]
+
+
 async def ask(t: Terminal, text: str = "do it") -> None:
     await t.prompt()
     t.type(f"{text}\r")
@@ -71,6 +77,33 @@ async def test_ctrl_c_at_the_question_refuses_and_stops_the_turn(world: World, t
         await t.prompt()
         assert not (world.project / "made").exists()
         assert len(world.server.asked) == 1
+    assert facts(world) == [
+        ("approval", "asked", "'touch' is not on the allow-list (tools.exec.allowed_commands)"),
+        ("approval", "withdrawn", "stopped by the person at the terminal"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision", "by"),
+    [
+        ("y\r", "allowed", "the person at the terminal"),
+        ("n\r", "denied", "the person at the terminal"),
+        (CTRL_D, "denied", "no answer at the terminal"),
+    ],
+)
+async def test_the_log_tells_who_answered_and_what(
+    world: World, terminal: Open, answer: str, decision: str, by: str
+) -> None:
+    world.replies = [touch(), say("Go on.")]
+    async with terminal() as t:
+        await ask(t)
+        await t.wait_for(CHOICES)
+        t.type(answer)
+        await t.wait_for("Go on.")
+    assert facts(world)[1] == ("approval", decision, by)
+    assert [one[0] for one in facts(world)[2:]] == (
+        ["tool", "command", "tool"] if decision == "allowed" else ["denial"]
+    )
 
 
 async def test_once_asks_again_and_session_does_not(world: World, terminal: Open) -> None:
