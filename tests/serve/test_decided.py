@@ -132,9 +132,12 @@ async def test_a_question_that_nobody_answers_in_time_is_a_denial_by_nobody(worl
 
 
 def test_over_http_too_whoever_hangs_up_allows_nothing(world: ServeWorld) -> None:
-    with serve_here(world) as served, served.client() as client:
-        with client.stream("POST", "/api/v1/chat", json={"text": "go"}, headers=EVENTS) as answer:
-            next(line for line in answer.iter_lines() if "question_asked" in line)
+    with (
+        serve_here(world) as served,
+        served.client() as client,
+        client.stream("POST", "/api/v1/chat", json={"text": "go"}, headers=EVENTS) as answer,
+    ):
+        next(line for line in answer.iter_lines() if "question_asked" in line)
     assert withdrawn(world, "the connection was closed"), lines(world)
 
 

@@ -58,10 +58,11 @@ class House:
             await self.use("one", arguments)
         return caught.value
 
-    def audit(self, kind: str) -> list[dict[str, Any]]:
+    def audit(self, kind: str, *, ends: bool = False) -> list[dict[str, Any]]:
+        """The lines about what was decided, or about how it ended."""
         path = self.user_dir / "audit.jsonl"
         lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        return [line for line in lines if line["kind"] == kind]
+        return [line for line in lines if line["kind"] == kind and (line["decision"] == "finished") is ends]
 
 
 @pytest.fixture
@@ -131,8 +132,9 @@ async def test_nothing_in_an_argument_runs(house: House, argument: str) -> None:
     assert not list(house.project.glob("**/pwned"))
     assert not list(house.home.glob("**/pwned"))
     assert [part in text for part in (f"plain {argument}", f"single {argument}", f"double {argument}")] == [True] * 3
-    assert len(house.audit("command")) == 3
+    assert len(house.audit("command")) == len(house.audit("command", ends=True)) == 3
     assert house.audit("command")[0]["decision"] == "allowed"
+    assert all(line["detail"].keys() == {"exit_code"} for line in house.audit("command", ends=True))
 
 
 @pytest.mark.parametrize(

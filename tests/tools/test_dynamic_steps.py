@@ -69,7 +69,7 @@ class House:
 
     def commands(self) -> list[str]:
         lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()
-        return sorted(line["subject"] for line in map(json.loads, lines) if line["kind"] == "command")
+        return sorted(line["subject"] for line in map(json.loads, lines) if line["decision"] == "allowed")
 
 
 BODY = "Now: !`cat ${CLAUDE_PROJECT_DIR}/state`\n!echo two\n!read state\nSee @state.txt and @gone.txt"

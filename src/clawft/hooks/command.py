@@ -215,8 +215,9 @@ class CommandHandler:
         own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
         self._record_secrets(event)
         said = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
+        how: dict[str, object] = {"status": "not run to its end"}
         try:
-            return await around.sandbox.run(
+            finished = await around.sandbox.run(
                 (next(filter(os.path.exists, _SHELLS), "sh"), "-c", line),
                 cwd=cwd,
                 env={**base, **own, **job.env, **folders},
@@ -228,6 +229,11 @@ class CommandHandler:
             )
         except OSError as error:
             raise HookFailed("hook-failed", f"{job.shown} cannot be started: {error.strerror}") from error
+        else:
+            how = {"exit_code": finished.code}
+            return finished
+        finally:
+            self._record("finished", "", event, how)
 
     def _confine(self, event: HookEvent, place: _Place) -> Confinement:
         job, project = self.job, self._around.sandbox.workspace.project
@@ -242,10 +248,10 @@ class CommandHandler:
             hosts=(*granted_hosts(self._around.rules, approved), *job.net),
         )
 
-    def _record(self, decision: str, rule: str, event: HookEvent) -> None:
+    def _record(self, decision: str, rule: str, event: HookEvent, how: Mapping[str, object] = {}) -> None:
         """What is run is written down first. Raises: Refused if that cannot be."""
         write = self._around.audit.write if decision == "allow" else self._around.audit.tell
-        detail = {"event": self.job.hook.event, "hook": self.name}
+        detail = {"event": self.job.hook.event, "hook": self.name, **how}
         write(
             "command",
             self.job.hook.command,

@@ -1,7 +1,7 @@
 """The daemon itself: its parts, started in order and ended in reverse, for whichever way people come in."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -20,8 +20,9 @@ from clawft.serve.executions import Executions
 from clawft.serve.questions import Questions
 from clawft.serve.registry import SkillRegistry
 from clawft.serve.topics import Topics
+from clawft.trust.audit import Entry
 
-__all__ = ["Daemon", "Handler", "Subsystem", "open_daemon"]
+__all__ = ["Daemon", "Handler", "Subsystem", "open_daemon", "record_request"]
 
 _READERS = 2  # threads that read what can be long: conversations, the audit log, what the scanner says of a skill
 _INSTALLERS = 2  # that download, and scan any folder
@@ -82,6 +83,19 @@ class Daemon:
         operation = find_operation(request)
         call.caller.need(operation.scope)
         return await HANDLERS[operation.request](self, call, request)
+
+
+@contextmanager
+def record_request(app: App, call: Call, subject: str, *, decision: str = "allowed", **more: Any) -> Iterator[None]:
+    """Write down what a caller has done in the block, before it is done; if that fails, a second line says so.
+
+    Raises: Refused for what gives power and cannot be written down.
+    """
+    detail = {"by": call.caller.name, **more.pop("detail", {})}
+    line = Entry("serve", subject, decision, {"rule": call.caller.described, "detail": detail, **more})
+    with app.audit.last_step([line], must=decision == "allowed") as write:
+        write()
+        yield
 
 
 # What does one kind of request, for a daemon and a call.

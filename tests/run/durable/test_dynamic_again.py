@@ -71,5 +71,5 @@ def test_a_run_that_goes_on_elsewhere_reads_what_its_skill_said_before(
     assert answered.content == "All done."
     assert [(turn.turn, turn.status, turn.run) for turn in transcript.turns] == [(1, "finished", run)]
     lines = map(json.loads, (user_dir / "audit.jsonl").read_text().splitlines())
-    ran = [line["subject"] for line in lines if line["kind"] == "command"]
+    ran = [line["subject"] for line in lines if (line["kind"], line["decision"]) == ("command", "allowed")]
     assert len([subject for subject in ran if subject.startswith("cat ")]) == 1

@@ -89,6 +89,6 @@ def test_a_key_pressed_once_too_often_allows_nothing_more(
     watched.go("/run")
     expect(page.locator(".ending")).to_have_text("doneyou said no to 1 action")
     watched.go("/audit")
-    refused = page.locator("tbody tr", has_text="exec_shell touch second")  # a rule alone would have let it through
+    refused = page.locator("tbody tr", has_text="exec_shell touch second")  # with all that was asked and said before
     expect(refused).to_have_count(1)
     expect(refused.locator(".chip")).to_have_text("denied")

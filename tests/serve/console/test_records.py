@@ -129,7 +129,6 @@ def test_costs_are_drawn_and_the_log_is_told_to_be_whole(daemon: ServedDaemon, o
     watched.go("/audit")
     expect(page.locator(".audit-whole")).to_contain_text("none was changed, removed or added")
     page.get_by_label("Decision").select_option("denied")
-    expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name="make deploy").click()
     expect(page.get_by_role("dialog")).to_contain_text("nobody was there to ask")
 

@@ -309,7 +309,7 @@ async def test_commands_of_a_prompt_run_as_in_a_turn_for_those_who_may_run(serve
             assert isinstance(message.content, TextContent)
             said.append(message.content.text)
     assert said == ["It is sunny.", "It is !`echo sunny`."]
-    ran = [one["session"] for one in served.world.audit("command") if one["subject"] == "echo sunny"]
+    ran = [one["session"] for one in served.world.audit("command", "allowed") if one["subject"] == "echo sunny"]
     assert ran == ["@weather-2:prompt"]
 
 

@@ -119,9 +119,14 @@ def _run(app: App, name: str, chosen: Sequence[Installer], asked: _Asked) -> dic
         if not asked.yes and not confirm(f"{question}?", "To run an installer", HINT):
             app.audit.tell("command", line, decision="denied", skill=name)
             continue
-        detail = {"sandbox": "outside", "for": "deps", "files": program.files}
+        detail: dict[str, object] = {"sandbox": "outside", "for": "deps", "files": program.files}
         app.audit.write("command", line, decision="allowed", skill=name, detail=detail)
-        finished = anyio.run(_start, program)
+        how: dict[str, object] = {"status": "error"}
+        try:
+            finished = anyio.run(_start, program)
+            how = {"exit_code": finished.code}
+        finally:
+            app.audit.tell("command", line, decision="finished", skill=name, detail=how)
         done[one.id] = finished
         if asked.output == "table":
             click.echo(_text(finished), nl=False)

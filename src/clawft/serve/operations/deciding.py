@@ -1,5 +1,7 @@
 """Decisions about skills, as a person makes them: looked at first, bound to a digest, written to the log."""
 
+from contextlib import AbstractContextManager
+
 from anyio import to_thread
 
 from clawft.app import App
@@ -20,7 +22,7 @@ from clawft.protocol.deciding import (
 )
 from clawft.protocol.skills import SkillSummary
 from clawft.serve.caller import Call
-from clawft.serve.daemon import Daemon, Handler
+from clawft.serve.daemon import Daemon, Handler, record_request
 from clawft.trust import Standing
 from clawft.trust.review import Review
 
@@ -41,8 +43,8 @@ async def approve_skill(daemon: Daemon, call: Call, request: ApproveSkill) -> Sk
         if review.digest != request.digest:
             message = f"The skill '{request.name}' changed since it was looked at"
             raise Refused("approval-changed", message, path=review.found.file, hint="Look at it again, then decide")
-        _note(app, call, f"approve skill {request.name}")
-        app.desk.approve([review])
+        with _recorded(app, call, f"approve skill {request.name}"):
+            app.desk.approve([review])
 
     await to_thread.run_sync(approve)
     return await _tell(daemon, request.name)
@@ -89,20 +91,21 @@ def _has_namesake(app: App, standing: Standing) -> bool:
 
 
 def _revoke(app: App, call: Call, name: str) -> None:
-    _note(app, call, f"revoke skill {name}")
-    app.desk.revoke_folders([app.get_skill(name).found.folder])
+    folder = app.get_skill(name).found.folder
+    with _recorded(app, call, f"revoke skill {name}"):
+        app.desk.revoke_folders([folder])
 
 
 def _switch(app: App, call: Call, name: str, *, enabled: bool) -> None:
-    _note(app, call, f"{'enable' if enabled else 'disable'} skill {name}")
     entry = entry_name(app, app.get_skill(name))
-    app.edit_config("user", [Change(("skills", "entries", entry, "enabled"), enabled)])
+    with _recorded(app, call, f"{'enable' if enabled else 'disable'} skill {name}"):
+        app.edit_config("user", [Change(("skills", "entries", entry, "enabled"), enabled)])
 
 
-def _note(app: App, call: Call, subject: str) -> None:
-    """Who asked for it; what comes of it is written by whoever does it, under the same name."""
+def _recorded(app: App, call: Call, subject: str) -> AbstractContextManager[None]:
+    """Write down who asked for it; what comes of it is written by whoever does it, under the same name."""
     app.audit.by = call.caller.name
-    app.audit.write("serve", subject, decision="allowed", detail={"by": call.caller.name})
+    return record_request(app, call, subject)
 
 
 async def _tell(daemon: Daemon, name: str) -> SkillDecided:

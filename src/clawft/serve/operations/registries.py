@@ -34,7 +34,7 @@ from clawft.protocol.registries import (
 )
 from clawft.scan.compare import PowerChange
 from clawft.serve.caller import Call
-from clawft.serve.daemon import Daemon, Handler
+from clawft.serve.daemon import Daemon, Handler, record_request
 from clawft.sources.reference import parse_reference
 from clawft.sources.searching import choose_registries, search_registries
 from clawft.supply.asking import Asking
@@ -76,7 +76,7 @@ async def install_skill(daemon: Daemon, call: Call, request: InstallSkill) -> Sk
     """Raises: Refused for what speaks against it, and for what is not as it was planned; ClawftError."""
     app = daemon.app.reopen()
     work = _Work(app, request.reference, request.scope, _teller(call))
-    placed = await to_thread.run_sync(work.install, request.plan, call.caller.name, limiter=daemon.installing)
+    placed = await to_thread.run_sync(work.install, request.plan, call, limiter=daemon.installing)
     generation = await daemon.registry.live.refresh()
     found = [one for one in generation.app.skills if one.found.folder in placed.folders]
     described = await to_thread.run_sync(lambda: [describe_skill(one, digest_of(one)) for one in found])
@@ -125,7 +125,7 @@ class _Work(Struct, frozen=True):
                 refused=tuple(map(to_problem, objections)),
             )
 
-    def install(self, plan: str, by: str) -> _Placed:
+    def install(self, plan: str, call: Call) -> _Placed:
         """Raises: Refused; ClawftError."""
         said = finish_broken(self.app)
         with self._begin() as transaction:
@@ -135,10 +135,9 @@ class _Work(Struct, frozen=True):
             if name_plan(transaction, plans) != plan:
                 message = f"'{self.reference[:80]}' is not what it was when it was looked at"
                 raise Refused("install-changed", message, hint="Look at it again, then decide")
-            self.app.audit.by = by
-            detail = {"by": by, "plan": plan}
-            self.app.audit.write("serve", f"install {self.reference}", decision="allowed", detail=detail)
-            more = transaction.commit(plans, Options())
+            self.app.audit.by = call.caller.name
+            with record_request(self.app, call, f"install {self.reference}", detail={"plan": plan}):
+                more = transaction.commit(plans, Options())
             folders = {transaction.site.folder(client, one.name) for one in plans for client in one.to}
         return _Placed(frozenset(folders), (*said, *more))
 

@@ -27,7 +27,7 @@ from clawft.protocol.runs import (
 )
 from clawft.run.durable.request import RunRequest
 from clawft.serve.caller import Call
-from clawft.serve.daemon import Daemon, Handler
+from clawft.serve.daemon import Daemon, Handler, record_request
 from clawft.working import complete_request
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ async def start_run(daemon: Daemon, call: Call, request: StartRun) -> RunStarted
     def start(runs: "Runs") -> RunStarted:
         asked = _to_request(app, call, request)
         what = f"/{request.skill} {asked.text}" if request.skill else asked.text
-        _note(app, call, f"start a run: {what}"[:400], asked.session)
-        run = runs.start(asked)
+        with record_request(app, call, f"start a run: {what}", session=asked.session):
+            run = runs.start(asked)
         try:
             runs.ensure_worker()
         except ClawftError as error:  # it is queued all the same, so its id must be known
@@ -123,8 +123,8 @@ async def cancel_run(daemon: Daemon, call: Call, request: CancelRun) -> RunAnswe
 
     def cancel(runs: "Runs") -> RunDetail:
         run = _find(runs, call, request.run)
-        _note(daemon.app, call, f"cancel run {run.id}", run.session)
-        now = runs.cancel(run.id)
+        with record_request(daemon.app, call, f"cancel run {run.id}", session=run.session):
+            now = runs.cancel(run.id)
         runs.see_to([now])  # one whose worker died is ended by another
         return _describe(runs, runs.store.get(run.id))
 
@@ -137,8 +137,9 @@ async def retry_run(daemon: Daemon, call: Call, request: RetryRun) -> RunAnswer:
 
     def retry(runs: "Runs") -> RunDetail:
         run = _find(runs, call, request.run)
-        _note(daemon.app, call, f"retry run {run.id}", run.session)
-        runs.see_to([runs.resume(run.id) if run.status == "cancelled" else runs.retry(run.id)])
+        with record_request(daemon.app, call, f"retry run {run.id}", session=run.session):
+            again = runs.resume(run.id) if run.status == "cancelled" else runs.retry(run.id)
+        runs.see_to([again])
         return _describe(runs, runs.store.get(run.id))
 
     return await _change(daemon, retry)
@@ -154,8 +155,10 @@ async def answer_run(daemon: Daemon, call: Call, request: AnswerRun) -> RunAnswe
         if question is None:
             message = f"The run {run.id} is {run.status} and asks nothing by that name"
             raise NotFound("run-question-not-found", message, hint="It was answered, or is over")
-        _note(daemon.app, call, f"answer run {run.id}: {request.answer}, {question.event.question}", run.session)
-        runs.answer(question, request.answer, call.caller.described)
+        subject = f"answer run {run.id}: {request.answer}, {question.event.question}"
+        decision = "denied" if request.answer == "no" else "allowed"
+        with record_request(daemon.app, call, subject, decision=decision, session=run.session):
+            runs.answer(question, request.answer, call.caller.described)
         runs.see_to([runs.store.get(run.id)])
         detail = _describe(runs, runs.store.get(run.id))
         return detail if call.caller.owns(run.request.by) else _only_asked(detail)
@@ -202,10 +205,6 @@ def _only_asked(detail: RunDetail) -> RunDetail:
     """What who may answer is told of a run of another's: what it asked, and nothing of what it did."""
     asked = tuple(one for one in detail.timeline if one["kind"] == "wait")
     return structs.replace(detail, result=None, timeline=asked, left_out=0)
-
-
-def _note(app: App, call: Call, subject: str, session: str) -> None:
-    app.audit.write("serve", subject, decision="allowed", session=session, detail={"by": call.caller.name})
 
 
 HANDLERS: dict[type[Request], Handler] = {

@@ -128,6 +128,7 @@ async def _run_all(
 async def _run_line(context: DynamicContext, line: Line, place: Dynamic, use: Use, setting: _Setting) -> str:
     """The output of one command. Raises: ClawftError if it did not do its work."""
     use.record(context.audit, "command", line.text, "allow", SETTING)
+    how: dict[str, object] = {"status": "cancelled"}
     try:
         finished = await context.sandbox.run(
             line.text,
@@ -138,8 +139,14 @@ async def _run_line(context: DynamicContext, line: Line, place: Dynamic, use: Us
             confinement=setting.confinement,
             record=partial(use.record, context.audit),
         )
-    except OSError as error:
+        how = {"exit_code": finished.code}
+    except (OSError, ClawftError) as error:
+        how = {"status": "error"}
+        if isinstance(error, ClawftError):
+            raise
         raise use.fail(place, f"`{context.show(line.text)}` cannot be started: {error.strerror}") from error
+    finally:
+        use.record(context.audit, "command", line.text, "finished", **how)
     fine = finished.code == 0 or (finished.code == 1 and _is_fine_with_one(line.words))
     if fine and not finished.timed_out and not finished.flooded:
         return context.clean(_text_of(finished)).rstrip("\n")

@@ -91,11 +91,11 @@ class Use(Struct, frozen=True):
         hint = "Nothing of the skill was used"
         return ClawftError("command-failed", message, path=self.found.file, line=self.line_of(place), hint=hint)
 
-    def record(self, audit: Audit, kind: str, subject: str, decision: str, rule: str) -> None:
+    def record(self, audit: Audit, kind: str, subject: str, decision: str, rule: str = "", **detail: object) -> None:
         """One line about what this skill does. Raises: Refused if what is to be allowed cannot be noted."""
-        write = audit.tell if decision == "deny" else audit.write
-        digest, session = self.cleared.digest, self.variables.session_id
-        write(kind, subject, decision=decision, rule=rule, skill=self.skill.name, digest=digest, session=session)
+        write = audit.write if decision == "allow" else audit.tell
+        about = {"digest": self.cleared.digest, "session": self.variables.session_id}
+        write(kind, subject, decision=decision, rule=rule, skill=self.skill.name, detail=detail, **about)
 
 
 async def _refuse(question: str, reason: str, *, grave: bool = False) -> bool:  # noqa: ARG001

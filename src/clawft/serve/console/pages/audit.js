@@ -12,7 +12,7 @@ export const title = "Audit log";
 export const path = "/audit";
 
 const KINDS = ["approval", "audit", "command", "denial", "file", "hook", "hub", "install", "mode", "plugin", "publish", "publisher", "secret", "serve", "skill", "tool", "url"];
-const DECISIONS = { allowed: "good", granted: "good", done: "good", loaded: "good", used: "note", asked: "info", denied: "bad", failed: "bad", revoked: "warn", broken: "bad", torn: "warn", lost: "warn" };
+const DECISIONS = { allowed: "good", granted: "good", done: "good", loaded: "good", used: "note", asked: "info", finished: "info", withdrawn: "warn", denied: "bad", failed: "bad", revoked: "warn", broken: "bad", torn: "warn", lost: "warn" };
 
 export function render(view, params) {
   const chosen = { text: params.q ?? "", kind: params.kind ?? "", decision: params.decision ?? "", skill: params.skill ?? "" };
@@ -81,36 +81,33 @@ function listOf(answer, chosen) {
   return [unreadable, table({ label: title, rows: asOne(answer.lines), none, next: next(answer.next) || null, columns: COLUMNS })];
 }
 
-const TOGETHER = 6; // lines between a rule's word and the end of the same call
+const TOGETHER = 12; // lines between two of the same call
 
-// A call that a rule let through, and a person refused: one row, with its lines in it.
+// All that the log says of one call is one row: the newest line, with those before it in it.
 function asOne(lines) {
-  const rows = [...lines];
-  for (let at = 0; at < rows.length; at += 1) {
-    const denial = rows[at];
-    if (denial.kind !== "denial") continue;
-    const of = rows.slice(at + 1, at + 1 + TOGETHER).filter((one) => one.session === denial.session);
-    const tool = of.find((one) => one.kind === "tool" && one.subject === denial.subject && one.decision === "allowed");
-    if (!tool) continue;
-    const before = of.filter((one) => one === tool || (one.seq > tool.seq && (one.kind === "approval" || (one.kind === "serve" && one.subject.startsWith("answer")))));
-    rows[at] = { ...denial, before };
-    for (const one of before) rows.splice(rows.indexOf(one), 1);
+  const rows = [];
+  for (const line of lines) {
+    const call = line.detail.call;
+    const row = call && rows.slice(-TOGETHER).find((one) => one.detail.call === call && one.session === line.session);
+    if (row) row.before.push(line);
+    else rows.push({ ...line, before: [] });
   }
   return rows;
 }
 
-const who = (one) => one.before?.find((line) => line.kind === "serve")?.detail.by ?? one.detail.by ?? one.session;
+const answer = (one) => [one, ...(one.before ?? [])].find((line) => line.kind === "approval" && line.decision !== "asked");
+const who = (one) => answer(one)?.detail.by ?? one.detail.by ?? one.session;
+const decision = (one) => (one.decision === "finished" && one.detail.status ? `finished: ${one.detail.status}` : one.decision);
 
 function under(one) {
-  const asked = one.before?.find((line) => line.kind === "approval");
-  if (!one.before) return one.rule;
-  return `${asked ? `refused by ${asked.rule || "whoever was asked"}` : one.rule}; ${one.before.at(-1).rule} alone would have let it through`;
+  const answered = answer(one);
+  return answered && answered !== one ? `${answered.decision} by ${answered.rule}` : one.rule || one.before?.find((line) => line.rule)?.rule;
 }
 
 const COLUMNS = [
   { title: "When", class: "nowrap", cell: (one) => h("time", { datetime: one.at, title: one.at }, when(one.at)) },
   { title: "Kind", cell: (one) => one.kind },
-  { title: "Decision", cell: (one) => chip(one.decision, DECISIONS[one.decision] ?? "off") },
+  { title: "Decision", cell: (one) => chip(decision(one), one.detail.status === "error" ? "bad" : (DECISIONS[one.decision] ?? "off")) },
   { title: "What", class: "wide", cell: (one) => [h("button", { type: "button", class: "as-text", "data-row": "", onclick: () => inform(`Line ${one.seq}`, detail(one)) }, one.subject), under(one) && h("span", { class: "under" }, under(one))] },
   { title: "Skill", cell: (one) => one.skill },
   { title: "By", cell: who },
@@ -121,7 +118,7 @@ function detail(one) {
     facts([
       ["When", when(one.at)],
       ["Kind", one.kind],
-      ["Decision", one.decision],
+      ["Decision", decision(one)],
       ["Rule", one.rule],
       ["Skill", one.skill],
       ["Digest", one.digest && h("span", { class: "mono" }, one.digest)],
