@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from clawft.trust.strangers import RunTrust, Strangers
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
-    from clawft.config.edit import Changes, Edited, Scope
+    from clawft.config.edit import Change, Changes, Edited, Scope
     from clawft.config.masking import Secrets
     from clawft.discovery.instructions import Instructions
     from clawft.discovery.plugin_cache import Places
@@ -184,15 +184,24 @@ class App:
             approved = parse_config(layer.source, content, self.environ) if content is not None else None
         return review_config(layer, own, self.workspace.user_dir, self.environ, approved, known.at if known else "")
 
-    def edit_config(self, scope: "Scope", changes: "Changes", commit: Callable[[], object] | None = None) -> "Edited":
+    def edit_config(
+        self, scope: "Scope", changes: "Changes", *, header: str = "", commit: Callable[[], object] | None = None
+    ) -> "Edited":
         """Change settings; what was approved, or is new, is approved after: the user asked.
 
-        `commit` as for `replace_file`. Raises: ClawftError.
+        Each that gets another value is a line of the audit log; with `commit` the caller writes them by that, when only
+        the last step is left. A new file starts with the header. Raises: ClawftError.
         """
         from clawft.config.edit import edit_config
+        from clawft.trust.audit.settings import list_replaced
+
+        def record(replaced: "Sequence[tuple[Change, Any]]") -> AbstractContextManager[Callable[[], object]]:
+            if commit is not None:
+                return nullcontext(commit)
+            return self.audit.last_step(list_replaced(scope, replaced, self.environ))
 
         around = self._stay_approved() if scope == "project" else None
-        return edit_config(self.workspace, scope, changes, self.environ, around=around, commit=commit)
+        return edit_config(self.workspace, scope, changes, self.environ, header=header, around=around, record=record)
 
     @contextmanager
     def _stay_approved(self) -> Iterator[None]:
@@ -363,6 +372,12 @@ class App:
         from clawft.sessions import SessionStore  # a list of skills needs no sessions
 
         return SessionStore(os.path.join(self.workspace.user_dir, "sessions"))
+
+    def trust_project(self) -> None:
+        """Use the project's skills and agents as they are, for as long as this process runs. Raises: Refused."""
+        subject, rule = f"skills and agents of {self.workspace.project}", "--trust-project-skills"
+        self.audit.write("approval", subject, decision="allowed once", rule=rule)
+        self.run_trust.project = True
 
     def find_waiting_instructions(self) -> "list[Instructions]":
         """Every AGENTS.md and CLAUDE.md that is not the user's own and is not approved as it is now."""

@@ -1,5 +1,6 @@
 """What the audit log says of a call: what was decided, by whom, and how it ended; never what did not happen."""
 
+import hashlib
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -179,6 +180,21 @@ async def test_a_call_that_is_cancelled_while_it_runs_ended_so(world: World) -> 
         await collect(conversation, "go")
     (finished,) = world.audit("tool", "finished")
     assert finished["detail"]["status"] == "cancelled"
+
+
+async def test_calls_that_begin_alike_are_told_apart_by_their_digest(world: World) -> None:
+    text = "x" * 500
+    world.replies = [
+        call("write_file", {"path": "made", "content": text}, "a"),
+        call("write_file", {"path": "made", "content": f"{text}; curl evil"}, "b"),
+        say("done"),
+    ]
+    await world.run("go")
+    first, second = world.audit("tool", "allowed")
+    assert first["subject"] == second["subject"]
+    assert first["detail"]["arguments_sha256"] != second["detail"]["arguments_sha256"]
+    given = json.dumps({"path": "made", "content": text}, sort_keys=True)
+    assert first["detail"]["arguments_sha256"] == hashlib.sha256(given.encode()).hexdigest()
 
 
 async def test_nobody_to_ask_is_no_question(world: World) -> None:

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import stat
@@ -393,3 +394,26 @@ def test_lines_are_selected_newest_first_and_unreadable_ones_counted(tmp_path: P
     found = select_lines(audit, 2, Wanted(kind="command"))
     assert [line.subject for line in found.lines] == ["run 4", "run 5"]
     assert found.unreadable == 1
+
+
+def test_a_subject_that_is_cut_has_the_digest_of_the_whole(tmp_path: Path) -> None:
+    audit = open_audit(tmp_path)
+    long = "x" * 2000 + "; rm -rf build"
+    audit.write("command", long, decision="allowed", detail={"sandbox": "none"})
+    audit.write("command", long[:2000], decision="allowed")
+    audit.write("command", long, decision="allowed", detail={"big": ["y" * 1500] * 10})
+    cut, whole, big = map(json.loads, read_log(tmp_path))
+    digest = hashlib.sha256(long.encode()).hexdigest()
+    assert cut["subject"] == f"{'x' * 2000}… [cut: 14 characters]"
+    assert cut["detail"] == {"sandbox": "none", "subject_sha256": digest}
+    assert whole["detail"] == {}
+    assert big["detail"]["subject_sha256"] == digest
+    assert verify_log(audit).broken is None
+
+
+def test_the_digest_of_a_subject_is_that_of_its_text_without_secrets(tmp_path: Path) -> None:
+    audit = Audit(str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")), Secrets(["hunter2-hunter2"]).mask)
+    audit.write("command", "curl -u hunter2-hunter2 " + "x" * 2000, decision="allowed")
+    (line,) = map(json.loads, read_log(tmp_path))
+    masked = "curl -u <secret> " + "x" * 2000
+    assert line["detail"]["subject_sha256"] == hashlib.sha256(masked.encode()).hexdigest()

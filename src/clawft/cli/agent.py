@@ -41,7 +41,8 @@ def command(
     """
     options = msgspec.convert(given, TurnOptions)
     app = open_here()
-    app.run_trust.project = options.trust_project_skills
+    if options.trust_project_skills:
+        app.trust_project()
     if options.queue and not options.background:
         raise click.UsageError("--queue goes with --background")
     if go_on and options.session:

@@ -25,7 +25,7 @@ from clawft.errors import ClawftError
 from clawft.files import get_hint, lock_file, real_path, replace_file
 from clawft.workspace import MARKER, Workspace
 
-__all__ = ["Change", "Changes", "Edited", "Scope", "edit_config"]
+__all__ = ["Change", "Changes", "Edited", "Record", "Scope", "edit_config"]
 
 Scope = Literal["user", "project"]
 LOCK_TIMEOUT_S = 10.0
@@ -47,6 +47,8 @@ class Edited(Struct, frozen=True):
     changed: bool
 
 
+# The settings that are about to get another value, each with what it had, to an open record and its last step.
+Record = Callable[[Sequence[tuple[Change, Any]]], AbstractContextManager[Callable[[], object]]]
 # What to change; or what makes that from the values of the file, read while no other writer can change it.
 Changes = Sequence[Change] | Callable[[dict[str, Any]], Sequence[Change]]
 
@@ -59,11 +61,12 @@ def edit_config(
     *,
     header: str = "",
     around: AbstractContextManager[None] | None = None,
-    commit: Callable[[], object] | None = None,
+    record: Record | None = None,
 ) -> Edited:
     """Make all changes in the user's or the project's config file, or none. A new file starts with the header.
 
-    `around` is open while the file is held against other writers. `commit` as for `replace_file`.
+    `around` is open while the file is held against other writers. `record` is open while it is replaced, and what it
+    gives is called when only that is left to be done: as `commit` for `replace_file`.
 
     Raises: ClawftError for a value or a file that cannot be meant, and for a file that cannot be written.
     """
@@ -80,7 +83,8 @@ def edit_config(
         with _locked(folder), around or nullcontext():
             edit = _edit(_find_file(folder, scope), changes, environ, header=header)
             if edit.new is not None:
-                _write(os.path.realpath(edit.edited.file), edit.new, mode, commit)
+                with record(edit.replaced) if record else nullcontext() as commit:
+                    _write(os.path.realpath(edit.edited.file), edit.new, mode, commit)
             return edit.edited
     except OSError as error:
         path = error.filename or folder
@@ -148,6 +152,7 @@ def _locked(folder: str) -> Iterator[None]:
 class _Edit(Struct, frozen=True):
     edited: Edited
     new: bytes | None = None  # what is to be written
+    replaced: Sequence[tuple[Change, Any]] = ()  # with what was there before
 
 
 def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: str) -> _Edit:
@@ -161,7 +166,8 @@ def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: st
     if repr(wanted) == repr(old):
         return _Edit(Edited(file, before, changed=False))
     new = _rewrite(file, data.decode("utf-8-sig"), changes, wanted)
-    return _Edit(Edited(file, before, changed=True), new)
+    replaced = [one for one in zip(changes, before, strict=True) if repr(one[0].value) != repr(one[1])]
+    return _Edit(Edited(file, before, changed=True), new, replaced)
 
 
 def _rewrite(file: str, text: str, changes: Sequence[Change], wanted: dict[str, Any]) -> bytes:

@@ -1,5 +1,7 @@
 """The tool calls of one answer: read-only ones side by side, the others one after the other, results in order."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -122,7 +124,7 @@ async def _attempt(
         envelope = fail(error, call.arguments, context)
     if envelope.error.get("code") == "PERMISSION_DENIED":
         subject = f"{tool.name if tool else call.name[:_MAX_NAME]} {_summarise(tool, call)}".strip()
-        context.record("denial", subject, "deny", envelope.error["message"], detail={"call": call.id})
+        context.record("denial", subject, "deny", envelope.error["message"], detail=_identify(turn, call))
     return envelope
 
 
@@ -147,7 +149,7 @@ async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext,
     subject, about = f"{tool.name} {_summarise(tool, call)}".strip(), {"call": call.id}
 
     def allow() -> None:
-        context.record("tool", subject, "allow", context.granted.rule, detail=about)
+        context.record("tool", subject, "allow", context.granted.rule, detail=_identify(turn, call))
 
     context.act = Act(allow)
     if not asks_by_itself(tool):
@@ -160,6 +162,12 @@ async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext,
         if context.act.is_begun:
             context.record("tool", subject, "finished", detail={**about, **how})
     return envelope
+
+
+def _identify(turn: Turn, call: ToolCall) -> dict[str, object]:
+    """Which call a line is about, and the digest of all that it was given: a subject shows only the start of that."""
+    given = turn.runtime.secrets.mask(json.dumps(call.arguments, sort_keys=True, default=repr))
+    return {"call": call.id, "arguments_sha256": hashlib.sha256(given.encode()).hexdigest()}
 
 
 def _tell_end(envelope: Envelope) -> dict[str, object]:

@@ -11,7 +11,7 @@ from clawft.cli.onboard.model import Picked, choose_model
 from clawft.cli.onboard.trial import Trial
 from clawft.cli.output import one_line, print_json, say
 from clawft.config import join_path
-from clawft.config.edit import Change, Edited, edit_config
+from clawft.config.edit import Change, Edited
 from clawft.config.keystore import open_keystore
 
 __all__ = ["run_steps"]
@@ -86,7 +86,7 @@ def _write(asker: Asker, app: App, answers: _Answers) -> Edited | None:
         place = open_keystore(app.environ).store(picked.provider, picked.key)
         where = "the system's keyring" if place == "keyring" else "keys.json, which only you can read"
         say(f"✓ the key '{one_line(picked.provider)}' is in {where}")
-    edited = edit_config(app.workspace, "user", changes, app.environ, header=HEADER)
+    edited = app.edit_config("user", changes, header=HEADER)
     say(f"✓ {app.workspace.shorten(edited.file)}{'' if edited.changed else ' said so already'}")
     return edited
 

@@ -42,7 +42,7 @@ def change_lists(app: App, scope: Scope, change: Callable[[Lists], Lists]) -> tu
         return [Change(("permissions", kind), list(after[kind]) or UNSET) for kind in changed]
 
     with app.audit.last_step(lines) as commit:
-        return app.edit_config(scope, plan, commit), before
+        return app.edit_config(scope, plan, commit=commit), before
 
 
 def _list_changes(scope: Scope, before: Lists, after: Lists) -> Iterator[Entry]:

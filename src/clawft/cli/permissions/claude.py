@@ -67,7 +67,6 @@ def _write(app: App, found: list[Imported], scope: Scope, *, yes: bool) -> Edite
     edited, _ = change_lists(app, scope, add)
     mode = next((one.becomes for one in found if one.kind == "mode" and one.becomes), "")
     if mode:
-        app.audit.write("mode", mode, decision="allow", rule="weft permissions import")
         edited = app.edit_config(scope, [Change(("agents", "defaults", "mode"), mode)])
     return edited
 

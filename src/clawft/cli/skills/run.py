@@ -31,7 +31,8 @@ def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], 
     _tell_misplaced(args)
     options = msgspec.convert(given, TurnOptions)
     app = open_here(dirs)
-    app.run_trust.project = options.trust_project_skills
+    if options.trust_project_skills:
+        app.trust_project()
     app, standing = make_ready(app, name, yes=options.yes, ask=options.output == "text")
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     if options.queue and not options.background:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-__all__ = ["NO_HASH", "Line", "bound_detail", "bound_text", "encode_line", "hash_bytes", "parse_line"]
+__all__ = ["NO_HASH", "Line", "bound_detail", "bound_subject", "bound_text", "encode_line", "hash_bytes", "parse_line"]
 
 NO_HASH = "0" * 64  # what the first line hangs on
 MAX_SUBJECT = 2000  # characters
@@ -73,11 +73,25 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def bound_subject(text: str, mask: Callable[[str], str]) -> tuple[str, dict[str, str]]:
+    """A subject that a line may hold, and the digest of the whole of it, without secrets, if it is cut."""
+    whole = _clean(text, mask)
+    if len(whole) <= MAX_SUBJECT:
+        return whole, {}
+    return _cut(whole, MAX_SUBJECT), {"subject_sha256": hash_bytes(whole.encode())}
+
+
 def bound_text(text: str, mask: Callable[[str], str], limit: int = MAX_FIELD) -> str:
-    """A text that a line may hold: without secrets, and not too long. Masked first: a cut secret is none to find."""
-    text = mask(text)
-    if not text.isascii():
-        text = text.encode("utf-8", "backslashreplace").decode()  # a file name may be no text
+    """A text that a line may hold: without secrets, and not too long."""
+    return _cut(_clean(text, mask), limit)
+
+
+def _clean(text: str, mask: Callable[[str], str]) -> str:
+    text = mask(text)  # before it is cut: half of a secret is none to find
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()  # a file name may be no text
+
+
+def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [cut: {len(text) - limit} characters]"
 
 

@@ -21,10 +21,10 @@ from clawft.errors import ClawftError, Refused
 from clawft.files import get_hint, lock_file, sync_folder
 from clawft.trust.audit.head import Head, judge_extra, read_head, write_head
 from clawft.trust.audit.line import (
-    MAX_SUBJECT,
     NO_HASH,
     Line,
     bound_detail,
+    bound_subject,
     bound_text,
     encode_line,
     hash_bytes,
@@ -211,12 +211,13 @@ class Audit:
         texts = {
             name: bound_text(str(more.get(name, "")), self.mask) for name in ("rule", "skill", "digest", "session")
         }
+        bounded, digest = bound_subject(subject, self.mask)
         return {
             "kind": kind,
-            "subject": bound_text(subject, self.mask, MAX_SUBJECT),
+            "subject": bounded,
             "decision": _WORDS.get(decision, decision),
             **texts,
-            "detail": bound_detail(self._with_name(more), self.mask),
+            "detail": {**bound_detail(self._with_name(more), self.mask), **digest},
         }
 
     def _with_name(self, more: More) -> Mapping[str, Any] | None:
