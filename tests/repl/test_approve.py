@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from clawft.cli.options import TurnOptions
-from clawft.messages import ApprovalNeeded, Event, TextDelta
+from clawft.messages import Answered, ApprovalNeeded, Event, TextDelta
 from clawft.repl.approve import Asker
+from clawft.trust.audit.log import AT_TERMINAL
 from terminal import CTRL_C, CTRL_D, Open, Terminal
 from wire import Reply, call, say
 from world import World
@@ -231,6 +232,6 @@ async def test_questions_side_by_side_come_one_after_the_other(world: World, ter
         assert "Fetch two?" in t.text()
         assert "Said meanwhile." not in t.text()
         answers.put_nowait("s")
-        assert [one.answer for one in await both] == ["once", "session"]
+        assert await both == [Answered("once", AT_TERMINAL), Answered("session", AT_TERMINAL)]
         await shown
         assert "Said meanwhile." in t.text()

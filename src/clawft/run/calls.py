@@ -166,8 +166,12 @@ async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext,
 
 def _identify(turn: Turn, call: ToolCall) -> dict[str, object]:
     """Which call a line is about, and the digest of all that it was given: a subject shows only the start of that."""
-    given = turn.runtime.secrets.mask(json.dumps(call.arguments, sort_keys=True, default=repr))
-    return {"call": call.id, "arguments_sha256": hashlib.sha256(given.encode()).hexdigest()}
+    try:
+        given = json.dumps(call.arguments, sort_keys=True, default=repr)
+    except (RecursionError, ValueError):
+        given = call.malformed
+    digest = hashlib.sha256(turn.runtime.secrets.mask(given).encode("utf-8", "replace")).hexdigest()
+    return {"call": call.id, "arguments_sha256": digest}
 
 
 def _tell_end(envelope: Envelope) -> dict[str, object]:

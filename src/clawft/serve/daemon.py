@@ -1,6 +1,6 @@
 """The daemon itself: its parts, started in order and ended in reverse, for whichever way people come in."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from clawft.serve.questions import Questions
 from clawft.serve.registry import SkillRegistry
 from clawft.serve.topics import Topics
 from clawft.trust.audit import Entry
+from clawft.trust.audit.log import More
 
 __all__ = ["Daemon", "Handler", "Subsystem", "open_daemon", "record_request"]
 
@@ -86,13 +87,21 @@ class Daemon:
 
 
 @contextmanager
-def record_request(app: App, call: Call, subject: str, *, decision: str = "allowed", **more: Any) -> Iterator[None]:
+def record_request(
+    app: App,
+    call: Call,
+    subject: str,
+    *,
+    decision: str = "allowed",
+    session: str = "",
+    detail: Mapping[str, object] = {},
+) -> Iterator[None]:
     """Write down what a caller has done in the block, before it is done; if that fails, a second line says so.
 
     Raises: Refused for what gives power and cannot be written down.
     """
-    detail = {"by": call.caller.name, **more.pop("detail", {})}
-    line = Entry("serve", subject, decision, {"rule": call.caller.described, "detail": detail, **more})
+    about: More = {"rule": call.caller.described, "session": session, "detail": {"by": call.caller.name, **detail}}
+    line = Entry("serve", subject, decision, about)
     with app.audit.last_step([line], must=decision == "allowed") as write:
         write()
         yield

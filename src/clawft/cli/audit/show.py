@@ -27,12 +27,12 @@ _HEADS = ("TIME", "KIND", "DECISION", "SKILL", "SESSION", "SUBJECT")
 @click.option(
     "--limit", "-n", default=50, show_default=True, type=click.IntRange(1, 1_000_000), help="How many to show."
 )
-@click.option("--kind", default="", metavar="KIND", help="Only approval, denial, command, url, secret, tool, mode, …")
+@click.option("--kind", default="", metavar="KIND", help="Only approval, denial, command, tool, setting, …")
 @click.option(
     "--skill", default="", metavar="NAME", help="Only while this skill was active.", shell_complete=complete_skills
 )
 @click.option("--session", default="", metavar="KEY", help="Only of this session.", shell_complete=complete_sessions)
-@click.option("--decision", default="", metavar="WORD", help="Only allowed, denied, asked, done, …")
+@click.option("--decision", default="", metavar="WORD", help="Only allowed, denied, asked, finished, …")
 @click.option("--since", default="", metavar="WHEN", help="Only since then: 30m, 2h, 3d, 1w, or a date.")
 @format_option
 def command(limit: int, output: str, **given: Any) -> None:

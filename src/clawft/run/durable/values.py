@@ -1,7 +1,6 @@
 """The values: a run, a question it waits with, a worker."""
 
 import uuid
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -175,7 +174,7 @@ def to_run(row: sa.RowMapping) -> Run:
     return Run(**values, usage=usage, request=asked, error=problem)
 
 
-def to_question(row: Mapping[str, Any]) -> Question:
+def to_question(row: sa.RowMapping | dict[str, Any]) -> Question:
     values = dict(row)
     try:
         event = msgspec.json.decode(values["event"], type=ApprovalNeeded)

@@ -146,7 +146,7 @@ async def _run_line(context: DynamicContext, line: Line, place: Dynamic, use: Us
             raise
         raise use.fail(place, f"`{context.show(line.text)}` cannot be started: {error.strerror}") from error
     finally:
-        use.record(context.audit, "command", line.text, "finished", **how)
+        use.record(context.audit, "command", line.text, "finished", detail=how)
     fine = finished.code == 0 or (finished.code == 1 and _is_fine_with_one(line.words))
     if fine and not finished.timed_out and not finished.flooded:
         return context.clean(_text_of(finished)).rstrip("\n")

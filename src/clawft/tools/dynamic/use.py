@@ -17,6 +17,7 @@ from clawft.tools.skill_env import Supplies
 from clawft.tools.steps import Steps
 from clawft.tools.tool import ToolContext
 from clawft.trust.audit import Audit
+from clawft.trust.audit.log import More
 from clawft.trust.call import Where
 from clawft.trust.cleared import Cleared
 from clawft.trust.decide import Authority, find_closed, make_limit
@@ -91,11 +92,20 @@ class Use(Struct, frozen=True):
         hint = "Nothing of the skill was used"
         return ClawftError("command-failed", message, path=self.found.file, line=self.line_of(place), hint=hint)
 
-    def record(self, audit: Audit, kind: str, subject: str, decision: str, rule: str = "", **detail: object) -> None:
+    def record(
+        self,
+        audit: Audit,
+        kind: str,
+        subject: str,
+        decision: str,
+        rule: str = "",
+        detail: Mapping[str, object] | None = None,
+    ) -> None:
         """One line about what this skill does. Raises: Refused if what is to be allowed cannot be noted."""
         write = audit.write if decision == "allow" else audit.tell
-        about = {"digest": self.cleared.digest, "session": self.variables.session_id}
-        write(kind, subject, decision=decision, rule=rule, skill=self.skill.name, detail=detail, **about)
+        about: More = {"skill": self.skill.name, "digest": self.cleared.digest, "session": self.variables.session_id}
+        about |= {"rule": rule, "detail": detail}
+        write(kind, subject, decision=decision, **about)
 
 
 async def _refuse(question: str, reason: str, *, grave: bool = False) -> bool:  # noqa: ARG001

@@ -11,7 +11,7 @@ import { empty, failed, loading } from "../states.js";
 export const title = "Audit log";
 export const path = "/audit";
 
-const KINDS = ["approval", "audit", "command", "denial", "file", "hook", "hub", "install", "mode", "plugin", "publish", "publisher", "secret", "serve", "skill", "tool", "url"];
+const KINDS = ["approval", "audit", "command", "denial", "file", "hook", "hub", "install", "mode", "plugin", "publish", "publisher", "secret", "serve", "setting", "skill", "tool", "url"];
 const DECISIONS = { allowed: "good", granted: "good", done: "good", loaded: "good", used: "note", asked: "info", finished: "info", withdrawn: "warn", denied: "bad", failed: "bad", revoked: "warn", broken: "bad", torn: "warn", lost: "warn" };
 
 export function render(view, params) {
