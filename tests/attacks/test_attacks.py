@@ -95,7 +95,7 @@ async def test_images_and_fences_are_never_run(arena: Arena) -> None:
     await arena.run(skill="pictures", text="!touch pwned !`touch pwned`")
 
     assert not arena.made("pwned")
-    assert [one["subject"] for one in arena.audit("command")] == ["echo seen"]
+    assert [one["subject"] for one in arena.audit("command", "allowed")] == ["echo seen"]
 
 
 async def test_links_and_dots_lead_nowhere(arena: Arena) -> None:

@@ -212,6 +212,6 @@ async def test_a_strangers_skill_gets_a_plugins_tool_only_if_it_names_it(world: 
     for name in ("plain", "names"):
         app.desk.approve([app.desk.review(app.get_skill(name).found)])
         world.replies = [call("count_words", {"text": "a"}, "c1"), say("done")]
-        (done,) = only(await world.run("go", skill=name), ToolFinished)
+        (done,) = only(await world.run("go", skill=name, key=name), ToolFinished)
         codes[name] = done.result.get("error", {}).get("code", "")
     assert codes == {"plain": "PERMISSION_DENIED", "names": ""}

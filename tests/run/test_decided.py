@@ -51,7 +51,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "a command": ("exec_shell", {"command": ATTACK}),
     "a command outside the sandbox": ("exec_shell", {"command": ATTACK, "outside_sandbox": True}),
     "an edit": ("write_file", {"path": "made", "content": "x"}),
-    "a server": ("files__write", {"path": "/nowhere", "text": ATTACK}),
+    "a server": ("files__write", {"path": "/dev/null", "text": ATTACK}),
     "a program": ("skill_run_script", {"name": "tool", "script": "go.sh"}),
 }
 

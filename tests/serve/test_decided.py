@@ -146,3 +146,22 @@ def test_over_http_without_a_stream_nobody_is_asked(world: ServeWorld) -> None:
         assert client.post("/api/v1/chat", json={"text": "go"}).json()["refused"] == 1
     assert lines(world)[0] == ("approval", "denied", "nobody to ask")
     assert not world.audit("approval", "asked")
+
+
+async def test_what_a_client_asked_for_and_did_not_get_is_told_so(world: ServeWorld) -> None:
+    world.add_skill("theirs", strangers=True)
+    async with open_site(world) as site:
+        token = site.tokens.create("ops", ["read", "run", "approve"])[0]
+        async with site.connect(token) as socket:
+            await ask(socket, type="review_skill", id="r", name="theirs")
+            digest = (await hear_until(socket, "skill_review"))[-1]["review"]["digest"]
+            (world.user_dir / "approved").write_text("No copy can be kept here.")
+            await ask(socket, type="approve_skill", id="a", name="theirs", digest=digest)
+            with anyio.fail_after(60):
+                while (await hear(socket))["type"] != "error":
+                    pass
+    assert [one for one in lines(world) if one[0] == "serve"] == [
+        ("serve", "allowed", "token ops"),
+        ("serve", "failed", "token ops"),
+    ]
+    assert not world.audit("approval", "allowed")

@@ -148,7 +148,9 @@ class Programs:
                         max_bytes=settings.max_output_bytes,
                         streams=Streams(stdin=start.stdin, spill_path=spill_path),
                         confinement=program.confinement,
-                        ask=begin_after(program.ask or ask_unconfined(context, _name(start) + show_files(files)), begin),
+                        ask=begin_after(
+                            program.ask or ask_unconfined(context, _name(start) + show_files(files)), begin
+                        ),
                         record=record_hosts(context),
                     )
                 finally:  # one that was cancelled has left its output there, too
