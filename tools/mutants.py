@@ -45,7 +45,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/run/test_lineage.py",
         "tests/run/test_hook_calls.py",
         "tests/run/test_skill_tools.py",
-        "tests/run/test_heard.py",
+        "tests/run/test_text_limits.py",
         "tests/run/test_decided.py",
     ),
     "sandbox/guard.py": ("tests/sandbox/test_guards.py", "tests/sandbox/test_guard.py"),

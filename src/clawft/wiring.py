@@ -27,7 +27,6 @@ from clawft.run.database import Database, Records, work_on
 from clawft.run.delegate import delegate_tool
 from clawft.run.extension import Extension, Joined, join_extensions
 from clawft.run.fork_skill import SkillForker
-from clawft.run.heard import SkillTexts
 from clawft.run.insertions import (
     TELL_SANDBOX,
     TELL_UNTRUSTED,
@@ -41,6 +40,7 @@ from clawft.run.invoke import INVOKE, TELL_CONFIG
 from clawft.run.ledger import Ledger
 from clawft.run.pace import Pace
 from clawft.run.stats import Stats
+from clawft.run.text_limits import SkillTexts
 from clawft.run.turn import Insertion
 from clawft.tools.build import build_tools
 from clawft.tools.skill import skill_tools

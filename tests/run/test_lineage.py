@@ -19,7 +19,7 @@ from clawft.run.assemble import choose_tools
 from clawft.run.lineage import Lineage, lineage_of, power_of
 from clawft.run.permit import authority_of, list_active, name_question
 from clawft.scan.findings import Power
-from clawft.sessions import Heard
+from clawft.sessions import TextLimits
 from clawft.tools.skillset import Activation
 from clawft.trust.approvals import make_approval
 from clawft.trust.call import Call, Where
@@ -114,11 +114,11 @@ def grow(conversation: Conversation, talk: Talk, *, chosen: bool = False) -> Con
     folders = {one.name: one for one in conversation.skills.standings}
     conversation.skills.active = [Activation(folders[one.skill.name], one, "text") for one in talk.active]
     conversation.skills.prompted = [Activation(folders[one.skill.name], one, "") for one in talk.prompted]
-    heard = [Heard(who, hosts) for who, hosts in talk.heard.items()]
+    limits = [TextLimits(who, hosts) for who, hosts in talk.heard.items()]
     for one in conversation.skills.active:
         who, place = f"the skill '{one.name}'", one.standing.found.folder
-        heard.append(Heard(who, one.at_work.hosts, one.at_work.allowed_tools, place, one.digest))
-    conversation.unwritten |= {"read": {"heard": tuple(heard)}}
+        limits.append(TextLimits(who, one.at_work.hosts, one.at_work.allowed_tools, place, one.digest))
+    conversation.pending_limits.append(("read", {"limits": tuple(limits)}))
     return conversation
 
 

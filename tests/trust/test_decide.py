@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.trust.call import Call, Where
-from clawft.trust.decide import Authority, Decision, Limit, decide, find_closed, limit_heard, limit_servers, make_limit
+from clawft.trust.decide import (
+    Authority,
+    Decision,
+    Limit,
+    decide,
+    find_closed,
+    limit_read_text,
+    limit_servers,
+    make_limit,
+)
 from clawft.trust.modes import Mode, lower_mode
 from clawft.trust.patterns import parse_pattern
 from clawft.trust.rules import Rule, Rules
@@ -118,12 +127,12 @@ def test_a_rule_that_allows_answers_for_a_strangers_skill_and_one_that_asks_does
 @pytest.mark.parametrize("mode", [Mode.AUTO_EDIT, Mode.ASK, Mode.FULL])
 def test_a_tool_of_a_server_that_a_text_read_before_does_not_name_is_asked_in_every_mode(mode: Mode) -> None:
     def judge(tools: tuple[str, ...] | None) -> Decision:
-        return decide(SERVER, Authority(mode, heard=(limit_heard("the skill 'x'", (), tools),)))
+        return decide(SERVER, Authority(mode, heard=(limit_read_text("the skill 'x'", (), tools),)))
 
     assert judge(()) == Decision("ask", "the skill 'x' does not name github__get, and its text is in this conversation")
     assert judge(("*", "Read", "github__put")).decision == "ask"
     assert judge(("github__get",)) == judge(("github__*",)) == judge(None) == decide(SERVER, Authority(mode))
-    heard = (limit_heard("the skill 'x'", (), ()),)
+    heard = (limit_read_text("the skill 'x'", (), ()),)
     assert decide(WRITE, Authority(mode, heard=heard)) == decide(WRITE, Authority(mode))
     assert decide(SERVER, Authority(mode, rules(allow="github__get"), heard=heard)).decision == "allow"
     assert decide(SERVER, Authority(mode, rules(deny="github__get"), heard=heard)).decision == "deny"

@@ -66,7 +66,7 @@ async def _run(
         app.open_runtime(only) as runtime,
         runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
     ):
-        conversation.if_left = "interrupted, by Ctrl-C or a signal"
+        conversation.reason_if_left = "interrupted, by Ctrl-C or a signal"
         if options.mode:
             conversation.set_mode(get_mode(options.mode), "--mode")
         key, is_new = conversation.session.key, conversation.session.next_turn == 1

@@ -10,13 +10,13 @@ from clawft.errors import ClawftError
 from clawft.format.model import Agent
 from clawft.messages import Answer, Answered, ApprovalNeeded, By, Event
 from clawft.run.allowance import Allowance
-from clawft.run.heard import hear_above
 from clawft.run.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
 from clawft.run.loop import run_turn, work_turn
 from clawft.run.permit import authority_of
 from clawft.run.pipeline import compact_stages, run_stages
+from clawft.run.text_limits import add_limits_above
 from clawft.run.turn import Stage, Turn, TurnRequest
-from clawft.sessions import Heard, OpenSession, SkillRecord
+from clawft.sessions import OpenSession, SkillRecord, TextLimits
 from clawft.sessions.opened import AboutSkill
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Skillset
@@ -71,10 +71,10 @@ class Conversation:
             refresh_on_call=runtime.refresh_on_call,
             standings=parent.skills.standings if parent else None,
         )
-        # What binds it since something was read, by name, until the next message is written down.
-        self.unwritten: dict[str, AboutSkill] = {}
-        self.older: dict[SkillRecord, tuple[Heard, ...]] = {}  # what lines of earlier versions bind
-        hear_above(self)
+        # Limits of what was read, by the name of their record, until the next message is written.
+        self.pending_limits: list[tuple[str, AboutSkill]] = []
+        self.older_limits: dict[SkillRecord, tuple[TextLimits, ...]] = {}  # those of lines of earlier versions
+        add_limits_above(self)
         self.started = False  # hooks heard that it begins in this process
         self.sections: list[str] = []  # what they added to its prompts then
         self.told: set[str] = set()  # notices that are said once
@@ -89,7 +89,7 @@ class Conversation:
         self._parent = parent
         self._ending = ""
         # What it means when the task of its turn is cancelled from outside, in the words of the audit log.
-        self.if_left: str = parent.if_left if parent else "the turn was stopped"
+        self.reason_if_left: str = parent.reason_if_left if parent else "the turn was stopped"
         self._asking = anyio.Lock()
         self._scope: anyio.CancelScope | None = None
 

@@ -38,8 +38,8 @@ from clawft.messages import (
     Usage,
     UsageReported,
 )
-from clawft.run.heard import hear_fork
 from clawft.run.lineage import Lineage, lineage_of
+from clawft.run.text_limits import add_fork_limits
 from clawft.run.turn import Turn, TurnRequest
 from clawft.sessions import new_fork_key
 from clawft.tools.clock import Clock
@@ -150,7 +150,7 @@ class _Running:
                 try:
                     await child.work(fork.request, self._take)
                 finally:
-                    hear_fork(child, parent)
+                    add_fork_limits(child, parent)
         if scope.cancelled_caught:
             self._status = "timeout"
             message = f"{fork.who} was stopped: it took longer than {settings.timeout_s:g} seconds"

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.hooks.events import HookEvent, Outcome, Said
 from clawft.messages import MessageSent, Noticed
-from clawft.run.heard import hear_hook
+from clawft.run.text_limits import add_hook_limits
 from clawft.tools.steps import Step
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def hear(turn: "Turn", outcome: Outcome) -> None:
     """The model reads what hooks wrote. The next message may hold it, or what comes of it: then it is written down."""
     for one in outcome.heard:
         if one.hosts is not None:  # somebody else's
-            hear_hook(turn.conversation, one.hook, one.hosts)
+            add_hook_limits(turn.conversation, one.hook, one.hosts)
 
 
 def mark(said: Said) -> str:

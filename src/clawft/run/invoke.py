@@ -6,7 +6,7 @@ from clawft.errors import NotFound, Refused
 from clawft.messages import Noticed
 from clawft.render import Arguments, split_arguments
 from clawft.run.fork_skill import has_room, tell_inline
-from clawft.run.heard import note_skill
+from clawft.run.text_limits import record_skill
 from clawft.run.turn import Insertion, Phase, Turn
 from clawft.tools.skill import wants_fork
 from clawft.tools.skillset import Activation
@@ -43,7 +43,7 @@ async def _start(turn: Turn, standing: Standing, arguments: Arguments) -> Activa
             turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
     if wants_fork(standing) and turn.conversation.forked is None:
         turn.emit(tell_inline(turn, standing))
-    note_skill(turn, activation, arguments)
+    record_skill(turn, activation, arguments)
     return activation
 
 

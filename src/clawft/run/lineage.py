@@ -12,9 +12,9 @@ from msgspec import Struct
 from clawft.errors import Refused
 from clawft.format.model import Agent
 from clawft.messages import By
-from clawft.run.heard import list_heard, list_prompted
 from clawft.run.permit import list_active
-from clawft.sessions import Heard
+from clawft.run.text_limits import list_prompted, list_text_limits
+from clawft.sessions import TextLimits
 from clawft.trust.cleared import AtWork
 from clawft.trust.modes import Mode
 
@@ -55,7 +55,7 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     active: tuple[AtWork, ...]  # the skills at work above
     prompted: tuple[AtWork, ...]  # skills that are not the user's own, in the prompts above
     loaded: tuple[str, ...]  # the skills that were loaded above: their hooks last as long as the session
-    heard: tuple[Heard, ...]
+    heard: tuple[TextLimits, ...]
     approved: tuple[str, ...]  # what the person allowed for the session, by digest
     forks: tuple[str, ...]  # the skills that were forked, down to here
     max_tokens: int | None
@@ -96,7 +96,7 @@ def lineage_of(conversation: "Conversation") -> Lineage:
         active=list_active(conversation),
         prompted=list_prompted(conversation),
         loaded=tuple(dict.fromkeys((*lineage.loaded, *conversation.skills.loaded))),
-        heard=tuple(list_heard(conversation)),
+        heard=tuple(list_text_limits(conversation)),
         approved=tuple(sorted(conversation.approved)),
         forks=conversation.forks,
         max_tokens=None,

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from clawft.hooks.events import Outcome, Said
 from clawft.messages import Answer, Answered, ApprovalNeeded, ToolCall
-from clawft.run.heard import list_heard, list_prompted, restrict_hosts
 from clawft.run.hooks import escape_marks
+from clawft.run.text_limits import list_prompted, list_text_limits, restrict_hosts
 from clawft.tools.exec_shell import show_all
 from clawft.tools.paths import base_folder
 from clawft.tools.steps import STAYS
@@ -23,7 +23,7 @@ from clawft.trust.decide import (
     Limit,
     decide,
     find_closed,
-    limit_heard,
+    limit_read_text,
     limit_servers,
     make_limit,
 )
@@ -60,7 +60,7 @@ def authority_of(conversation: "Conversation") -> Authority:
     limits += [_limit_of(one, conversation) for one in list_active(conversation)]
     prompted = list_prompted(conversation)
     limits += [limit_servers(f"the skill '{one.name}'", one.allowed_tools) for one in prompted]
-    heard = tuple(limit_heard(one.who, one.hosts, one.tools) for one in list_heard(conversation))
+    heard = tuple(limit_read_text(one.who, one.hosts, one.tools) for one in list_text_limits(conversation))
     return Authority(conversation.effective_mode, runtime.rules, tuple(limits), heard)
 
 
@@ -255,7 +255,7 @@ async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Ans
         with asking_by(note):
             answer = await conversation.ask(event)
     except BaseException:
-        ending = conversation.ending or conversation.if_left
+        ending = conversation.ending or conversation.reason_if_left
         if asked and ending not in STAYS:
             why = _ENDINGS.get(ending, ending)
             context.record("approval", event.question, "withdrawn", why, detail=_about(event))

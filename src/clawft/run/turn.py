@@ -14,8 +14,8 @@ from clawft.format.model import Agent
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
 from clawft.providers.request import Provider, Request, ToolSpec
 from clawft.run.catalog import CatalogText
-from clawft.run.heard import note_unwritten
 from clawft.run.ledger import Price
+from clawft.run.text_limits import record_pending_limits
 from clawft.tools.registry import Registry
 from clawft.tools.skillset import Activation
 from clawft.trust import Standing
@@ -128,7 +128,7 @@ class Turn:
 
     def append(self, message: Message) -> None:
         """Make a message part of the conversation, on disk too; first what binds that since."""
-        note_unwritten(self)
+        record_pending_limits(self)
         self.session.append(_mask(self.runtime.secrets, message), self.id)
         self.began, self.partial = True, ""
 

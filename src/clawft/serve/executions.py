@@ -219,7 +219,7 @@ class Executions:
         ):
             execution.session = conversation.session.key
             conversation.approved = self._remember(execution.session)
-            conversation.if_left = "the connection was closed"
+            conversation.reason_if_left = "the connection was closed"
             execution.conversation = conversation
             self._topics.publish("executions", ExecutionStarted(execution=execution.entry))
             try:

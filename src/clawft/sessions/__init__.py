@@ -3,7 +3,7 @@
 from clawft.sessions.draft import Draft
 from clawft.sessions.keys import decode_key, encode_key, is_fork_key, new_fork_key
 from clawft.sessions.opened import OpenSession
-from clawft.sessions.record import CompactionRecord, Heard, MessageRecord, SkillRecord, Status, Totals, TurnRecord
+from clawft.sessions.record import CompactionRecord, MessageRecord, SkillRecord, Status, TextLimits, Totals, TurnRecord
 from clawft.sessions.session import Session
 from clawft.sessions.store import SessionStore
 from clawft.sessions.summary import SessionSummary
@@ -12,7 +12,6 @@ from clawft.sessions.transcript import Transcript
 __all__ = [
     "CompactionRecord",
     "Draft",
-    "Heard",
     "MessageRecord",
     "OpenSession",
     "Session",
@@ -20,6 +19,7 @@ __all__ = [
     "SessionSummary",
     "SkillRecord",
     "Status",
+    "TextLimits",
     "Totals",
     "Transcript",
     "TurnRecord",

@@ -14,11 +14,11 @@ from clawft.sessions.conversation import find_cut, pair_calls, summary_message
 from clawft.sessions.record import (
     CompactionRecord,
     Header,
-    Heard,
     InTurn,
     MessageRecord,
     SkillRecord,
     Status,
+    TextLimits,
     TurnRecord,
     format_time,
 )
@@ -33,7 +33,7 @@ class AboutSkill(TypedDict, total=False):
     scope: str
     digest: str
     arguments: str
-    heard: tuple[Heard, ...] | None
+    limits: tuple[TextLimits, ...] | None
 
 
 class OpenSession(ABC):

@@ -16,12 +16,12 @@ __all__ = [
     "VERSION",
     "CompactionRecord",
     "Header",
-    "Heard",
     "InTurn",
     "MessageRecord",
     "Record",
     "SkillRecord",
     "Status",
+    "TextLimits",
     "Totals",
     "TurnRecord",
     "Unknown",
@@ -62,7 +62,7 @@ class MessageRecord(InTurn, frozen=True, kw_only=True, tag="message"):
     message: Message
 
 
-class Heard(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class TextLimits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a text that is not the user's own lets the model do unasked, as it was granted when the model read it.
 
     It binds as long as the text is in the conversation. `folder` and `digest` name the approval that must still be
@@ -79,7 +79,7 @@ class Heard(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
     """A text reached the model: that of a skill, or words of a `hook`, of a `fork`, or in the system `prompt`.
 
-    `heard` is what binds the conversation since then: nothing for the user's own skill. None means that an earlier
+    `limits` is what binds the conversation since then: nothing for the user's own skill. None means that an earlier
     version wrote the line, so that nobody knows.
     """
 
@@ -88,7 +88,7 @@ class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
     digest: str = ""
     content: str = ""
     arguments: str = ""  # the digest of what the skill was given
-    heard: tuple[Heard, ...] | None = None
+    limits: tuple[TextLimits, ...] | None = None
 
     @property
     def is_skill(self) -> bool:

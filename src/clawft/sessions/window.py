@@ -79,14 +79,14 @@ class Window(Struct):
 
     def _add_skill(self, record: SkillRecord) -> None:
         before = self.skills.get(record.name)
-        binds = before is not None and before.heard != ()
+        binds = before is not None and before.limits != ()
         if before and binds and not any(_binds_alike(before, one) for one in (record, *self.superseded)):
             self.superseded.append(structs.replace(before, content=""))
         self.skills[record.name] = record
 
 
 def _binds_alike(one: SkillRecord, other: SkillRecord) -> bool:
-    return (one.name, one.scope, one.digest, one.heard) == (other.name, other.scope, other.digest, other.heard)
+    return (one.name, one.scope, one.digest, one.limits) == (other.name, other.scope, other.digest, other.limits)
 
 
 def load_window(descriptor: int, size: int, path: str) -> Window:

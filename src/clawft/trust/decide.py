@@ -17,7 +17,7 @@ from clawft.trust.path_patterns import Paths
 from clawft.trust.patterns import Pattern, allows, find_touching, parse_patterns
 from clawft.trust.rules import Rules
 
-__all__ = ["Authority", "Decision", "Limit", "decide", "find_closed", "limit_heard", "limit_servers", "make_limit"]
+__all__ = ["Authority", "Decision", "Limit", "decide", "find_closed", "limit_read_text", "limit_servers", "make_limit"]
 
 # They judge for themselves what they are about to do, or do nothing but talk.
 _JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
@@ -78,7 +78,7 @@ def limit_servers(who: str, allowed: Sequence[str]) -> Limit:
     return Limit(who, stranger=True, named=parse_patterns(allowed))
 
 
-def limit_heard(who: str, hosts: Sequence[str], tools: Sequence[str] | None) -> Limit:
+def limit_read_text(who: str, hosts: Sequence[str], tools: Sequence[str] | None) -> Limit:
     """The limit of a text that was read before: it forbids nothing. `tools` None leaves all tools of servers."""
     return Limit(who, stranger=tools is not None, named=parse_patterns(tools or ()), hosts=tuple(hosts))
 

@@ -326,7 +326,7 @@ async def test_a_session_of_an_earlier_weft_is_read_and_bound(world: World, site
     path = next((world.user_dir / "sessions").glob("*.jsonl"))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
-        for name in ("heard", "arguments"):
+        for name in ("limits", "arguments"):
             line.pop(name, None)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     remove(world, folder)
