@@ -12,7 +12,7 @@ code := $(wildcard src tests tools bench examples)
 check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo "FAIL  $(1)"; exit 1; }
 
 .DEFAULT_GOAL := test
-.PHONY: test pytest collect node-packages lint ruff format-check imports licences env types docs docs-check format demo tour screenshots bench eval-scan soak fuzz mutants corpus lock clean help
+.PHONY: test pytest collect node-packages lint ruff format-check imports licences env types docs docs-check house format demo tour screenshots bench eval-scan soak fuzz mutants corpus lock clean help
 
 test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@rm -f .cache/tests.txt; began=$$(date +%s); \
@@ -34,7 +34,7 @@ collect: .venv/dev.stamp
 node-packages: .venv/dev.stamp
 	$(call check,packages of node,$(bin)/python tools/node_packages.py)
 
-lint: types ruff format-check imports licences env docs-check ## Style, import direction, licences, types
+lint: types ruff format-check imports licences env docs-check house ## Style, import direction, licences, types
 
 ruff: .venv/dev.stamp
 	$(call check,ruff check,$(bin)/ruff check $(code))
@@ -50,6 +50,9 @@ licences: .venv/dev.stamp
 
 env: .venv/dev.stamp
 	$(call check,tests leave os.environ alone,$(bin)/python tools/check_env.py tests)
+
+house: .venv/dev.stamp
+	$(call check,words and shape of the source,$(bin)/python tools/check_house.py)
 
 types: .venv/dev.stamp ## Strict types
 	$(call check,mypy --strict,$(bin)/mypy $(code))
@@ -83,6 +86,14 @@ eval-scan: .venv/dev.stamp ## Measure the scanner on labelled skills: make eval-
 	@$(bin)/python bench/eval_scan.py $(DATA) --half $(or $(HALF),all) $(if $(PEER),--peer $(PEER)) \
 		$(if $(JSON),--json $(JSON)) $(if $(ARCHIVE),--archive $(ARCHIVE))
 
+# Tests of what keeps programs in and asks before they get out. `make soak` as root runs them as root and as a normal
+# user, each under bubblewrap and under Landlock.
+boundary = tests/sandbox tests/attacks tests/agent/mcp/test_confined.py tests/agent/tools/test_dynamic.py tests/trust/test_programs.py \
+	tests/agent/test_text_limits.py tests/agent/test_decided.py tests/agent/test_denied_history.py tests/server/test_door.py \
+	tests/server/test_decided.py tests/cli/repl/commands/test_trust.py tests/cli/test_config_review.py \
+	tests/cli/test_settings_audited.py tests/cli/test_hidden_characters.py tests/cli/test_trust_instructions.py \
+	tests/cli/plugins/test_secret_settings.py
+
 soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages, installs and asks the daemon, again and again; nothing may be lost: make soak [SEED=7]
 	@$(bin)/python bench/soak_sessions.py
 	@$(bin)/python bench/soak_turns.py
@@ -92,12 +103,15 @@ soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages,
 	@$(bin)/python bench/soak_faults.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_serve.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/pytest -q -n $(JOBS) -m soak
+	@$(bin)/pytest -q -n $(JOBS) tests/project/test_extras.py
+	@$(bin)/pytest -q -n $(JOBS) -m 'not soak' $(boundary)
+	@$(bin)/python tools/as_user.py -m pytest -q -n $(JOBS) $(boundary)
 
 fuzz: .venv/dev.stamp ## Break files and texts at random for a minute; the scanner must bear it: make fuzz [SECONDS=60]
 	@$(bin)/python bench/fuzz_scan.py --seconds $(or $(SECONDS),60)
 
-# Also: MODULE='locks/compare.py …', SEED=1, LIMIT=22 changes of each module, JOBS at a time.
-mutants: .venv/dev.stamp ## Change what decides and recovers, line by line; tests must notice: make mutants [MODULE=locks/compare.py] [SEED=1]
+# Also: MODULE='install/lockfile/compare.py …', SEED=1, LIMIT=22 changes of each module, JOBS at a time.
+mutants: .venv/dev.stamp ## Change what decides and recovers, line by line; tests must notice: make mutants [MODULE=install/lockfile/compare.py] [SEED=1]
 	@$(bin)/python tools/mutants.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(LIMIT),--limit $(LIMIT)) \
 		$(if $(MODULE),--module $(MODULE))
 
@@ -115,7 +129,7 @@ clean: ## Remove what make made
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-# The environment, in steps: `make demo` needs only what the product itself needs.
+# The environment, in steps: `make demo` installs the product with the daemon, MCP, durable runs and the hub.
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	@echo "making .venv"

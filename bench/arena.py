@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from clawft.app import App, open_app
+from clawft.app.app import App, open_app
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
 from wire import call, say
 from world import World, only
@@ -49,7 +49,7 @@ class Arena:
 
     def approve(self, name: str) -> None:
         app = self.app()
-        app.desk.approve([app.desk.review(app.get_skill(name).found)])
+        app.reviewer.approve([app.reviewer.review(app.get_skill(name).found)])
 
     def app(self) -> App:
         return open_app(self.world.environ, str(self.project))

@@ -4,11 +4,11 @@ from uuid import uuid4
 
 import msgspec
 
-from clawft.app import open_app
+from clawft.agent.conversation import Approve
+from clawft.agent.fork import prepare_background_fork
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import open_app
 from clawft.messages import Event
-from clawft.run import Approve
-from clawft.run.background import prepare_background_fork
-from clawft.run.durable.request import RunRequest
 from world import World
 
 __all__ = ["Kept"]

@@ -21,12 +21,12 @@ from typing import Any, Self, TypeVar
 import sqlalchemy as sa
 
 import clawft
-from clawft.app import open_app
-from clawft.run.durable.engine import Recorded
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.values import Question, Run
-from clawft.working import open_app_runs
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.jobs.engine import RecordedStep
+from clawft.jobs.run_state import PendingQuestion, Run
+from clawft.jobs.runs import Runs
 from warm import WarmPopen
 from wire import Asked, Reply, WireServer
 
@@ -184,10 +184,10 @@ class Chaos:
     def get(self, label: str) -> Run:
         return self.runs.store.get(self.runs_by_label[label])
 
-    def questions(self, label: str = "", *, open_only: bool = True) -> tuple[Question, ...]:
+    def questions(self, label: str = "", *, open_only: bool = True) -> tuple[PendingQuestion, ...]:
         return self.runs.store.questions(self.runs_by_label.get(label, ""), open_only=open_only)
 
-    def recorded(self, label: str) -> list[Recorded]:
+    def recorded(self, label: str) -> list[RecordedStep]:
         return self.runs.recorded(self.get(label))
 
     def wait_for(self, label: str, *statuses: str, seconds: float = 30) -> Run:

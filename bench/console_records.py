@@ -7,15 +7,14 @@ from contextlib import closing
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from clawft.app import open_app
-from clawft.config.agents import Budget
+from clawft.agent.ledger import Ledger, Price
+from clawft.agent.records import SkillStats, UsageDatabase
+from clawft.agent.run_request import RunRequest
+from clawft.agent.sessions import SessionStore
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.config.agents import BudgetSettings
 from clawft.messages import Message, ToolCall, Usage
-from clawft.run.database import Database
-from clawft.run.durable.request import RunRequest
-from clawft.run.ledger import Ledger, Price
-from clawft.run.stats import Stats
-from clawft.sessions import SessionStore
-from clawft.working import open_app_runs
 from serve_world import ServeWorld
 
 STEPS: list[dict[str, Any]] = [
@@ -67,17 +66,17 @@ def fill_sessions(world: ServeWorld) -> None:
 def fill_usage(world: ServeWorld) -> None:
     """A month of calls, fewer at weekends."""
     today = date.today()
-    with closing(Database(str(world.user_dir / "usage.sqlite"))) as records:
+    with closing(UsageDatabase(str(world.user_dir / "usage.sqlite"))) as records:
         for back in range(29, -1, -1):
             day = datetime.combine(today - timedelta(days=back), datetime.min.time())
-            ledger = Ledger(records, Budget(), lambda day=day: day)  # type: ignore[misc]
+            ledger = Ledger(records, BudgetSettings(), lambda day=day: day)  # type: ignore[misc]
             calls = (back * 7919) % 9 + 2 if day.weekday() < 5 else (back % 3)
             for number in range(calls):
                 model, price = _MODELS[(number * number + back) % 3]
                 used = Usage(9_000 + (back * 613 + number * 2_311) % 40_000, 300 + (number * 977 + back * 31) % 4_000)
                 session = "release/planning" if number % 2 else f"cli:{number % 3}"
                 ledger.settle(ledger.reserve(session, model, used, price), used, price)
-        stats = Stats(records, datetime.now)
+        stats = SkillStats(records, datetime.now)
         for turn in range(24):
             loaded = [("plan", "release-notes", "weekly-report", "review-code")[turn * turn % 4]] if turn % 3 else []
             stats.record(("plan", "release-notes", "weekly-report", "review-code", "meeting-minutes"), loaded, 0.9)

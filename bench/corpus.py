@@ -15,10 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from clawft.discovery import Catalog, Found
-from clawft.discovery.walk import MAX_DEPTH
 from clawft.errors import Diagnostic
-from clawft.format.names import NAMESPACES
+from clawft.skills.discovery import Catalog, DiscoveredSkill
+from clawft.skills.discovery.walk import MAX_DEPTH
+from clawft.skills.parse.model import NAMESPACES
 from folder import open_folder
 
 SCHEMA = "clawft.corpus.v1"
@@ -110,7 +110,7 @@ def _explain(path: str, taken: dict[str, str], said: set[str], top: str) -> str:
     return UNEXPLAINED
 
 
-def count_requirements(found: Iterable[Found]) -> dict[str, int]:
+def count_requirements(found: Iterable[DiscoveredSkill]) -> dict[str, int]:
     """How many skills have a block with `requires`, by the name of the block."""
     blocks = (item for one in found if one.skill for item in one.skill.metadata.items())
     return _sorted(Counter(name for name, block in blocks if isinstance(block, dict) and "requires" in block))
@@ -127,7 +127,7 @@ def count_strict(top: str, home: str) -> int:
     return sum(one["ok"] for one in json.loads(done.stdout)["files"])
 
 
-def count_peer(found: Iterable[Found]) -> dict[str, int]:
+def count_peer(found: Iterable[DiscoveredSkill]) -> dict[str, int]:
     """How many skills skills-ref reads, and how many it finds valid. What it stumbles over counts for neither."""
     peer = import_module("skills_ref")
     counts = {"reads": 0, "accepts": 0}
@@ -180,7 +180,7 @@ def _of(count: int, total: int) -> str:
     return f"{count} of {total} ({100 * count / total:.1f} %)" if total else "none"
 
 
-def _is_complete(one: Found) -> bool:
+def _is_complete(one: DiscoveredSkill) -> bool:
     return one.skill is not None and bool(one.skill.name and one.skill.description)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clawft.scan import Report, scan_path
+from clawft.scanner import Report, scan_path
 from peak import peak_kb
 from report import write_json
 from scan_labels import Labelled, load_labels

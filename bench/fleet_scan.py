@@ -12,13 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clawft.cli.fleet._sources import find_all, write_targets
-from clawft.run.durable.feed import Feed
-from clawft.run.durable.fleets import Fleet, FleetSpec, FleetStore
-from clawft.run.durable.inputs import check_file, find_last_batch
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.values import now_text
+from clawft.agent.run_request import RunRequest
+from clawft.cli.fleet_sources import find_scan_targets, write_targets
+from clawft.jobs.fleet_feed import FleetFeed, check_file, find_last_batch
+from clawft.jobs.fleets import Fleet, FleetSpec, FleetStore
+from clawft.jobs.run_state import now_text
+from clawft.jobs.runs import Runs
 from lines_scan import with_scripts
 from make_skills import write_skills
 from report import Line
@@ -75,7 +74,7 @@ def _scan(folder: Path, source: Path, workers: int) -> tuple[int, float]:
 
 
 def _begin(runs: Runs, path: Path, source: Path, most: int | None = None) -> Fleet:
-    targets = list(find_all([str(source)]))[:most]
+    targets = list(find_scan_targets([str(source)]))[:most]
     total = write_targets(str(path), targets)
     size, digest = check_file(str(path))
     spec = FleetSpec(
@@ -95,7 +94,7 @@ def _begin(runs: Runs, path: Path, source: Path, most: int | None = None) -> Fle
 
 def _feed(world: RunsWorld, runs: Runs, fleet: Fleet) -> None:
     told: list[dict[str, Any]] = []
-    feed = Feed(runs, fleet, told.append, ahead=_AHEAD)
+    feed = FleetFeed(runs, fleet, told.append, ahead=_AHEAD)
     deadline = time.monotonic() + _WAIT_S
     while not feed.state.is_over:
         if time.monotonic() > deadline:

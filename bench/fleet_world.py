@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from clawft.run.durable.lease import is_gone
+from clawft.jobs.worker_registry import is_dead
 from runs_world import RunsWorld
 from warm import WarmPopen
 
@@ -54,7 +54,7 @@ class FleetWorld(RunsWorld):
         """End workers that were started on demand, since the other one died."""
         with self.runs() as runs:
             for row in runs.store.roster.workers():
-                if not is_gone(row):
+                if not is_dead(row):
                     os.kill(row.pid, signal.SIGKILL)
 
     def write(self, name: str, *lines: Any) -> str:

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 
 from clawft.config import SkillsSettings
-from clawft.discovery import Catalog, Location, load_catalog
+from clawft.skills.discovery import Catalog, Location, load_catalog
 
 
 @dataclass(frozen=True)

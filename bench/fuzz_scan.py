@@ -26,13 +26,13 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from clawft.scan import scan_path
-from clawft.scan.documents import Document
-from clawft.scan.intake import read_files
-from clawft.scan.intake.parts import Room
-from clawft.scan.intake.take import Taken, take_bytes, take_compiled
-from clawft.scan.languages import analyse
-from clawft.scan.views import undisguise
+from clawft.scanner import scan_path
+from clawft.scanner.facts import Document
+from clawft.scanner.intake import read_files
+from clawft.scanner.intake.files import IntakeResult, take_bytes, take_compiled
+from clawft.scanner.intake.formats import UnpackBudget
+from clawft.scanner.languages import analyse
+from clawft.scanner.views import undisguise
 from scan_material import SCRIPT, make_png, make_pyc, make_tar, make_zip
 from scan_programs import make_program
 
@@ -217,7 +217,7 @@ def run_one(seed: int, seeds: list[bytes]) -> None:
         data = rng.choice(seeds)
     for _ in range(rng.randrange(1, 4)):
         data = break_bytes(rng, data, seeds)[: 8 << 20]
-    taken = Taken(Room(time.monotonic() + 5), [], [], [], [], {})
+    taken = IntakeResult(UnpackBudget(time.monotonic() + 5), [], [], [], [], {})
     take_bytes(taken, rng.choice(NAMES), data)
     take_compiled(taken)
     assert not [gap for gap in taken.gaps if gap.failed], taken.gaps
@@ -229,7 +229,7 @@ def fuzz(seed: int, count: int, seconds: float) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         seeds = make_seeds(Path(folder))
     for data in seeds:
-        take_bytes(Taken(Room(time.monotonic() + 5), [], [], [], [], {}), "warm", data)
+        take_bytes(IntakeResult(UnpackBudget(time.monotonic() + 5), [], [], [], [], {}), "warm", data)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     signal.signal(signal.SIGALRM, stop)
     end, slowest, done = time.monotonic() + seconds, 0.0, 0

@@ -7,18 +7,17 @@ import anyio
 import sqlalchemy as sa
 from msgspec import structs
 
-from clawft.config.gateway import ChannelSettings, GatewaySettings
-from clawft.config.runs import RunsSettings
+from clawft.agent.run_request import RunRequest
+from clawft.config.jobs import ChannelSettings, GatewaySettings, RunsSettings
 from clawft.contracts import Cancel, ChannelCapabilities, ChannelHost, InboundMessage, MessagePayload, OutboundMessage
 from clawft.errors import ClawftError
-from clawft.gateway.gateway import Gateway
-from clawft.gateway.means import Means, make_means
-from clawft.run.durable import open_runs
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.values import Run
-from clawft.trust.audit import Audit
-from clawft.trust.seal import Seal
+from clawft.jobs import open_runs
+from clawft.jobs.channels.gateway import Gateway
+from clawft.jobs.channels.intake import GatewayContext, make_gateway_context
+from clawft.jobs.run_state import Run
+from clawft.jobs.runs import Runs
+from clawft.trust.audit import AuditLog
+from clawft.trust.records import Seal
 
 __all__ = ["EVERYBODY", "Adapter", "Desk", "message", "until"]
 
@@ -78,12 +77,12 @@ class Desk:
         self.store = self.runs.store
         self.lines: list[str] = []
         self.warnings: list[ClawftError] = []
-        self.audit = Audit(str(folder / "audit.jsonl"), Seal(str(folder / "key")))
+        self.audit = AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "key")))
 
-    def means(self, settings: GatewaySettings = EVERYBODY, owner: str = "here") -> Means:
+    def means(self, settings: GatewaySettings = EVERYBODY, owner: str = "here") -> GatewayContext:
         request = RunRequest(kind="gateway", cwd=str(self.folder))
         voices = (lambda text, _about: self.lines.append(text), self.warnings.append)
-        means = make_means(settings, self.store, self.audit, request, voices, owner)
+        means = make_gateway_context(settings, self.store, self.audit, request, voices, owner)
         return structs.replace(means, poll_s=0.01)
 
     def gateway(self, *adapters: Adapter, settings: GatewaySettings = EVERYBODY) -> Gateway:

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import clawft
 from chaos import Process, until
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
-from clawft.plugging import load_found, open_grants
+from clawft.app.app import open_app
+from clawft.app.plugins import load_found, open_grants
+from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.plugins import make_grant
 from gateway_remote import Remote
 

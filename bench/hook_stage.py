@@ -4,13 +4,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.agent.hooks.deno import DenoRunner
+from clawft.agent.hooks.events import HookEvent, HookReply
+from clawft.agent.hooks.handlers import HookGrants, HookLaunch
+from clawft.agent.hooks.processes import HookProcesses
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.errors import ClawftError
-from clawft.hooks.deno import Deno
-from clawft.hooks.events import HookEvent, Reply
-from clawft.hooks.grants import Grants, HookJob
-from clawft.hooks.host import Hosts
 from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace
 
@@ -39,30 +38,30 @@ class Stage:
 
     def _open(self, web: WebSettings) -> None:
         self.sandbox = Sandbox(SandboxSettings(mode=self.kind), self.workspace, self._environ, web)
-        self.deno = Deno(self.sandbox)
+        self.deno = DenoRunner(self.sandbox)
 
     def allow_private(self) -> None:
         """From now on what is granted may be an address of this machine."""
         self._open(WebSettings(block_private_ips=False))
 
-    def job(self, code: str, file: str = "handler.ts", **more: Any) -> HookJob:
+    def job(self, code: str, file: str = "handler.ts", **more: Any) -> HookLaunch:
         """A hook with this code in one of its files. `read`, `write`, `net` and `env` are what it is granted."""
         path = self.hook / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code)
-        grants = Grants(**{name: more.pop(name) for name in ("read", "write", "net", "env") if name in more})
+        grants = HookGrants(**{name: more.pop(name) for name in ("read", "write", "net", "env") if name in more})
         given = {"timeout_s": 20, "memory_mb": 128, "persistent": self.kept, **more}
-        return HookJob("it", str(self.hook), file, grants=grants, **given)
+        return HookLaunch("it", str(self.hook), file, grants=grants, **given)
 
     def event(self, key: str = "tool:before", **context: Any) -> HookEvent:
         kind, _, action = key.partition(":")
         shared = {"workspaceDir": str(self.project), "toolName": "read_file", "params": {"path": "x"}}
         return HookEvent(kind, action, "cli:1", {**shared, **context}, "2026-01-02T03:04:05.678Z")
 
-    async def run(self, code: str, file: str = "handler.ts", **more: Any) -> Reply:
+    async def run(self, code: str, file: str = "handler.ts", **more: Any) -> HookReply:
         """What a handler answers, called in the way of this stage. Raises: ClawftError."""
         job = self.job(code, file, **more)
-        async with Hosts(self.deno) as hosts:
+        async with HookProcesses(self.deno) as hosts:
             return await hosts.call(job, self.event())
 
     async def say(self, code: str, file: str = "handler.ts", **more: Any) -> str:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from clawft.web.listening import listen
+from clawft.server.http.addresses import listen
 
 _SKILL = "SELECT * FROM hub_skill WHERE slug = ? ORDER BY owner"
 _VERSION = "SELECT * FROM hub_version WHERE skill = ? AND version = ?"

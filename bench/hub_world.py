@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from clawft.config.hub import HubSettings, QuotaSettings
-from clawft.discovery.digest import compute_digest
-from clawft.hub.model import Checked, Draft, HubFile, HubVersion
-from clawft.hub.store import HubStore
-from clawft.hub.tokens import HubTokens
-from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.config.registries import HubSettings, QuotaSettings
+from clawft.install.archive.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.server.hub.model import CheckedDraft, HubFile, HubVersion, PublicationDraft
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens
+from clawft.skills.discovery.digest import compute_digest
 
 if TYPE_CHECKING:
-    from clawft.web.visit import Log
+    from clawft.server.http.exchange import Log
 
 START_S = 60.0
 OPEN = QuotaSettings(reads_per_minute=10_000_000, writes_per_minute=10_000_000)
@@ -47,10 +47,10 @@ class ServedHub:
             HubFile(path, len(one), self.store.put_blob(one), executable=one.startswith(b"#!")) for path, one in kept
         )
         counted = [(path, hashlib.sha256(one).hexdigest()) for path, one in kept if counts_for_clawhub(path, one)]
-        draft = Draft(owner or "alice", slug, slug.title(), version, told.get("changelog", ""), listed)
-        checked = Checked(
+        draft = PublicationDraft(owner or "alice", slug, slug.title(), version, told.get("changelog", ""), listed)
+        checked = CheckedDraft(
             digest=self._digest(kept),
-            fingerprint=clawhub_fingerprint(counted),
+            fingerprint=clawhub_fingerprint(counted) or "",
             verdict="suspicious" if told.get("verdict") == "suspicious" else "clean",
             summary=f"Does {slug} when {slug} is asked for.",
             reasons=(told["reason"],) if "reason" in told else (),
@@ -72,9 +72,9 @@ def serve_hub(
     folder: Path, settings: HubSettings | None = None, log: "Log | None" = None, database: str = ""
 ) -> Iterator[ServedHub]:
     """Serve a hub on loopback until the end of the block; `database` is a PostgreSQL that others may serve too."""
-    from clawft.hub.server import make_app  # what tests without a hub need not wait for
-    from clawft.web.listening import listen
-    from clawft.web.server import WebServer
+    from clawft.server.http.addresses import listen
+    from clawft.server.http.server import WebServer
+    from clawft.server.hub.application import make_app  # what tests without a hub need not wait for
 
     settings = settings or HubSettings(quota=OPEN)
     store = HubStore.open_shared(database) if database else HubStore.open_folder(str(folder / "hub"))

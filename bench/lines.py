@@ -12,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 
 import clawft
-from clawft.discovery import Location
-from clawft.discovery.agents import load_agents
-from clawft.format import Skill
-from clawft.render import Variables, render_skill, split_arguments
+from clawft.skills.discovery import Location
+from clawft.skills.discovery.agents import load_agents
+from clawft.skills.parse import Skill
+from clawft.skills.render import TemplateVariables, render_skill, split_arguments
 from folder import Folder
 from make_skills import make_body
 from measure import Timed, best_ms
@@ -117,7 +117,7 @@ def measure_render(sizes: Sizes) -> Line:
     step = len(body) // 50
     parts = [body[at * step : (at + 1) * step] + f" {tokens[at % len(tokens)]} " for at in range(50)]
     skill = Skill(name="bench", prompt="".join(parts), arguments=("topic",))
-    arguments, variables = split_arguments("one 'two three' four"), Variables("session", "/skill", "/project")
+    arguments, variables = split_arguments("one 'two three' four"), TemplateVariables("session", "/skill", "/project")
     (render,) = best_ms(sizes.rounds * 10, Timed(lambda: render_skill(skill, arguments, variables)))
     return _absolute("R55", "rendering a body of 32 KB with 50 tokens", render, 1, "ms")
 

@@ -4,10 +4,10 @@ import statistics
 import time
 from pathlib import Path
 
-from clawft.config.masking import Secrets
-from clawft.trust.audit import Audit
-from clawft.trust.audit.verify import verify_log
-from clawft.trust.seal import Seal
+from clawft.config.redaction import Secrets
+from clawft.trust.audit import AuditLog
+from clawft.trust.audit.reader import verify_log
+from clawft.trust.records import Seal
 from report import Line
 
 LIMIT_MS = 0.1
@@ -17,7 +17,7 @@ COMMAND = "git log --oneline --since=yesterday -- src/package/module.py"
 def measure_audit(folder: Path, lines: int) -> Line:
     """The median over lines about a command, one after the other; `folder` is made."""
     secrets = Secrets([f"a-secret-of-the-config-{number}" for number in range(10)])
-    audit = Audit(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), secrets.mask)
+    audit = AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), secrets.mask)
     took = [_write(audit) for _ in range(lines)]
     if verify_log(audit).held != lines:
         raise SystemExit("error: the audit log does not hold what was written")
@@ -25,7 +25,7 @@ def measure_audit(folder: Path, lines: int) -> Line:
     return Line("audit", what, f"the limit, {LIMIT_MS} ms", statistics.median(took), LIMIT_MS, "ms", 1)
 
 
-def _write(audit: Audit) -> float:
+def _write(audit: AuditLog) -> float:
     start = time.perf_counter()
     audit.write(
         "command",

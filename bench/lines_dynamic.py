@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from clawft.messages import Event
-from clawft.render import Arguments
+from clawft.skills.render import PromptArguments
 from report import Line
 from world import World
 
@@ -35,9 +35,9 @@ async def _best_ms(world: World, rounds: int) -> float:
     async with world.talk() as conversation:
         skills = conversation.skills
         standing = skills.get_offered("waits")
-        await skills.read(standing, Arguments(), _ignore)  # the sandbox is looked for once
+        await skills.read(standing, PromptArguments(), _ignore)  # the sandbox is looked for once
         for _ in range(rounds):
             start = time.perf_counter()
-            await skills.read(standing, Arguments(), _ignore)
+            await skills.read(standing, PromptArguments(), _ignore)
             best = min(best, (time.perf_counter() - start) * 1000)
     return best

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import anyio
 
+from clawft.agent.providers.request import ModelRequest
+from clawft.agent.runtime import Runtime
+from clawft.agent.turn import TurnRequest
 from clawft.messages import ForkFinished, Message
-from clawft.providers.request import Request
-from clawft.run import Runtime, TurnRequest
 from report import Line
 from world import World, collect, only
 
@@ -49,7 +50,7 @@ async def _ask(runtime: Runtime) -> float:
     """The same answer from the same provider, and nothing around it."""
     provider, model = runtime.open_provider("s/m")
     start = time.perf_counter()
-    async with aclosing(provider.stream(Request(model, (Message("user", "Look."),)))) as stream:
+    async with aclosing(provider.stream(ModelRequest(model, (Message("user", "Look."),)))) as stream:
         async for _ in stream:
             pass
     return (time.perf_counter() - start) * 1000

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import anyio
 
-from clawft.config.sandbox import SandboxSettings
+from clawft.agent.hooks.deno import DenoRunner, find_deno
+from clawft.agent.hooks.events import HookEvent
+from clawft.agent.hooks.handlers import HookLaunch, HookRunner
+from clawft.agent.hooks.processes import HookProcesses
+from clawft.config.tools import SandboxSettings
 from clawft.errors import ClawftError
-from clawft.hooks.deno import Deno, find_deno
-from clawft.hooks.events import HookEvent
-from clawft.hooks.grants import HookJob
-from clawft.hooks.handlers import Runner
-from clawft.hooks.host import Hosts
 from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace
 from report import Line
@@ -49,7 +48,9 @@ def measure_hooks(folder: Path, rounds: int) -> list[Line]:
         return []
     empty = [binary, "run", str(hook / "empty.js")]
     env = {"DENO_DIR": str(folder / "deno"), "DENO_NO_UPDATE_CHECK": "1", "HOME": str(folder)}
-    ours, bare, kept = anyio.run(_measure, Deno(sandbox), HookJob("it", str(hook), "handler.ts"), (empty, env), rounds)
+    ours, bare, kept = anyio.run(
+        _measure, DenoRunner(sandbox), HookLaunch("it", str(hook), "handler.ts"), (empty, env), rounds
+    )
     once = f"a hook at tool:before, in the sandbox, from the call to its answer; the median of {rounds}"
     again = f"the same in a process that is kept; the median of {rounds * MANY}"
     limit = f"the limit, {LIMIT_KEPT_MS:g} ms"
@@ -60,10 +61,10 @@ def measure_hooks(folder: Path, rounds: int) -> list[Line]:
 
 
 async def _measure(
-    deno: Deno, job: HookJob, empty: tuple[list[str], dict[str, str]], rounds: int
+    deno: DenoRunner, job: HookLaunch, empty: tuple[list[str], dict[str, str]], rounds: int
 ) -> tuple[float, float, float]:
     ours, bare, kept = [], [], []
-    async with Hosts(deno) as hosts:
+    async with HookProcesses(deno) as hosts:
         for number in range(rounds + WARM_UP):
             once = await _call(deno, job)
             start = time.perf_counter()
@@ -72,7 +73,7 @@ async def _measure(
             if number >= WARM_UP:
                 ours.append(once)
                 bare.append(alone)
-        lasting = HookJob(job.name, job.root, job.handler, persistent=True)
+        lasting = HookLaunch(job.name, job.root, job.handler, persistent=True)
         for number in range(rounds * MANY + WARM_UP):
             again = await _call(hosts, lasting)
             if number >= WARM_UP:
@@ -80,7 +81,7 @@ async def _measure(
     return statistics.median(ours), statistics.median(bare), statistics.median(kept)
 
 
-async def _call(runner: Runner, job: HookJob) -> float:
+async def _call(runner: HookRunner, job: HookLaunch) -> float:
     """The milliseconds that a call takes."""
     context = {"workspaceDir": "/", "toolName": "read_file", "params": {"path": "notes.txt"}, "toolCallId": "1"}
     event = HookEvent("tool", "before", "bench", context, "2026-01-02T03:04:05.678Z")

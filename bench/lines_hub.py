@@ -49,7 +49,7 @@ def measure_hub(folder: Path, skills: int, rounds: int) -> list[Line]:
 
 
 def fill_hub(home: Path, slugs: list[str]) -> None:
-    from clawft.hub.store import HubStore
+    from clawft.server.hub.store import HubStore
 
     store = HubStore.open_folder(str(home / ".clawft" / "hub"))
     hub = ServedHub("", store, home)

@@ -6,7 +6,7 @@ from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
 
-from clawft.memory import MemoryFiles
+from clawft.agent.memory import MemoryFiles
 from make_skills import wait_until_settled
 from measure import Timed, best_ms
 from report import Line

@@ -6,8 +6,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from clawft.app import open_app
-from clawft.plugging import grant_plugin, load_plugin_standings, open_plugin_desk
+from clawft.app.app import open_app
+from clawft.app.plugins import grant_plugin, load_plugin_statuses, open_plugin_review
 from lines import TIMEOUT_S
 from make_skills import wait_until_settled
 from measure import Timed, best_ms
@@ -44,8 +44,8 @@ def write_plugins(home: Path, count: int) -> None:
         told = {**manifest, "capabilities": ["tool", "skill"], "skill_dirs": ["skills"]}
         (plugin / "clawft.plugin.json").write_text(json.dumps(told))
     app = open_app(_environ(home), str(home / "project"))
-    desk = open_plugin_desk(app)
-    for one in load_plugin_standings(app):
+    desk = open_plugin_review(app)
+    for one in load_plugin_statuses(app):
         review = desk.review(one.found)
         grant_plugin(app, review, review.offered)
 

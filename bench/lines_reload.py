@@ -7,9 +7,9 @@ from pathlib import Path
 
 import anyio
 
-from clawft.app import open_app
-from clawft.protocol.changes import SkillsChanged
-from clawft.reloading import LiveSkills
+from clawft.app.app import open_app
+from clawft.server.protocol.subscriptions import SkillsChanged
+from clawft.server.reload import LiveSkills
 from make_skills import write_skills
 from report import Line
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import anyio
 import httpx2
 
-from clawft.app import open_app
+from clawft.agent.conversation import Conversation
+from clawft.agent.runtime import Runtime
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from clawft.messages import TextDelta, TurnFinished
-from clawft.run import Conversation, Runtime, TurnRequest
 from report import Line
 from wire import say
 from world import World

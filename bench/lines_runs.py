@@ -12,8 +12,8 @@ from typing import Any
 
 import anyio
 
-from clawft.app import open_app
-from clawft.run import TurnRequest
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from postgres import Postgres, find_postgres
 from report import ROOT, Line
 from runs_world import RunsWorld

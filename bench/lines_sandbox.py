@@ -10,13 +10,12 @@ from pathlib import Path
 import anyio
 from msgspec import structs
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.sandbox.bubblewrap import base_flags, view_flags
+from clawft.config.tools import SandboxSettings
+from clawft.sandbox.bubblewrap import base_flags, give_files, view_flags
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.guard import Guard
+from clawft.sandbox.guard import FolderGuard
 from clawft.sandbox.sandbox import Sandbox
-from clawft.sandbox.view import View, Viewer
-from clawft.sandbox.wrapped import give_files
+from clawft.sandbox.view import SandboxView, ViewBuilder
 from clawft.workspace import Workspace
 from report import Line
 
@@ -41,16 +40,16 @@ def measure_sandbox(folder: Path, rounds: int) -> list[Line]:
 
 def _plain_words(sandbox: Sandbox, workspace: Workspace) -> list[str]:
     project = workspace.project
-    view = Viewer(sandbox.settings, workspace).view(Confinement(writable=(project,)), ENV["PATH"])
+    view = ViewBuilder(sandbox.settings, workspace).view(Confinement(writable=(project,)), ENV["PATH"])
     flags = [*base_flags(workspace.home, sandbox.limits, nested=False), *view_flags(_stand_in(view), ENV, project)]
     return [*flags, "--", "/bin/sh", "-c", COMMAND]
 
 
-def _stand_in(view: View) -> View:
+def _stand_in(view: SandboxView) -> SandboxView:
     """The same mounts for what is not there, which the sandbox makes for a moment: on a folder that is."""
     ((root, guard),) = view.writable
-    instead = tuple(f"{root}/docs" for _ in guard.missing)
-    return structs.replace(view, writable=((root, Guard(guard.read_only, guard.hidden, instead)),))
+    instead = tuple(f"{root.path}/docs" for _ in guard.missing)
+    return structs.replace(view, writable=((root, FolderGuard(guard.read_only, guard.hidden, instead)),))
 
 
 async def _measure(sandbox: Sandbox, words: list[str], rounds: int) -> tuple[float, float]:

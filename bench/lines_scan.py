@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clawft.app import App, open_app
-from clawft.scan.batch import scan_target
-from clawft.scan.gate import screen_skills
-from clawft.scan.targets import Target, find_targets
+from clawft.app.app import App, open_app
+from clawft.scanner.batch import ScannedPath, find_targets, scan_target
+from clawft.scanner.gate import screen_skills
 from make_skills import make_body, wait_until_settled, write_skills
 from measure import Timed, best_ms
 from report import Line
@@ -106,7 +105,7 @@ def measure_unchanged(folder: Path, environ: dict[str, str], sizes: ScanSizes) -
 
 def measure_large(paths: Sequence[str]) -> Iterator[Line]:
     """A file that is too large to be read by anybody, in several shapes; the slowest counts."""
-    took = [(best_ms(1, Timed(lambda path=path: scan_target(Target(path))))[0], path) for path in paths]  # type: ignore[misc]
+    took = [(best_ms(1, Timed(lambda path=path: scan_target(ScannedPath(path))))[0], path) for path in paths]  # type: ignore[misc]
     slowest, path = max(took)
     size = os.path.getsize(path) / 1_000_000
     what = f"scanning one file of {size:.0f} MB, the slowest of {len(paths)} kinds ({os.path.basename(path)})"
@@ -123,13 +122,13 @@ def measure_peak(paths: Sequence[str]) -> Line:
 
 def measure_cisco(python: str, skills: Sequence[str], environ: dict[str, str], sizes: ScanSizes) -> list[Line]:
     """The same skills by both scanners: one after the other in a running process, and one skill from the start."""
-    scan_target(Target(skills[0]))
+    scan_target(ScannedPath(skills[0]))
     peer = Peer(python)
     ours = theirs = 0.0
     try:
         peer.scan(_labelled(skills[0]))
         for path in skills:  # in turn, so that what disturbs one disturbs the other
-            ours += best_ms(1, Timed(lambda path=path: scan_target(Target(path))))[0] / len(skills)  # type: ignore[misc]
+            ours += best_ms(1, Timed(lambda path=path: scan_target(ScannedPath(path))))[0] / len(skills)  # type: ignore[misc]
             theirs += peer.scan(_labelled(path)).seconds * 1000 / len(skills)
     finally:
         peer.close()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from clawft.agent.sessions import SessionStore
 from clawft.messages import Message, ToolCall, Usage
-from clawft.sessions import SessionStore
 from lines import Sizes
 from make_skills import make_body
 from measure import Timed, best_ms

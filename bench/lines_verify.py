@@ -7,9 +7,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from clawft.locks.check import compute_locked
-from clawft.locks.file import write_lock
-from clawft.locks.model import LockedFile, LockedSkill, Origin
+from clawft.install.lockfile.file import compute_locked, write_lock
+from clawft.install.lockfile.model import LockedFile, LockedSkill, SkillOrigin
 from measure import Timed, best_ms
 from report import Line
 
@@ -52,7 +51,7 @@ def write_installed(user_dir: Path, skills: int) -> list[str]:
             path.write_bytes(content)
             files[part] = LockedFile(hashlib.sha256(content).hexdigest(), len(content))
             paths.append(str(path))
-        origin = Origin("clawhub", "https://clawhub.ai", "somebody", name)
+        origin = SkillOrigin("clawhub", "https://clawhub.ai", "somebody", name)
         locked.append(LockedSkill(name, origin, compute_locked(files), files, version="1.0.0", verdict="clean"))
     write_lock(str(user_dir / "skills.lock"), locked)
     return paths

@@ -2,11 +2,10 @@
 
 import sys
 
-from clawft.scan.batch import scan_target
-from clawft.scan.targets import Target
+from clawft.scanner.batch import ScannedPath, scan_target
 from peak import peak_kb
 
 if __name__ == "__main__":
     for path in sys.argv[1:]:
-        scan_target(Target(path))
+        scan_target(ScannedPath(path))
     print(len(sys.argv) - 1, peak_kb())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
 from world import World, only
 
@@ -52,7 +52,7 @@ def add_script(folder: Path, name: str, text: str) -> Path:
 def trust(world: World, skill: str) -> None:
     """Approve a skill of the project as it is now."""
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(app.get_skill(skill).found)])
+    app.reviewer.approve([app.reviewer.review(app.get_skill(skill).found)])
 
 
 def results(events: list[Event], tool: str = "") -> list[dict[str, Any]]:

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clawft.app import open_app
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.working import open_app_runs
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.jobs.runs import Runs
 from warm import WarmPopen
 
 __all__ = ["RunsWorld"]

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from clawft.scan.intake import Files, read_files
+from clawft.scanner.intake import ScannedFiles, read_files
 
 __all__ = ["SCRIPT", "languages", "make_png", "make_pyc", "make_tar", "make_zip", "marks", "take", "write"]
 
@@ -26,15 +26,15 @@ def write(folder: Path, files: Mapping[str, bytes | str]) -> Path:
     return folder
 
 
-def take(folder: Path, files: Mapping[str, bytes | str] | None = None, *, budget_s: float = 20) -> Files:
+def take(folder: Path, files: Mapping[str, bytes | str] | None = None, *, budget_s: float = 20) -> ScannedFiles:
     return read_files(str(write(folder, files or {})), time.monotonic() + budget_s)
 
 
-def languages(files: Files) -> dict[str, str]:
+def languages(files: ScannedFiles) -> dict[str, str]:
     return {one.path: one.language for one in files.documents}
 
 
-def marks(files: Files) -> set[tuple[str, str]]:
+def marks(files: ScannedFiles) -> set[tuple[str, str]]:
     return {(str(fact.kind), fact.target) for fact in files.facts}
 
 

@@ -4,11 +4,11 @@ import random
 from functools import cache
 from pathlib import Path
 
-from clawft.scan.languages import ANALYSERS
+from clawft.scanner.languages import ANALYSERS
 
 __all__ = ["make_program"]
 
-TESTS = Path(__file__).resolve().parents[1] / "tests" / "scan" / "languages"
+TESTS = Path(__file__).resolve().parents[1] / "tests" / "scanner" / "languages"
 PIECES = [
     *"()[]{}\"'`\n/=.,\\|%?:<>@&*;#$~!^-", "${", "#{", "$(", "<<A", "->", "::", "=>", "||", "&&", "//", "/*", "--[[",
     '"""', "'''", 'f"{', "%q{", "s{", 'r#"', " do ", " end ", " for ", " in ", " if ", " then ", " fi ", " else ",

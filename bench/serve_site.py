@@ -10,11 +10,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from clawft.config.serve import ServeSettings
-from clawft.serve.daemon import Daemon
-from clawft.serve.server import Front, make_front, make_server
-from clawft.serve.tokens import ServeTokens
-from clawft.web.listening import listen
-from clawft.web.server import WebServer
+from clawft.server.application import DaemonApplication, make_application, make_server
+from clawft.server.daemon import Daemon
+from clawft.server.http.addresses import listen
+from clawft.server.http.server import WebServer
+from clawft.server.tokens import ServeTokens
 from serve_world import ServeWorld
 
 TOKEN = "a-token-of-the-user-for-tests"
@@ -25,7 +25,12 @@ class Site:
     """A daemon that listens: where, and what it logged."""
 
     def __init__(
-        self, url: str, front: Front, server: WebServer, tokens: ServeTokens, log: list[Mapping[str, object]]
+        self,
+        url: str,
+        front: DaemonApplication,
+        server: WebServer,
+        tokens: ServeTokens,
+        log: list[Mapping[str, object]],
     ) -> None:
         self.url = url
         self.front = front
@@ -57,7 +62,7 @@ async def open_site(world: ServeWorld, settings: ServeSettings | None = None) ->
     logged: list[Mapping[str, object]] = []
     with closing(listening):
         async with world.open_daemon(settings or ServeSettings(drain_s=0.2)) as daemon:
-            front = make_front(daemon, tokens, lambda _line, about: logged.append(about))
+            front = make_application(daemon, tokens, lambda _line, about: logged.append(about))
             server = make_server(front)
             async with anyio.create_task_group() as group:
                 group.start_soon(server.serve, [listening])
@@ -67,7 +72,7 @@ async def open_site(world: ServeWorld, settings: ServeSettings | None = None) ->
                 try:
                     yield Site(f"http://127.0.0.1:{listening.getsockname()[1]}", front, server, tokens, logged)
                 finally:
-                    front.door.close()
+                    front.middleware_front.close()
                     server.stop()
                     server.stop()
 

@@ -14,9 +14,9 @@ from clawft.config.serve import ServeSettings
 from serve_world import ServeWorld
 
 if TYPE_CHECKING:
-    from clawft.serve.daemon import Daemon
-    from clawft.serve.server import Front
-    from clawft.web.server import WebServer
+    from clawft.server.application import DaemonApplication
+    from clawft.server.daemon import Daemon
+    from clawft.server.http.server import WebServer
 
 START_S = 20.0
 
@@ -30,7 +30,7 @@ class ServedDaemon:
         self.url = ""
         self.log: list[tuple[str, Mapping[str, object]]] = []
         self.daemon: Daemon
-        self.front: Front
+        self.front: DaemonApplication
         self.server: WebServer
         self.loop: asyncio.AbstractEventLoop
 
@@ -39,7 +39,7 @@ class ServedDaemon:
         return int(self.url.rpartition(":")[2])
 
     def token_for(self, name: str, *scopes: str) -> str:
-        from clawft.serve.tokens import ServeTokens
+        from clawft.server.tokens import ServeTokens
 
         return ServeTokens(str(self.world.user_dir)).create(name, scopes)[0]
 
@@ -63,9 +63,9 @@ class ServedDaemon:
 @contextmanager
 def serve_here(world: ServeWorld, settings: ServeSettings | None = None) -> Iterator[ServedDaemon]:
     """Serve on loopback until the end of the block, which drains it as a signal would."""
-    from clawft.serve.server import make_front, make_server
-    from clawft.serve.tokens import ServeTokens, load_own
-    from clawft.web.listening import listen
+    from clawft.server.application import make_application, make_server
+    from clawft.server.http.addresses import listen
+    from clawft.server.tokens import ServeTokens, load_own
 
     settings = settings or ServeSettings(drain_s=1.0)
     token = load_own(settings, str(world.user_dir), world.environ, make=True)
@@ -79,7 +79,7 @@ def serve_here(world: ServeWorld, settings: ServeSettings | None = None) -> Iter
         async with world.open_daemon(structs.replace(settings, port=port)) as daemon:
             served.daemon, served.loop = daemon, asyncio.get_running_loop()
             tokens = ServeTokens(str(world.user_dir), token)
-            served.front = make_front(daemon, tokens, lambda text, about: served.log.append((text, about)))
+            served.front = make_application(daemon, tokens, lambda text, about: served.log.append((text, about)))
             served.server = make_server(served.front)
             async with anyio.create_task_group() as group:
                 group.start_soon(served.server.serve, [listening])

@@ -12,18 +12,18 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.config.serve import ServeSettings
 from clawft.messages import Event
-from clawft.protocol.base import Answer, Request, Scope
-from clawft.protocol.running import TurnEvent
-from clawft.serve.caller import ALL_SCOPES, Call, Caller
-from clawft.serve.daemon import Daemon, open_daemon
+from clawft.server.callers import ALL_SCOPES, DaemonCall, DaemonCaller
+from clawft.server.daemon import Daemon, open_daemon
+from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Scope
+from clawft.server.protocol.executions import TurnEvent
 from warm import WarmPopen
 from world import World
 
 START_S = 120  # with thousands of skills, on a machine that has more to do
-ADMIN = Caller("ann", ALL_SCOPES)
+ADMIN = DaemonCaller("ann", ALL_SCOPES)
 
 
 class ServeWorld(World):
@@ -143,11 +143,11 @@ class Client:
 
     def __init__(self, daemon: Daemon, *scopes: Scope, name: str = "ann", can_answer: bool = True) -> None:
         self.daemon = daemon
-        self.caller = Caller(name, frozenset(scopes) or ALL_SCOPES)
-        self.told: list[Answer] = []
-        self.call = Call(self.caller, self.told.append, None, can_answer)
+        self.caller = DaemonCaller(name, frozenset(scopes) or ALL_SCOPES)
+        self.told: list[DaemonAnswer] = []
+        self.call = DaemonCall(self.caller, self.told.append, None, can_answer)
 
-    async def ask(self, request: Request) -> Any:
+    async def ask(self, request: DaemonRequest) -> Any:
         """Raises: ClawftError."""
         return await self.daemon.answer(self.call, request)
 

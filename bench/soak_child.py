@@ -6,8 +6,8 @@ Prints the number of each turn once it is safe on disk.
 import random
 import sys
 
+from clawft.agent.sessions import Session, SessionStore
 from clawft.messages import Message, ToolCall, Usage
-from clawft.sessions import Session, SessionStore
 
 COMPACT_EVERY = 20
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawft.discovery.digest import compute_digest
+from clawft.skills.discovery.digest import compute_digest
 from faults import FILES, Fault
 from warm import WarmPopen, run_warm
 

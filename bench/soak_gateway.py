@@ -15,9 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from chaos import Process
-from clawft.gateway.answers import REPEAT
-from clawft.gateway.keys import make_session_key
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
+from clawft.jobs.channels.admission import make_session_key
+from clawft.jobs.channels.inbox import REPEAT
 from gateway_remote import Remote
 from gateway_world import GatewayWorld
 from postgres import Postgres

@@ -12,10 +12,10 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
-from clawft.locks.file import load_lock
-from clawft.supply.targets import find_site
+from clawft.app.app import open_app
+from clawft.install.lockfile.file import load_lock
+from clawft.install.transaction.targets import find_site
+from clawft.skills.discovery.digest import compute_digest
 
 TIMEOUT_S = 60
 LIFE_S = 0.6  # what a process needs at most, on a machine that does nothing else

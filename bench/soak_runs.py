@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from chaos import COMMANDS, Chaos, Process, ten_steps
+from clawft.agent.sessions import SessionStore
 from clawft.errors import ClawftError
-from clawft.run.durable.engine import Recorded
-from clawft.run.durable.values import Question
-from clawft.sessions import SessionStore
+from clawft.jobs.engine import RecordedStep
+from clawft.jobs.run_state import PendingQuestion
 from postgres import Postgres
 
 STALL_S = 60.0  # without any progress, something is lost
@@ -136,7 +136,7 @@ class Soak:
     def check(self) -> list[str]:
         """What is not as it must be."""
         effects, recorded = self.chaos.effects, self.chaos.recorded_at()
-        self.asked: dict[str, list[Question]] = defaultdict(list)
+        self.asked: dict[str, list[PendingQuestion]] = defaultdict(list)
         for question in self.chaos.questions(open_only=False):
             self.asked[question.run].append(question)
         times: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -184,7 +184,7 @@ class Soak:
         lost = [one for one in intents[: again if again < len(said) else -1] if one not in flagged]
         return wrong + ([f"{key} was in flight with {lost}, and nobody was asked"] if lost else [])
 
-    def _recorded(self, run: str, name: str) -> list[Recorded]:
+    def _recorded(self, run: str, name: str) -> list[RecordedStep]:
         recorded = self.chaos.runs.recorded(self.chaos.runs.store.get(run))
         return [one for one in recorded if one.name == name]
 

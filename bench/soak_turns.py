@@ -10,8 +10,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from clawft.agent.sessions import MessageRecord, SessionStore
 from clawft.errors import NotFound
-from clawft.sessions import MessageRecord, SessionStore
 
 CHILD = Path(__file__).with_name("soak_turns_child.py")
 KEY = "soak:turns"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from clawft.app import open_app
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from clawft.messages import TurnFinished
-from clawft.run import TurnRequest
 
 
 async def main(folder: Path, key: str, turns: int) -> None:

@@ -15,10 +15,10 @@ from prompt_toolkit.input.posix_pipe import PosixPipeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 from pyte.screens import Char
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.cli.options import TurnOptions
-from clawft.repl.repl import Repl
-from clawft.repl.screen import Screen
+from clawft.cli.repl.repl import Repl
+from clawft.cli.repl.screen import Screen
 from wire import WireServer
 from world import World
 

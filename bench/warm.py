@@ -30,10 +30,16 @@ __all__ = ["WarmPopen", "run_warm"]
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 _LENGTH = struct.Struct("!I")
-_ALWAYS = ("clawft.cli.root", "clawft.cli.output", "clawft.working", "clawft.discovery.parse", "clawft.scan.gate")
-_TURN = ("anyio._backends._asyncio", "clawft.cli.turn", "clawft.cli.agent", "clawft.wiring")
-_RUNS = ("clawft.run.durable.runs", "sqlalchemy.dialects.sqlite")
-_DURABLE = (*_TURN, *_RUNS, "dbos._sys_db_sqlite", "clawft.run.durable.scanning", "clawft.cli.worker")
+_ALWAYS = (
+    "clawft.cli.root",
+    "clawft.cli.output",
+    "clawft.app.jobs",
+    "clawft.skills.discovery.skill_files",
+    "clawft.scanner.gate",
+)
+_TURN = ("anyio._backends._asyncio", "clawft.cli.turn", "clawft.cli.agent", "clawft.app.runtime")
+_RUNS = ("clawft.jobs.runs", "sqlalchemy.dialects.sqlite")
+_DURABLE = (*_TURN, *_RUNS, "dbos._sys_db_sqlite", "clawft.jobs.scan_task", "clawft.cli.worker")
 # What a command imports before it does anything, by its first word.
 _IMPORTS = {
     "agent": _TURN,
@@ -41,8 +47,14 @@ _IMPORTS = {
     "runs": _RUNS,
     "fleet": _DURABLE,
     "cron": _DURABLE,
-    "gateway": (*_DURABLE, "clawft.cli.gateway._run", "clawft.gateway.gateway"),
-    "serve": (*_DURABLE, "clawft.cli.serve._run", "clawft.client", "clawft.serve.server", "clawft.serve.mcp.server"),
+    "gateway": (*_DURABLE, "clawft.cli.gateway", "clawft.jobs.channels.gateway"),
+    "serve": (
+        *_DURABLE,
+        "clawft.cli.serve.daemon",
+        "clawft.server.client",
+        "clawft.server.application",
+        "clawft.server.mcp.server",
+    ),
 }
 
 

@@ -8,15 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.config.plugins import PluginsSettings
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.extensions import PluginsSettings
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.contracts import Permissions
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.plugins import load_plugin
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import Around, PluginFailed
+from clawft.plugins.runtime import PluginEnvironment, PluginFailed
 from clawft.sandbox.sandbox import Sandbox
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.plugins import load_plugin
 from clawft.trust.plugins import judge_plugins, make_grant
 from wasm_guests import make_guest
 from yard import Yard
@@ -63,7 +62,7 @@ class WasmYard(Yard):
         assert found.manifest is not None, found.problem
         permissions = found.manifest.permissions if grant is None else grant
         made = make_grant(found, compute_digest(str(folder)).value, permissions)
-        self.standings += judge_plugins([found], self.settings({}), lambda: [made])
+        self.statuses += judge_plugins([found], self.settings({}), lambda: [made])
 
     def add_code(self, code: str, plugin_id: str = GUEST, **more: Any) -> Path:
         """A plugin whose `execute-tool` is this code."""
@@ -75,8 +74,8 @@ class WasmYard(Yard):
 
     def open(self, settings: Mapping[str, Any] | None = None) -> Plugins:
         sandbox = Sandbox(SandboxSettings(mode="off"), self.workspace, self.environ, self.web)
-        around = Around(self.workspace, self.environ, sandbox, self.secrets, self.audit)
-        return Plugins(self.standings, self.settings(settings or {}), around)
+        around = PluginEnvironment(self.workspace, self.environ, sandbox, self.secrets, self.audit)
+        return Plugins(self.statuses, self.settings(settings or {}), around)
 
     async def ask(self, plugins: Plugins, text: str = "", plugin_id: str = GUEST) -> tuple[str, bool]:
         """What the one tool of a guest makes of a text, and whether it calls that an error."""

@@ -11,15 +11,17 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeVar
 
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.plugins import load_plugin
+from clawft.agent.conversation import Approve, Conversation
+from clawft.agent.records import UsageRecords
+from clawft.agent.runtime import Runtime
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
+from clawft.app.plugins import open_grants
+from clawft.app.runtime import open_runtime
 from clawft.messages import Answer, ApprovalNeeded, Event, ToolFinished
-from clawft.plugging import open_grants
-from clawft.run import Approve, Conversation, Runtime, TurnRequest
-from clawft.run.database import Records
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.plugins import load_plugin
 from clawft.trust.plugins import make_grant
-from clawft.wiring import open_runtime
 from wire import Asked, Reply, WireServer
 
 E = TypeVar("E", bound=Event)
@@ -37,7 +39,7 @@ class World:
         self.config = ""
         self.provider = ""
         self.environ = {"HOME": str(self.home), "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.defpath])}
-        self.shared: Callable[[], Records] | None = None  # opens what several machines have in common
+        self.shared: Callable[[], UsageRecords] | None = None  # opens what several machines have in common
         self.replies: Iterable[Reply] | Callable[[Asked], Reply] = ()
         self.server: WireServer
 

@@ -9,19 +9,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from clawft.config.masking import Secrets
-from clawft.config.plugins import PluginsSettings
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.extensions import PluginsSettings
+from clawft.config.redaction import Secrets
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.contracts import Permissions
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.plugins import load_plugin
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import Around
+from clawft.plugins.runtime import PluginEnvironment
 from clawft.sandbox.sandbox import Sandbox
-from clawft.trust.audit import Audit
-from clawft.trust.plugins import PluginStanding, judge_plugins, make_grant
-from clawft.trust.seal import Seal
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.plugins import load_plugin
+from clawft.trust.audit import AuditLog
+from clawft.trust.plugins import PluginStatus, judge_plugins, make_grant
+from clawft.trust.records import Seal
 from clawft.workspace import Workspace
 
 ID = "org.example.test"
@@ -40,11 +39,13 @@ class Yard:
         self.workspace = Workspace(str(self.home), str(self.user_dir), str(self.project), str(self.project))
         self.environ: dict[str, str] = {"PATH": os.defpath, "HOME": str(self.home)}
         self.secrets = Secrets()
-        self.audit = Audit(str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask)
+        self.audit = AuditLog(
+            str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask
+        )
         self.mode = mode
         self.opened: tuple[str, ...] = ()  # what the settings of the sandbox open for every program
         self.web = WebSettings(block_private_ips=False)
-        self.standings: list[PluginStanding] = []
+        self.statuses: list[PluginStatus] = []
 
     def add(self, code: str, plugin_id: str = ID, *, grant: Permissions | None = None, **manifest: Any) -> Path:
         """A plugin whose module has this code, granted what its manifest asks for, or less."""
@@ -64,8 +65,8 @@ class Yard:
         assert found.manifest is not None, found.problem
         given = found.manifest.permissions if permissions is None else permissions
         made = make_grant(found, compute_digest(str(folder)).value, given)
-        self.standings = [one for one in self.standings if one.found.folder != found.folder]
-        self.standings += judge_plugins([found], PluginsSettings(), lambda: [made])
+        self.statuses = [one for one in self.statuses if one.found.folder != found.folder]
+        self.statuses += judge_plugins([found], PluginsSettings(), lambda: [made])
 
     def add_tool(self, body: str, **manifest: Any) -> Path:
         """A plugin with one tool, which does this with its `arguments`."""
@@ -84,7 +85,9 @@ class Yard:
             self.environ,
             self.web,
         )
-        return Plugins(self.standings, read, Around(self.workspace, self.environ, sandbox, self.secrets, self.audit))
+        return Plugins(
+            self.statuses, read, PluginEnvironment(self.workspace, self.environ, sandbox, self.secrets, self.audit)
+        )
 
     def log(self, plugin_id: str = ID) -> str:
         """What a plugin wrote to its log."""

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hub_world import ServedHub, serve_hub
 from postgres import Postgres, find_postgres
 from warm import WarmPopen
+from world import World
 
 pytest_plugins = ["usual_signals", "collecting", "skip_guard", "tally", "unmeasured"]
 
@@ -109,3 +110,9 @@ def site() -> Iterator[ThreadingHTTPServer]:
         yield server
         server.shutdown()
         thread.join(60)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A user with a project and a scripted model."""
+    return World(tmp_path)

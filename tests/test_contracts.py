@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from clawft import contracts
+from clawft.agent.memory import MemoryFiles
+from clawft.agent.skill_invocation import INVOKE, TELL_CONFIG
 from clawft.contracts import (
     Binary,
     Capability,
@@ -26,8 +28,6 @@ from clawft.contracts import (
     Structured,
     Text,
 )
-from clawft.memory import MemoryFiles
-from clawft.run.invoke import INVOKE, TELL_CONFIG
 
 
 @pytest.mark.parametrize("kind", [Capability, Phase])

@@ -1,5 +1,6 @@
 """Where the user is: home, the user folder and the project root (R32)."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,18 @@ def test_relative_path_starts_at_the_workspace() -> None:
     resolved = resolve_path("skills/research", "/home/user/.clawft/workspace", "/home/user")
 
     assert resolved == "/home/user/.clawft/workspace/skills/research"  # 000 §5.6
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_marker_of_another_account_marks_no_project_and_is_named(tmp_path: Path) -> None:
+    marker, inner = tmp_path / ".clawft", tmp_path / "a" / "b"
+    marker.mkdir()
+    inner.mkdir(parents=True)
+    os.chown(marker, 12345, 12345)
+    found = find_workspace({"HOME": str(tmp_path / "home")}, str(inner))
+    assert (found.project, found.marked, found.ignored) == (str(inner), False, str(marker))
+    assert find_workspace({"HOME": str(tmp_path / "home")}, str(tmp_path)).ignored == ""
+
+    (tmp_path / "a" / ".clawft").mkdir()
+    found = find_workspace({"HOME": str(tmp_path / "home")}, str(inner))
+    assert (found.project, found.ignored) == (str(tmp_path / "a"), "")

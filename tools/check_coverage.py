@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 MINIMUM_PERCENT = {
-    "src/clawft/format": 90,
-    "src/clawft/render": 90,
+    "src/clawft/skills/parse": 90,
+    "src/clawft/skills/render": 90,
     "src/clawft/config": 90,
-    "src/clawft/discovery": 85,
+    "src/clawft/skills/discovery": 85,
     "src/clawft/trust": 85,
     "src/clawft/cli": 80,
 }

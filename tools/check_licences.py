@@ -11,9 +11,9 @@ tools/licences.toml with the extra that brings it, and is refused where the prog
 import re
 import sys
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from email.message import Message
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageNotFoundError, metadata, requires
 from pathlib import Path
 from typing import cast
 
@@ -116,6 +116,23 @@ def _load_installed(name: str) -> str | None:
         return None  # locked for another platform
 
 
+def find_required(lines: Iterable[str]) -> set[str]:
+    """Find the packages that some requirements bring, without what only an extra of theirs would."""
+    found: set[str] = set()
+    pending = list(lines)
+    while pending:
+        line = pending.pop()
+        name = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", line, maxsplit=1)[0]).lower()
+        if name in found or re.search(r"\bextra\s*==", line):
+            continue
+        found.add(name)
+        try:
+            pending += requires(name) or []
+        except PackageNotFoundError:  # locked for another platform
+            continue
+    return found
+
+
 def check_extra(name: str, extra: str, extras: Collection[str], required: Collection[str]) -> str | None:
     """Return what is wrong with the claim that a package comes with an extra only, if anything."""
     if name in required:
@@ -128,13 +145,14 @@ def main() -> int:
     locks = {path.stem: parse_lock(path.read_text("utf-8")) for path in (ROOT / "requirements").glob("*.txt")}
     distributed = set(locks.pop("all"))
     everything = distributed.union(*locks.values())
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras, required = project["optional-dependencies"], find_required(project["dependencies"])
     beside = {name: record["extra"] for name, record in exceptions.items() if "extra" in record}
     findings = [
         check_package(name, load_licence(name, exceptions), distributed=name in distributed, beside=name in beside)
         for name in sorted(everything)
     ]
-    findings += [check_extra(name, extra, extras, locks["run"]) for name, extra in beside.items()]
+    findings += [check_extra(name, extra, extras, required) for name, extra in beside.items()]
     findings += [f"{name}: in tools/licences.toml but not locked" for name in exceptions.keys() - everything]
     problems = [finding for finding in findings if finding]
     print("\n".join(problems) or f"{len(everything)} licences are fine")

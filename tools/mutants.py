@@ -33,30 +33,34 @@ NEEDED_PERCENT = 95
 PER_MODULE = 22
 # The tests that pin each module, the quickest first: a run ends with the first that fails.
 TESTS: Mapping[str, tuple[str, ...]] = {
-    "config/masking.py": ("tests/config/test_masking.py",),
-    "locks/compare.py": ("tests/locks/test_compare.py", "tests/cli/test_verify.py"),
-    "packing/unzip.py": ("tests/packing/test_unzip.py", "tests/attacks/test_archives.py"),
-    "render/template.py": ("tests/render/test_template.py", "tests/render/test_dynamic.py"),
-    "run/permit.py": (
-        "tests/run/test_permit.py",
-        "tests/run/test_modes.py",
-        "tests/run/test_enforced.py",
+    "config/redaction.py": ("tests/config/test_masking.py",),
+    "install/lockfile/compare.py": ("tests/install/lockfile/test_compare.py", "tests/cli/test_verify.py"),
+    "install/archive/unpack.py": ("tests/install/archive/test_unzip.py", "tests/attacks/test_archives.py"),
+    "skills/render/template.py": ("tests/skills/render/test_template.py", "tests/skills/render/test_dynamic.py"),
+    "agent/tool_permission.py": (
+        "tests/agent/test_permit.py",
+        "tests/agent/test_modes.py",
+        "tests/agent/test_enforced.py",
         "tests/attacks/test_talked_into.py",
-        "tests/run/test_lineage.py",
-        "tests/run/test_hook_calls.py",
-        "tests/run/test_skill_tools.py",
-        "tests/run/test_text_limits.py",
-        "tests/run/test_decided.py",
+        "tests/agent/test_lineage.py",
+        "tests/agent/test_hook_calls.py",
+        "tests/agent/test_skill_tools.py",
+        "tests/agent/test_text_limits.py",
+        "tests/agent/test_decided.py",
     ),
     "sandbox/guard.py": ("tests/sandbox/test_guards.py", "tests/sandbox/test_guard.py"),
     "sandbox/view.py": ("tests/sandbox/test_view.py", "tests/sandbox/test_guard.py", "tests/sandbox/test_sandbox.py"),
-    "scan/verdict.py": ("tests/scan/test_verdict.py",),
-    "sessions/store.py": ("tests/sessions/test_store.py", "tests/sessions/test_session.py"),
-    "supply/apply.py": ("tests/supply/test_transaction.py", "tests/cli/test_install.py", "tests/supply"),
+    "scanner/findings.py": ("tests/scanner/test_verdict.py",),
+    "agent/sessions/store.py": ("tests/agent/sessions/test_store.py", "tests/agent/sessions/test_session.py"),
+    "install/transaction/apply.py": (
+        "tests/install/transaction/test_transaction.py",
+        "tests/cli/test_install.py",
+        "tests/install/transaction",
+    ),
     "trust/approvals.py": ("tests/trust/test_approvals.py", "tests/trust/test_records.py"),
-    "trust/commands.py": ("tests/trust/test_commands.py",),
-    "trust/decide.py": ("tests/trust/test_decide.py",),
-    "trust/state.py": ("tests/trust/test_state.py",),
+    "trust/command_policy.py": ("tests/trust/test_commands.py",),
+    "trust/permissions.py": ("tests/trust/test_decide.py",),
+    "trust/skill_status.py": ("tests/trust/test_state.py",),
 }
 _NOT_COPIED = frozenset({".git", ".venv", ".cache", ".hypothesis", "build", "dist"})  # at the top
 

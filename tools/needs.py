@@ -2,10 +2,9 @@
 
 import json
 
-from clawft.scan.instructions import find_orders  # noqa: F401  (brings all grammars)
-from clawft.scan.instructions.index import POOL
-from clawft.scan.instructions.known import FILE, make_key
-from clawft.scan.instructions.needs import find_needs
+from clawft.scanner.instructions import find_orders  # noqa: F401  (brings all grammars)
+from clawft.scanner.instructions.index import POOL
+from clawft.scanner.instructions.needs import FILE, find_needs, make_key
 
 
 def render_needs() -> str:

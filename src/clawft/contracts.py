@@ -1,11 +1,11 @@
-"""What a plugin is: every contract between the agent and what extends it, and nothing else.
+"""The plugin API: every contract between the agent and what extends it, and nothing else.
 
 A plugin is a folder with a manifest. Its code is a Python class here, or a WebAssembly component with the world of
-`clawft-plugin.wit`. It is told of its host in `init`, gives its `parts`, and each part keeps one of the contracts
-below: tools, a channel, a stage of the pipeline, skills, a memory. What is built in keeps the same contracts.
+`clawft-plugin.wit`. It gets its host in `init`, gives its `parts`, and each part implements one of the contracts below:
+tools, a channel, a stage of the pipeline, skills, a memory. Built-in parts implement the same contracts.
 
-A plugin in Python runs in a process of its own, inside the sandbox, with what the user granted it and no more. So all
-that passes is plain data, and a method may be `async def` or `def`.
+A plugin in Python runs in a process of its own, inside the sandbox, with only the permissions that the user granted it.
+So everything passed is plain data, and a method may be `async def` or `def`.
 """
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ Level = Literal["trace", "debug", "info", "warn", "error"]
 
 
 class Capability(StrEnum):
-    """What a plugin can bring (R132)."""
+    """The kinds of parts that a plugin can bring."""
 
     TOOL = "tool"
     CHANNEL = "channel"
@@ -64,7 +64,8 @@ class Capability(StrEnum):
 
 
 class Permissions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a plugin asks for, and what a user grants of it (R131). It always has its own folder, and a data folder."""
+    """The permissions that a plugin requests, or that a user granted it. It always has its own folder, and a data
+    folder."""
 
     filesystem: tuple[str, ...] = ()  # files and folders that it may read and change; `PATH:ro` only to read
     network: tuple[str, ...] = ()  # hosts, as `example.com`, `*.example.com`, with a port for all but the web, or `*`
@@ -73,7 +74,7 @@ class Permissions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class PluginError(ClawftError):
-    """What a plugin cannot do, in words for a person."""
+    """An operation that a plugin cannot do; the message is written for the user."""
 
     def __init__(self, message: str, *, code: str = "plugin-failed", hint: str = "") -> None:
         super().__init__(code, message, hint=hint)
@@ -87,11 +88,12 @@ class Unsupported(ChannelError):
     """A channel has no such thing; trying again does not help."""
 
 
-# --- The plugin and its host (R133) ----------------------------------------------------------------------------------
+# --- The plugin and its host -----------------------------------------------------------------------------------------
 
 
 class PluginHost(Protocol):
-    """What the host does for a plugin. Whatever was not granted is refused, with a reason in the audit log."""
+    """The host's services for a plugin. A call without the permission for it is refused, with a reason in the audit
+    log."""
 
     def config_value(self, key: str) -> Any:
         """A setting of the plugin, checked against its `config_schema`, with its defaults; None if there is none.
@@ -119,14 +121,14 @@ class Plugin:
         """Look at the settings and get ready. Raises: whatever says that the plugin cannot work."""
 
     def parts(self) -> Iterable[object]:
-        """What it brings; unless it says otherwise, it is itself the only part. Asked once, after `init`."""
+        """Return the plugin's parts; by default the plugin itself is its only part. Called once, after `init`."""
         return (self,)
 
     def shutdown(self) -> Awaitable[None] | None:
         """Close what was opened. It has a few seconds."""
 
     def is_healthy(self) -> bool:
-        """Whether it can work right now."""
+        """Return whether it can work right now."""
         return True
 
 
@@ -134,7 +136,7 @@ class Plugin:
 
 
 class ToolOutput(Struct, frozen=True):
-    """What came of a tool call: the text that the model reads."""
+    """The result of a tool call: the text that the model reads."""
 
     content: str
     is_error: bool = False
@@ -145,10 +147,10 @@ class ToolProvider(Protocol):
     """Does the tools that the manifest declares. A result that is no text is written as JSON; `bytes` are neither."""
 
     def execute_tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Raises: PluginError with what the model is to be told; anything else is a failure of the plugin."""
+        """Run a tool. Raises: PluginError with a message for the model; anything else is a failure of the plugin."""
 
 
-# --- Channels (R134) -------------------------------------------------------------------------------------------------
+# --- Channels --------------------------------------------------------------------------------------------------------
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -168,7 +170,7 @@ MessagePayload = Text | Binary | Structured
 
 
 class ChannelCapabilities(Struct, frozen=True):
-    """What a channel can carry."""
+    """The kinds of content that a channel can carry."""
 
     text: bool = True
     binary: bool = False
@@ -217,7 +219,7 @@ class Cancel(Protocol):
 
 
 class ChannelHost(Protocol):
-    """Where a channel hands in what it receives."""
+    """The host's side of a channel: it takes the messages that the channel receives."""
 
     async def deliver_inbound(self, message: InboundMessage) -> bool:
         """Hand in a message. When this returns it is on disk, so the remote side may forget it.
@@ -244,7 +246,8 @@ class ChannelAdapter(Protocol):
 
     @property
     def deduplicates(self) -> bool:
-        """Whether the remote side drops a message whose `key` it has seen: then none is ever marked as a repeat."""
+        """Return whether the remote side drops a message whose `key` it has seen: then none is ever marked as a
+        repeat."""
 
     def capabilities(self) -> ChannelCapabilities: ...
 
@@ -262,14 +265,14 @@ class ChannelAdapter(Protocol):
         """Send something else than text. Raises: Unsupported, unless the channel says otherwise."""
 
     def is_running(self) -> bool:
-        """Whether it is connected."""
+        """Return whether it is connected."""
 
 
-# --- Stages of the pipeline (R135) -----------------------------------------------------------------------------------
+# --- Stages of the pipeline ------------------------------------------------------------------------------------------
 
 
 class Phase(StrEnum):
-    """Where a stage works: between the stages classify, route, assemble, transport, score and learn."""
+    """The phases a stage can run in: between the stages classify, route, assemble, transport, score and learn."""
 
     PRE_ROUTE = "pre_route"
     PRE_ASSEMBLE = "pre_assemble"
@@ -279,10 +282,11 @@ class Phase(StrEnum):
 
 
 class PipelineContext(Struct):
-    """What a plugin's stage sees of a turn, and may change.
+    """The part of a turn that a plugin's stage sees, and may change.
 
     `request` has `text`, `model`, `agent`, `session`, `root`, `skill`, and what is new in a request: `system`,
-    `messages`, `tools` (docs/plugins.md); `response` has `text` and `stop`; `metadata` is what stages tell each other.
+    `messages`, `tools` (docs/plugins.md); `response` has `text` and `stop`; `metadata` passes values from stage to
+    stage.
     """
 
     request: dict[str, Any]
@@ -311,11 +315,11 @@ class PipelineStage(Protocol, Generic[C]):
         """Look at a turn, and change it. Raises: PluginError to end the turn with that; all else is a failure."""
 
 
-# --- Skills (R136) ---------------------------------------------------------------------------------------------------
+# --- Skills ----------------------------------------------------------------------------------------------------------
 
 
 class SkillMetadata(Struct, frozen=True, omit_defaults=True):
-    """What a skill says of itself."""
+    """A skill's description of itself."""
 
     name: str
     description: str
@@ -344,7 +348,7 @@ class SkillProvider(Protocol):
         """As for ToolProvider."""
 
 
-# --- Memory (R137) ---------------------------------------------------------------------------------------------------
+# --- Memory ----------------------------------------------------------------------------------------------------------
 
 Metadata = Mapping[str, Any]
 
@@ -360,7 +364,7 @@ class MemoryResult(Struct, frozen=True):
 
 @runtime_checkable
 class MemoryBackend(Protocol):
-    """Where lasting facts are kept. A value is text: it is what a model reads and what people edit.
+    """A store for lasting facts. A value is text: it is what a model reads and what people edit.
 
     All methods are sync and may wait for a disk; call them from a thread.
     """
@@ -378,7 +382,7 @@ class MemoryBackend(Protocol):
         """The value of exactly this key. Raises: ClawftError."""
 
     def search(self, query: str, limit: int) -> Sequence[MemoryResult]:
-        """What fits a query, best first. Raises: ClawftError."""
+        """Find the entries that match a query, best first. Raises: ClawftError."""
 
     def delete(self, key: str) -> bool:
         """Forget a key; whether there was one. Raises: ClawftError."""
@@ -387,7 +391,7 @@ class MemoryBackend(Protocol):
         """Every key that begins with `prefix`, in the order they stand. Raises: ClawftError."""
 
 
-# --- Voice (R138) ----------------------------------------------------------------------------------------------------
+# --- Voice -----------------------------------------------------------------------------------------------------------
 
 
 class VoiceHandler(Protocol):

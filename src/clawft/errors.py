@@ -1,4 +1,4 @@
-"""What a user can fix: the diagnostic value, and the exceptions that carry one.
+"""Problems that a user can fix: the diagnostic value, and the exceptions that carry one.
 
 Work over many items collects diagnostics and goes on; work on one item raises. Bugs stay builtin exceptions.
 """
@@ -7,20 +7,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
-
-__all__ = [
-    "ClawftError",
-    "Diagnostic",
-    "Edit",
-    "MissingFrontmatter",
-    "NotFound",
-    "Refused",
-    "Severity",
-    "SkillLoadError",
-    "Unreadable",
-    "YamlParse",
-    "find_close",
-]
 
 Severity = Literal["error", "warning", "note"]
 

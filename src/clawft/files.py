@@ -1,5 +1,4 @@
-"""Read one file that may be hostile, without ever blocking; replace one at once; take turns with other processes;
-refuse what a newer weft wrote."""
+"""Read a file that may be hostile without blocking; replace files and folders atomically; lock files."""
 
 import errno
 import fcntl
@@ -10,33 +9,12 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 
 import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Unreadable
-
-__all__ = [
-    "check_json_version",
-    "check_version",
-    "create_database",
-    "create_file",
-    "create_private",
-    "find_existing",
-    "get_database_hint",
-    "get_hint",
-    "is_blank",
-    "is_there",
-    "is_within",
-    "lock_file",
-    "read_optional",
-    "read_regular",
-    "real_path",
-    "replace_file",
-    "restore_hint",
-    "sync_folder",
-    "why_damaged",
-]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -96,7 +74,7 @@ def check_json_version(data: bytes | msgspec.Raw, newest: int, path: str) -> Non
 
 
 def real_path(path: str) -> str:
-    """Where a path leads in the end; nowhere ('') if the system will not tell, as for endless chains of links."""
+    """Resolve all links of a path; '' if the system cannot resolve it, as for endless chains of links."""
     try:
         return os.path.realpath(path)
     except (OSError, RecursionError, ValueError):
@@ -104,12 +82,12 @@ def real_path(path: str) -> str:
 
 
 def is_within(path: str, root: str) -> bool:
-    """Whether an absolute, resolved path is the root or below it; never where either leads nowhere."""
+    """Return whether an absolute, resolved path is the root or below it; never where either leads nowhere."""
     return bool(path and root) and (path == root or path.startswith(root.rstrip("/") + "/"))
 
 
 def get_hint(error: OSError, path: str) -> str:
-    """What a person can do about an error of the system with a path."""
+    """Return what the user can do about a system error with a path."""
     if error.errno in _ABOVE:
         path = find_existing(path)
     hint = _HINTS.get(error.errno or 0, "See what the system says of it: ls -ld {}")
@@ -117,12 +95,12 @@ def get_hint(error: OSError, path: str) -> str:
 
 
 def restore_hint(lost: str) -> str:
-    """What to do about a database that is damaged; `lost` is what is gone with it."""
+    """Return what to do about a damaged database; `lost` is what is lost with it."""
     return f"Restore it from a backup; or move it away, with its -wal and -shm, and begin anew without {lost}"
 
 
 def get_database_hint(error: BaseException, path: str, lost: str) -> str:
-    """What a person can do about an error of SQLite with a file; `lost` is what is gone with it."""
+    """Return what the user can do about an SQLite error with a file; `lost` is what is lost with it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _DAMAGED:
         return restore_hint(lost)
@@ -155,9 +133,11 @@ def find_existing(path: str) -> str:
 
 
 def is_there(path: str) -> bool:
-    """Whether there is a file or folder, also one that the system keeps from us: who reads it is told why.
+    """Return whether a file or folder exists. True also where the system denies access: reading it then raises the
+    reason.
 
-    Below a file that takes the place of its folder there may be one; below a home that is none there is nothing.
+    Below a file that is in the place of its folder, something may exist; below a home folder that does not exist,
+    nothing does.
     """
     try:
         os.stat(path)
@@ -171,7 +151,7 @@ def is_there(path: str) -> bool:
 
 
 def is_blank(path: str) -> bool:
-    """Whether there is a file without a single byte, which is what is left of one that was cut off."""
+    """Return whether there is a file without a single byte, which is what is left of one that was cut off."""
     try:
         status = os.stat(path)
     except OSError:
@@ -180,10 +160,10 @@ def is_blank(path: str) -> bool:
 
 
 def create_private(path: str) -> None:
-    """Make an empty file that nobody else can read, unless there is one, of which nothing is changed. Raises: OSError.
+    """Create an empty file that nobody else can read; an existing file is left unchanged. Raises: OSError.
 
-    One that is there is not even opened: whoever closes a file gives up every lock that their process has on it, and
-    SQLite, which keeps databases whole by such locks, does not notice.
+    An existing file is not even opened: closing a file gives up every lock that the process has on it, and SQLite,
+    which keeps databases whole by such locks, does not notice.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, _NEW, 0o600))
@@ -238,7 +218,7 @@ def read_regular(
 
 
 def read_optional(path: str, max_bytes: int, *, follow: bool = False) -> bytes | None:
-    """The bytes of a regular file; None where there is none (R106). Raises: Unreadable."""
+    """Read the bytes of a regular file; None where there is none. Raises: Unreadable."""
     try:
         return read_regular(path, max_bytes, follow=follow)[0]
     except (FileNotFoundError, NotADirectoryError):
@@ -278,7 +258,7 @@ def replace_file(path: str, content: bytes, mode: int = 0o600, commit: Callable[
         raise OSError(error.errno, error.strerror, path) from error  # `write` alone would name nothing
 
 
-def create_file(path: str, content: bytes, mode: int = 0o600) -> None:
+def create_file(path: str, content: bytes) -> None:
     """Put a file where there is none, whole and at once; one that is there stays as it is.
 
     Raises: OSError, which names the file.
@@ -287,7 +267,7 @@ def create_file(path: str, content: bytes, mode: int = 0o600) -> None:
     try:
         _sweep(folder, name)
         with _temporary(folder, name) as (temporary, descriptor):
-            _fill(descriptor, content, mode)
+            _fill(descriptor, content, 0o600)
             with suppress(FileExistsError):
                 os.link(temporary, path)
         sync_folder(folder)
@@ -351,7 +331,7 @@ def sync_folder(folder: str) -> None:
 
 
 def lock_file(descriptor: int, wait_s: float = 0, poll_s: float = _POLL_S) -> bool:
-    """Whether an open file could be locked in time; closing it lets go of the lock.
+    """Return whether an open file could be locked in time; closing it lets go of the lock.
 
     Raises: OSError, which names the file where the system tells its name.
     """
@@ -375,3 +355,67 @@ def _find_path(descriptor: int) -> str | None:
         return os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
         return None
+
+
+NEW, REMOVED = ".new-", ".gone-"  # how hidden folders are called: what is being put together, and what is being removed
+_AT_CWD, _EXCHANGE = -100, 2
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def exchange_folders(new: str, old: str) -> None:
+    """Two folders trade places, without a moment in which one is missing where the system can do that."""
+    import ctypes  # slow to import, and readers do not need it
+
+    paths = (os.fsencode(new), os.fsencode(old))
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is not None and rename(_AT_CWD, paths[0], _AT_CWD, paths[1], _EXCHANGE) == 0:
+        return
+    aside = f"{new}.old"
+    os.rename(old, aside)
+    try:
+        os.rename(new, old)
+    except BaseException:
+        os.rename(aside, old)
+        raise
+    os.rename(aside, new)
+
+
+def remove_folder(folder: str) -> None:
+    """Take a folder away: out of sight at once, then for good. Of a link only the link goes. Raises: OSError."""
+    if os.path.islink(folder):
+        os.unlink(folder)
+        return
+    hidden = os.path.join(os.path.dirname(folder), f"{REMOVED}{os.urandom(8).hex()}")
+    with suppress(FileNotFoundError):
+        os.rename(folder, hidden)
+        remove_tree(hidden)
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder with all in it; no link is followed. What lies deep is first moved up: a plugin may nest folders
+    in its data deeper than any path or recursion goes. Raises: OSError."""
+    top = os.open(folder, _FOLDER)
+    try:
+        pending, mark, numbers = _empty(top), os.urandom(8).hex(), count()
+        while pending:
+            name = pending.pop()
+            inner = os.open(name, _FOLDER, dir_fd=top)
+            try:
+                for entry in _empty(inner):
+                    pending.append(f".{mark}-{next(numbers)}")
+                    os.rename(entry, pending[-1], src_dir_fd=inner, dst_dir_fd=top)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(folder)
+
+
+def _empty(folder: int) -> list[str]:
+    """Remove the files of an open folder; the folders in it. Raises: OSError."""
+    with os.scandir(folder) as entries:
+        listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name in (name for name, is_folder in listed if not is_folder):
+        os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in listed if is_folder]

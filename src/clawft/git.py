@@ -1,4 +1,4 @@
-"""The git repository that a folder is in, told from its files: no program is run in a stranger's repository (R109)."""
+"""A git repository read from its files, without running a program, and whether running git in it is safe."""
 
 import os
 import re
@@ -7,17 +7,7 @@ import struct
 from msgspec import Struct
 
 from clawft.errors import Unreadable
-from clawft.files import read_optional
-
-__all__ = [
-    "IndexEntry",
-    "current_branch",
-    "find_git_dir",
-    "find_git_root",
-    "list_tracked",
-    "parse_index",
-    "resolve_git_dir",
-]
+from clawft.files import read_optional, read_regular, real_path
 
 MAX_BYTES = 4096
 MAX_INDEX_BYTES = 128 << 20
@@ -57,22 +47,46 @@ def current_branch(folder: str) -> str | None:
 
 
 def find_git_dir(root: str) -> str | None:
-    """The whole repository of a worktree, which is elsewhere; None unless the repository, too, names the worktree.
+    """Find the main repository of a worktree; None unless the repository, too, names the worktree.
 
-    A `.git` file may be a stranger's, and must not make something else of the machine seem a repository.
+    A `.git` file may be untrusted, and must not make another folder of the machine seem a repository.
     """
     marker = os.path.join(root, ".git")
     if not os.path.isfile(marker) or os.path.islink(marker):
         return None
-    own = os.path.realpath(resolve_git_dir(root))
-    whole = os.path.realpath(os.path.join(own, _read(os.path.join(own, "commondir")) or "."))
+    own = real_path(resolve_git_dir(root))
+    whole = real_path(os.path.join(own, _read(os.path.join(own, "commondir")) or "."))
     named = os.path.dirname(own) == os.path.join(whole, "worktrees") and os.path.basename(whole) == ".git"
     back = _read(os.path.join(own, "gitdir"))
-    return whole if named and back and os.path.realpath(back) == os.path.realpath(marker) else None
+    return whole if named and back and real_path(back) == real_path(marker) != "" else None
+
+
+def list_git_dirs(root: str) -> tuple[str, ...]:
+    """List the folders that may hold the files of a repository with this root: for a worktree its own, and those of the
+    main repository.
+
+    The contents of a `.git` file are untrusted, so use this only to deny access to folders, never to allow it. Raises:
+    Unreadable.
+    """
+    own = os.path.join(root, ".git")
+    if not os.path.isdir(own):
+        try:
+            text = (read_optional(own, MAX_BYTES, follow=True) or b"").decode("utf-8", errors="replace")
+        except Unreadable as error:
+            if error.code != "not-a-file":  # a folder that was made just now
+                raise
+            text = ""
+        own = os.path.join(root, text.strip().removeprefix("gitdir:").strip() or ".git")
+    return (own, os.path.join(own, _read(os.path.join(own, "commondir")) or "."))
+
+
+def is_git_dir(folder: str) -> bool:
+    """Return whether git takes a folder for the files of a repository, whatever its name."""
+    return all(os.path.lexists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
 
 
 def list_tracked(root: str) -> list[IndexEntry]:
-    """All that git tracks in the repository with this root; nothing where its index cannot be understood."""
+    """List all that git tracks in the repository with this root; empty where its index cannot be parsed."""
     try:
         data = read_optional(os.path.join(resolve_git_dir(root), "index"), MAX_INDEX_BYTES, follow=True)
         return parse_index(data)[0] if data else []
@@ -92,12 +106,12 @@ def parse_index(data: bytes) -> tuple[list[IndexEntry], int]:
         (flags,) = _FLAGS.unpack_from(data, start)
         object_id = data[start - _ID_BYTES : start]
         start += 4 if flags & 0x4000 else 2
-        kept = 0
+        prefix_bytes = 0
         if version == 4:  # only what differs from the path before is written
             dropped, start = _read_number(data, start)
-            kept = len(path) - dropped
+            prefix_bytes = len(path) - dropped
         end = data.index(b"\0", start)
-        path = path[:kept] + data[start:end]
+        path = path[:prefix_bytes] + data[start:end]
         entries.append(IndexEntry(os.fsdecode(path), mode, object_id))
         at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
     return entries, at
@@ -113,7 +127,7 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def resolve_git_dir(root: str) -> str:
-    """Where the repository's own files are; a worktree's `.git` is a file that names the place."""
+    """Return the folder of the repository's own files; a worktree's `.git` is a file that names it."""
     path = os.path.join(root, ".git")
     if os.path.isdir(path):
         return path
@@ -127,3 +141,154 @@ def _read(path: str) -> str:
     except (Unreadable, ValueError):  # ValueError: a NUL byte in the path
         return ""
     return (data or b"").decode("utf-8", errors="replace").strip()
+
+
+MAX_GIT_SETTINGS_BYTES = 1 << 20
+_HEAD = re.compile(rb'[ \t]*\[([A-Za-z0-9.-]+)(?:[ \t]+"[^"\\\]]*")?\][ \t]*')
+_SETTING = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
+_HARMLESS = {
+    section: frozenset(keys.split())
+    for section, keys in {
+        "core": """abbrev autocrlf bare bigfilethreshold commentchar compression eol filemode ignorecase
+            logallrefupdates loosecompression precomposeunicode protecthfs protectntfs quotepath repositoryformatversion
+            safecrlf sharedrepository sparsecheckout sparsecheckoutcone symlinks untrackedcache whitespace""",
+        "remote": "fetch mirror prune push pushurl skipdefaultupdate skipfetchall tagopt url gh-resolved",
+        "branch": "base description gh-merge-base merge pushremote rebase remote vscode-merge-base",
+        "user": "email name signingkey useconfigonly",
+        "author": "email name",
+        "committer": "email name",
+        "submodule": "active url",
+        "extensions": "worktreeconfig",
+        "init": "defaultbranch",
+        "pull": "ff rebase",
+        "push": "autosetupremote default followtags",
+        "fetch": "prune prunetags",
+        "merge": "conflictstyle ff",
+        "rebase": "autosquash autostash updaterefs",
+        "rerere": "enabled",
+        "commit": "gpgsign verbose",
+        "tag": "gpgsign sort",
+        "color": "branch diff status ui",
+        "gc": "auto",
+        "maintenance": "auto strategy",
+        "lfs": "access locksverify repositoryformatversion",
+    }.items()
+}
+_GITLINK = 0xE000
+
+
+def find_unsafe_git_setting(folder: str) -> str:
+    """Find the setting that makes it unsafe to run git in a folder; '' if there is none.
+
+    git goes on to the folder above where it finds no whole repository, so all of them are judged.
+    """
+    current = folder
+    while True:
+        try:
+            if reason := _judge_folder(current):
+                return reason
+        except (OSError, Unreadable) as error:
+            return f"{os.path.basename(_path_of(error)) or '.git'} cannot be read"
+        parent = os.path.dirname(current)
+        if parent == current:
+            return ""
+        current = parent
+
+
+def _path_of(error: OSError | Unreadable) -> str:
+    return str(error.filename or "") if isinstance(error, OSError) else error.diagnostic.path
+
+
+def _judge_folder(folder: str) -> str:
+    marker = os.path.join(folder, ".git")
+    if os.path.islink(marker):
+        return ".git is a link"
+    if os.path.isdir(marker):
+        return "commondir" if _exists(marker, "commondir") else _judge_repository(marker, folder)
+    if os.path.lexists(marker):
+        return _judge_linked(marker, folder)
+    if all(_exists(folder, name) for name in ("HEAD", "objects", "refs")):
+        return _judge_repository(folder, folder)  # to an older git any folder of this form is a repository
+    return ""
+
+
+def _judge_linked(marker: str, folder: str) -> str:
+    """A worktree: `.git` is a file that names a folder, which names it in turn, and stands in the repository."""
+    named = _read_git(marker).removeprefix(b"gitdir:")
+    real = os.path.realpath(os.path.join(folder, os.fsdecode(named.strip())))
+    if not _exists(real, "gitdir", "commondir"):
+        return ".git leads elsewhere"
+    back = os.path.join(real, os.fsdecode(_read_git(os.path.join(real, "gitdir")).strip()))
+    common = os.path.realpath(os.path.join(real, os.fsdecode(_read_git(os.path.join(real, "commondir")).strip())))
+    if os.path.realpath(back) != os.path.realpath(marker) or not real.startswith(common + "/"):
+        return ".git leads elsewhere"
+    return _judge_repository(real, folder) or _judge_repository(common, folder)
+
+
+def _judge_repository(where: str, tree: str) -> str:
+    """A folder with what git keeps, and the folder of the files it is about."""
+    for name in ("config", "config.worktree"):
+        if _exists(where, name) and (setting := _find_setting(_read_git(os.path.join(where, name)))):
+            return setting
+    if _exists(where, "hooks/post-index-change"):
+        return "post-index-change"
+    if _exists(where, "objects/info/alternates"):
+        return "alternates"
+    for name in ("", "objects", "objects/pack"):
+        if _exists(where, name) and (link := _find_link(os.path.join(where, name))):
+            return f"'{link}' is a link"
+    return _judge_index(where, tree) if _exists(where, "index") else ""
+
+
+def _exists(folder: str, *names: str) -> bool:
+    return all(os.path.lexists(os.path.join(folder, name)) for name in names)
+
+
+def _read_git(path: str, max_bytes: int = MAX_GIT_SETTINGS_BYTES) -> bytes:
+    return read_regular(path, max_bytes)[0]
+
+
+def _find_link(folder: str) -> str:
+    with os.scandir(folder) as entries:
+        return next((entry.name for entry in entries if entry.is_symlink()), "")
+
+
+def _find_setting(text: bytes) -> str:
+    """The first setting that is not known to be harmless, or a line of a form that people do not write."""
+    section = b""
+    for number, line in enumerate(text.split(b"\n"), 1):
+        rest = line.removesuffix(b"\r")
+        if head := _HEAD.match(rest):
+            section, rest = head[1].lower(), rest[head.end() :]
+        rest = rest.strip(b" \t")
+        if not rest or rest[:1] in b"#;":
+            continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None or rest.endswith(b"\\") or b"\r" in rest or b"\0" in rest:
+            return f"line {number} of its config"
+        name = setting[1].decode("ascii").lower()
+        if name not in _HARMLESS.get(section.decode("ascii"), ()):
+            return f"{section.decode('ascii')}.{name}"
+    return ""
+
+
+def _judge_index(where: str, tree: str) -> str:
+    """Return whether there is a repository inside of this one: git looks into that as well, and at its config."""
+    index = _read_git(os.path.join(where, "index"), MAX_INDEX_BYTES)
+    try:
+        entries, end = parse_index(index)
+    except (ValueError, struct.error, IndexError):
+        return "index"
+    links = [entry.path for entry in entries if entry.mode & 0xF000 == _GITLINK]
+    if b"link" in _extensions(index, end):
+        return "index"
+    return next((f"submodule {name}" for name in links if _exists(tree, f"{name}/.git")), "")
+
+
+def _extensions(index: bytes, at: int) -> list[bytes]:
+    found = []
+    while at + 8 <= len(index) - 20:
+        name, size = struct.unpack_from(">4sI", index, at)
+        found.append(name)
+        at += 8 + size
+    return found

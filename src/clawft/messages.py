@@ -1,42 +1,11 @@
-"""What passes between a person, a model and tools: messages, usage, and the events of a turn.
+"""Messages between a person, a model and tools: messages, usage, and the events of a turn.
 
-One Message, one Usage, one family of events for every front end, log and provider (R155, R156, DESIGN.md).
+There is one Message, one Usage and one family of events for every front end, log and provider.
 """
 
 from typing import Any, Literal
 
 from msgspec import Struct, field
-
-__all__ = [
-    "Answer",
-    "Answered",
-    "AnyEvent",
-    "ApprovalNeeded",
-    "By",
-    "CatalogShown",
-    "Compacted",
-    "Ending",
-    "Event",
-    "ForkActed",
-    "ForkEnding",
-    "ForkFinished",
-    "ForkStarted",
-    "Image",
-    "Message",
-    "MessageSent",
-    "Noticed",
-    "Role",
-    "SkillActivated",
-    "TextDelta",
-    "ToolCall",
-    "ToolFinished",
-    "ToolStarted",
-    "TurnFailed",
-    "TurnFinished",
-    "TurnStarted",
-    "Usage",
-    "UsageReported",
-]
 
 Role = Literal["system", "user", "assistant", "tool"]
 By = Literal["model", "user", "agent", "always"]
@@ -61,7 +30,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
-    """One message of a conversation. `content` None is left out where it is written; "" stays (R163)."""
+    """One message of a conversation. A `content` of None is left out when the message is written; "" stays."""
 
     role: Role
     content: str | None = None
@@ -107,7 +76,7 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
 
 class CatalogShown(Event, frozen=True, kw_only=True):
-    """Which skills the model was told of: with their description, by name alone, or not at all for want of room."""
+    """The skills in the model's prompt: with their description, by name alone, or left out for want of room."""
 
     described: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -138,7 +107,7 @@ class ToolStarted(Event, frozen=True, kw_only=True):
 
 
 class ToolFinished(Event, frozen=True, kw_only=True):
-    """`result` is the envelope of R63."""
+    """The end of a tool call; `result` is the envelope with its outcome."""
 
     call: str
     tool: str
@@ -147,25 +116,26 @@ class ToolFinished(Event, frozen=True, kw_only=True):
 
 
 class ApprovalNeeded(Event, frozen=True, kw_only=True):
-    """A tool asks before it acts. The turn waits for the answer of whoever started it.
+    """A tool call that needs approval before it runs. The turn waits for the answer of the person or client that
+    started it.
 
-    A `grave` question, such as to run outside the sandbox, is for a person each time: no flag, mode, rule or earlier
-    answer says yes to it.
+    A dangerous question, such as to run outside the sandbox, is put to a person each time: no flag, mode, rule or
+    earlier answer approves it.
     """
 
     call: str
     tool: str
     question: str
     reason: str = ""
-    grave: bool = False
+    dangerous: bool = field(default=False, name="grave")
 
 
 # "always" holds in this project for the very same question, and while the skills that led to it stay as they are;
-# "flag" is a yes that was given beforehand, with --yes; "nobody" is a no where nobody could be asked.
+# "flag" is an approval given in advance, with --yes; "nobody" is a denial where nobody could be asked.
 Answer = Literal["once", "session", "always", "flag", "no", "nobody"]
 
 
-class Answered(Struct, frozen=True):
+class ApprovalAnswer(Struct, frozen=True):
     """An answer, and who gave it in the words of the audit log, such as `token NAME`."""
 
     answer: Answer

@@ -1,4 +1,4 @@
-"""Where the user is: home, the user folder, the current folder and the project root (R32).
+"""The user's folders: home, the user folder, the current folder and the project root.
 
 Everything else takes these as arguments; nothing but the composition root reads the environment.
 """
@@ -8,20 +8,20 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-__all__ = ["MARKER", "Workspace", "find_workspace", "resolve_path"]
-
 MARKER = ".clawft"
 
 
 class Workspace(Struct, frozen=True):
     """Absolute paths. `user_dir` is `~/.clawft` unless CLAWFT_HOME moves it; `marked` tells whether the project
-    root was chosen by a `.clawft/` folder or CLAWFT_PROJECT rather than being just the current folder."""
+    root was chosen by a `.clawft/` folder or CLAWFT_PROJECT rather than being just the current folder. `ignored` is a
+    `.clawft/` folder on the way up that belongs to another account: it would choose the project, and its config."""
 
     home: str
     user_dir: str
     cwd: str
     project: str
     marked: bool = False
+    ignored: str = ""
 
     def shorten(self, path: str) -> str:
         """A path as people write it: relative to the current folder or with `~`."""
@@ -39,8 +39,10 @@ def find_workspace(environ: Mapping[str, str], cwd: str) -> Workspace:
     named = environ.get("CLAWFT_PROJECT")
     if named:
         return Workspace(home, user_dir, cwd, resolve_path(named, cwd, home), marked=True)
-    found = _find_marked(cwd, (user_dir, os.path.join(home, MARKER)))
-    return Workspace(home, user_dir, cwd, found or cwd, marked=found is not None)
+    found, ignored = _find_marked(cwd, (user_dir, os.path.join(home, MARKER)))
+    project = found or cwd
+    ignored = "" if os.path.dirname(ignored) == project else ignored
+    return Workspace(home, user_dir, cwd, project, marked=bool(found), ignored=ignored)
 
 
 def _account_home() -> str:
@@ -59,13 +61,25 @@ def resolve_path(path: str, base: str, home: str) -> str:
     return os.path.normpath(os.path.join(base, expanded))
 
 
-def _find_marked(folder: str, user_dirs: tuple[str, ...]) -> str | None:
-    """The nearest folder, upwards, that holds `.clawft/`; the user's own marks no project."""
+def _find_marked(folder: str, user_dirs: tuple[str, ...]) -> tuple[str, str]:
+    """Return the nearest folder, upwards, that holds `.clawft/`, and the nearest marker that was ignored; '' for none.
+
+    The user's own `.clawft/` marks no project, and only the user and root can mark one.
+    """
+    ignored = ""
     while True:
         marker = os.path.join(folder, MARKER)
         if os.path.isdir(marker) and os.path.realpath(marker) not in map(os.path.realpath, user_dirs):
-            return folder
+            if _is_trusted_owner(marker):
+                return folder, ignored
+            ignored = ignored or marker
         parent = os.path.dirname(folder)
         if parent == folder:
-            return None
+            return "", ignored
         folder = parent
+
+
+def _is_trusted_owner(path: str) -> bool:
+    if not hasattr(os, "getuid"):  # Windows
+        return True
+    return os.stat(path).st_uid in (0, os.getuid())

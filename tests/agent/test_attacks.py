@@ -127,7 +127,7 @@ async def test_a_made_up_name_of_a_tool_is_told_in_short(world: World) -> None:
 async def test_a_server_that_only_says_it_is_alive_ends_in_its_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.providers.http.MAX_ANSWER_S", -1.0)  # over already
+    monkeypatch.setattr("clawft.agent.providers.http.MAX_ANSWER_S", -1.0)  # over already
     world.provider = "max_retries = 0\n"
     world.replies = [Reply(raw=(b": alive\n\n",), headers=(("content-type", "text/event-stream"),))]
     events = await world.run()

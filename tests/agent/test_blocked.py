@@ -4,8 +4,8 @@ from contextlib import aclosing
 
 import pytest
 
+from clawft.agent.turn import TurnRequest
 from clawft.messages import CatalogShown, SkillActivated, ToolFinished, TurnFailed
-from clawft.run import TurnRequest
 from wire import call, say
 from world import World, only
 

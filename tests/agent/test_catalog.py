@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.run.catalog import budget_for, render_catalog
+from clawft.agent.catalog import compute_catalog_budget, render_catalog
 
 
 def test_every_skill_is_described_when_there_is_room() -> None:
@@ -44,9 +44,9 @@ def test_without_skills_there_is_no_list() -> None:
 
 
 def test_budget_is_two_percent_of_a_small_window() -> None:
-    assert budget_for(12_000, None) == 12_000
-    assert budget_for(12_000, 1_000_000) == 12_000
-    assert budget_for(12_000, 32_000) == 2_560
+    assert compute_catalog_budget(12_000, None) == 12_000
+    assert compute_catalog_budget(12_000, 1_000_000) == 12_000
+    assert compute_catalog_budget(12_000, 32_000) == 2_560
 
 
 @given(

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.run.classify import measure_complexity
-from clawft.run.score import score_turn
+from clawft.agent.loop import measure_complexity, score_turn
 
 
 def test_harder_requests_score_higher() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.sessions import SessionStore
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from clawft.messages import (
     Compacted,
     MessageSent,
@@ -16,8 +18,6 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
-from clawft.run import TurnRequest
-from clawft.sessions import SessionStore
 from wire import Reply, call, say
 from world import World, collect, only
 

@@ -6,13 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.config.agents import Budget
+from clawft.agent.ledger import Ledger, RequestPace
+from clawft.agent.records import UsageDatabase
+from clawft.agent.turn import TurnRequest
+from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError
 from clawft.messages import Event, Noticed, TurnFailed, TurnFinished
-from clawft.run import TurnRequest
-from clawft.run.database import Database
-from clawft.run.ledger import Ledger
-from clawft.run.pace import Pace
 from wire import say
 from world import World, only
 
@@ -31,17 +30,17 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def watcher(path: str) -> Iterator[Database]:
-    database = Database(path)
+def watcher(path: str) -> Iterator[UsageDatabase]:
+    database = UsageDatabase(path)
     yield database
     database.close()
 
 
-def open_full(path: str, *, patient: bool) -> Database:
+def open_full(path: str, *, patient: bool) -> UsageDatabase:
     """A record on a disk without room for another row."""
-    database = Database(path, patient=patient)
-    Ledger(database, Budget(), database.now)
-    Pace(database, database.clock)
+    database = UsageDatabase(path, patient=patient)
+    Ledger(database, BudgetSettings(), database.now)
+    RequestPace(database, database.clock)
     ((pages,),) = database.execute("PRAGMA page_count")
     database.execute(f"PRAGMA max_page_count = {pages}")
     for statement in FILL:
@@ -50,7 +49,7 @@ def open_full(path: str, *, patient: bool) -> Database:
     return database
 
 
-def _repeat(database: Database, statement: str) -> None:
+def _repeat(database: UsageDatabase, statement: str) -> None:
     for _ in range(10_000):
         database.execute(statement)
 
@@ -64,7 +63,7 @@ async def test_a_turn_ends_where_the_disk_is_full_and_says_so(world: World, path
     assert "disk is full" in failed.message
 
 
-async def test_a_patient_turn_goes_on_when_there_is_room_again(world: World, path: str, watcher: Database) -> None:
+async def test_a_patient_turn_goes_on_when_there_is_room_again(world: World, path: str, watcher: UsageDatabase) -> None:
     database = open_full(path, patient=True)
     world.shared = lambda: database
     world.replies = [say("At last.")]

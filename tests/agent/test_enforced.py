@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.agent import tool_calls as calls
+from clawft.agent.tool_permission import permit
+from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from clawft.messages import ToolFinished
-from clawft.run import TurnRequest, calls
-from clawft.run.permit import permit
-from clawft.tools.tool import Tool, ToolContext, ToolResult
 from wire import call, say
 from world import Person, World, collect, error_of, only
 
@@ -216,7 +217,7 @@ async def test_a_strangers_skill_gets_only_the_servers_it_names(world: World) ->
     world.replies = [call("github__put", {}, "a"), call("github__get", {}, "b"), say("done")]
     async with world.open() as runtime:
         app = open_app(world.environ, str(world.project))
-        app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name == "guest"])
+        app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.name == "guest"])
         runtime.server_tools = tuple(remote(name, done) for name in ("github__get", "github__put"))
         async with runtime.open_conversation(app.choose_agent(), key="test") as conversation:
             ended = only(await collect(conversation, TurnRequest("", skill="guest")), ToolFinished)
@@ -242,7 +243,7 @@ async def test_a_strangers_skill_in_the_prompt_gets_no_servers_either(world: Wor
     ]
     async with world.open() as runtime:
         app = open_app(world.environ, str(world.project))
-        app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name == "guest"])
+        app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.name == "guest"])
         runtime.server_tools = (remote("github__get", done),)
         async with runtime.open_conversation(app.choose_agent("helper"), key="test") as conversation:
             ended = only(await collect(conversation, "go"), ToolFinished)

@@ -3,6 +3,9 @@
 import anyio
 import pytest
 
+from clawft.agent.conversation import Conversation
+from clawft.agent.sessions import SessionStore
+from clawft.agent.turn import TurnRequest
 from clawft.messages import (
     Answer,
     ApprovalNeeded,
@@ -12,8 +15,6 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
-from clawft.run import Conversation, TurnRequest
-from clawft.sessions import SessionStore
 from wire import Reply, call, fail, say
 from world import World, collect, only
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.turn import TurnRequest
 from clawft.messages import (
     ForkActed,
     ForkFinished,
@@ -19,7 +20,6 @@ from clawft.messages import (
     TurnFinished,
     UsageReported,
 )
-from clawft.run import TurnRequest
 from wire import Asked, Reply, call, say
 from world import World, collect, only
 

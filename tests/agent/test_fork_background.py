@@ -7,7 +7,10 @@ import pytest
 from msgspec import structs
 
 from background import Kept
-from clawft.discovery.digest import MAX_BYTES
+from clawft.agent.conversation import TokenAllowance
+from clawft.agent.run_request import RunRequest
+from clawft.agent.runtime import Runtime
+from clawft.agent.turn import TurnRequest
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import (
     ApprovalNeeded,
@@ -21,9 +24,7 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
-from clawft.run import Runtime, TurnRequest
-from clawft.run.allowance import Allowance
-from clawft.run.durable.request import RunRequest
+from clawft.skills.discovery.digest import MAX_BYTES
 from forking import FORK, is_fork, repeat_result, using
 from wire import Asked, Reply, call, say
 from world import Person, World, collect, error_of, only
@@ -329,7 +330,7 @@ async def test_a_skill_that_changes_at_the_last_moment_is_refused_too(world: Wor
         request = await start(runtime, kept)
         opened = runtime.open_conversation(runtime.find_agent(""), key=request.session, lineage=request.lineage)
         async with opened as conversation:
-            conversation.forked = next(one for one in conversation.skills.standings if one.name == "work")
+            conversation.forked = next(one for one in conversation.skills.statuses if one.name == "work")
             (folder / "more.md").write_text("more")
             failed = (await collect(conversation, TurnRequest("", skill="work")))[-1]
     assert isinstance(failed, TurnFailed)
@@ -462,7 +463,7 @@ async def test_runs_take_their_tokens_from_what_is_left_above(world: World, kept
     world.replies = ()
     async with world.talk() as conversation:
         conversation.runtime.start_run = kept.start
-        conversation.allowance = Allowance(3000)
+        conversation.allowance = TokenAllowance(3000)
         conversation.allowance.spend(200)
         for _ in range(3):
             await collect(conversation, TurnRequest("", skill="work"))
@@ -477,7 +478,7 @@ async def test_a_run_that_was_not_started_takes_no_tokens(world: World) -> None:
     world.replies = ()
     async with world.talk() as conversation:
         conversation.runtime.start_run = fail
-        conversation.allowance = Allowance(3000)
+        conversation.allowance = TokenAllowance(3000)
         await collect(conversation, TurnRequest("", skill="work"))
         assert conversation.allowance.left == 3000
 

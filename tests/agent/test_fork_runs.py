@@ -8,6 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
+from clawft.agent.conversation import Conversation
+from clawft.agent.turn import TurnRequest
 from clawft.messages import (
     Answer,
     ApprovalNeeded,
@@ -16,7 +18,6 @@ from clawft.messages import (
     ForkStarted,
     TurnFinished,
 )
-from clawft.run import Conversation, TurnRequest
 from forking import FORK, Inside, is_fork, repeat_result, using
 from wire import Asked, Reply, call, say
 from world import World, collect, only

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
+from clawft.app.app import open_app
 from clawft.messages import ApprovalNeeded, Event, Noticed
+from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.approvals import make_approval
 from wire import call, say
 from world import Person, World, collect, only

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from clawft.hooks.events import HookEvent
-from clawft.hooks.events import Reply as HookReply
-from clawft.hooks.registry import Hooks
+from clawft.agent.hooks.events import HookEvent, HookReply
+from clawft.agent.hooks.registry import Hooks
 from clawft.messages import ApprovalNeeded, Event, MessageSent, Noticed, ToolFinished, TurnFinished
 from clawft.trust.modes import Mode
 from wire import Reply, call, say
@@ -129,7 +128,7 @@ class Asking:
     strict = False
     hosts = None
 
-    def hears(self, event: HookEvent) -> bool:
+    def matches_event(self, event: HookEvent) -> bool:
         return True
 
     async def call(self, event: HookEvent) -> HookReply:

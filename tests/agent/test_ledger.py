@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from clawft.config.agents import Budget
+from clawft.agent.ledger import Ledger, Price
+from clawft.agent.records import UsageDatabase
+from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
-from clawft.run.database import Database
-from clawft.run.ledger import Ledger, Price
 
 NOW = datetime(2026, 11, 15, 12)
 
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> str:
 
 
 def open_ledger(path: str, now: datetime = NOW, **budget: Any) -> Ledger:
-    return Ledger(Database(path), Budget(**budget), lambda: now)
+    return Ledger(UsageDatabase(path), BudgetSettings(**budget), lambda: now)
 
 
 @pytest.fixture
@@ -93,12 +93,12 @@ def test_a_budget_in_dollars_without_a_price_fails_closed(path: str, closing: li
 SPEND = """
 import sys
 from datetime import datetime
-from clawft.config.agents import Budget
+from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
-from clawft.run.database import Database
-from clawft.run.ledger import Ledger
-ledger = Ledger(Database(sys.argv[1]), Budget(**{sys.argv[2]: 1000}), lambda: datetime(2026, 11, 15))
+from clawft.agent.records import UsageDatabase
+from clawft.agent.ledger import Ledger
+ledger = Ledger(UsageDatabase(sys.argv[1]), BudgetSettings(**{sys.argv[2]: 1000}), lambda: datetime(2026, 11, 15))
 made = 0
 try:
     for _ in range(60):

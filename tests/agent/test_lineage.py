@@ -11,21 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
+from clawft.agent.conversation import Conversation
+from clawft.agent.lineage import Lineage, lineage_of, power_of
+from clawft.agent.prompt import choose_tools
+from clawft.agent.runtime import Runtime
+from clawft.agent.sessions import TextLimits
+from clawft.agent.tool_permission import authority_of, list_active, name_question
+from clawft.agent.tools.skillset import Activation
 from clawft.errors import Refused
-from clawft.format.model import Agent, Skill
 from clawft.messages import ApprovalNeeded
-from clawft.run import Conversation, Runtime
-from clawft.run.assemble import choose_tools
-from clawft.run.lineage import Lineage, lineage_of, power_of
-from clawft.run.permit import authority_of, list_active, name_question
-from clawft.scan.findings import Power
-from clawft.sessions import TextLimits
-from clawft.tools.skillset import Activation
+from clawft.scanner.findings import Power
+from clawft.skills.parse.model import Agent, Skill
 from clawft.trust.approvals import make_approval
-from clawft.trust.call import Call, Where
-from clawft.trust.cleared import Cleared
-from clawft.trust.decide import Decision, decide
 from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.permissions import ToolDecision, UsableSkill, decide_call
 from world import World
 
 pytestmark = pytest.mark.anyio
@@ -80,10 +80,10 @@ agents = st.builds(
     permission_mode=st.sampled_from(("", "default", "plan", "acceptEdits", "bypassPermissions")),
 )
 cleared = st.builds(
-    Cleared,
+    UsableSkill,
     skill=st.builds(Skill, name=st.sampled_from(NAMES), allowed_tools=some_patterns, disallowed_tools=some_patterns),
     digest=st.just("sha256:0"),
-    stranger=st.booleans(),
+    is_untrusted=st.booleans(),
     granted=st.none() | some_hosts.map(lambda hosts: Power(network=hosts)),
 )
 
@@ -93,8 +93,8 @@ class Talk(Struct, frozen=True):
 
     agent: Agent
     mode: Mode
-    active: list[Cleared]
-    prompted: list[Cleared]
+    active: list[UsableSkill]
+    prompted: list[UsableSkill]
     heard: dict[str, tuple[str, ...]]
 
 
@@ -111,12 +111,12 @@ talks = st.builds(
 def grow(conversation: Conversation, talk: Talk, *, chosen: bool = False) -> Conversation:
     """A conversation as far as a talk has come; a person may have `chosen` its mode."""
     conversation.mode = talk.mode if chosen else conversation.mode
-    folders = {one.name: one for one in conversation.skills.standings}
+    folders = {one.name: one for one in conversation.skills.statuses}
     conversation.skills.active = [Activation(folders[one.skill.name], one, "text") for one in talk.active]
     conversation.skills.prompted = [Activation(folders[one.skill.name], one, "") for one in talk.prompted]
     limits = [TextLimits(who, hosts) for who, hosts in talk.heard.items()]
     for one in conversation.skills.active:
-        who, place = f"the skill '{one.name}'", one.standing.found.folder
+        who, place = f"the skill '{one.name}'", one.skill_status.found.folder
         limits.append(TextLimits(who, one.at_work.hosts, one.at_work.allowed_tools, place, one.digest))
     conversation.pending_limits.append(("read", {"limits": tuple(limits)}))
     return conversation
@@ -129,20 +129,20 @@ def carry(lineage: Lineage) -> Lineage:
     return carried
 
 
-def calls(runtime: Runtime) -> list[Call]:
-    where = Where(runtime.workspace.project, runtime.workspace.project, runtime.workspace.home)
+def calls(runtime: Runtime) -> list[CheckedCall]:
+    where = PatternRoots(runtime.workspace.project, runtime.workspace.project, runtime.workspace.home)
     skills = f"{runtime.workspace.user_dir}/skills"
     found = []
     for tool, uses in USES.items():
         for use, read_only in product(uses, (False, True)):
             meant = {name: str(value).replace("SKILLS", skills) for name, value in use.items()}
-            found.append(Call(tool, meant, where, server=tool.startswith("hub__"), read_only=read_only))
+            found.append(CheckedCall(tool, meant, where, server=tool.startswith("hub__"), read_only=read_only))
     return found
 
 
-def judge(conversation: Conversation, every: list[Call]) -> list[Decision]:
+def judge(conversation: Conversation, every: list[CheckedCall]) -> list[ToolDecision]:
     authority = authority_of(conversation)
-    return [decide(call, authority) for call in every]
+    return [decide_call(call, authority) for call in every]
 
 
 @contextmanager
@@ -221,7 +221,7 @@ async def test_answers_for_the_session_come_along_without_their_words(world: Wor
     assert b"hunter2" not in text
 
 
-@pytest.mark.parametrize("lost", [one.name for one in structs.fields(Lineage) if one.required])
+@pytest.mark.parametrize("lost", [one.encode_name for one in structs.fields(Lineage) if one.required])
 async def test_a_lineage_that_lost_a_limit_is_none(world: World, lost: str) -> None:
     async with world.open() as runtime:
         with in_one_session(runtime) as talk_with:

@@ -6,6 +6,9 @@ import anyio
 import msgspec
 import pytest
 
+from clawft.agent.sessions import SessionStore
+from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
+from clawft.agent.turn import TurnRequest
 from clawft.errors import ClawftError
 from clawft.messages import (
     Answer,
@@ -23,9 +26,6 @@ from clawft.messages import (
     Usage,
     UsageReported,
 )
-from clawft.run import TurnRequest
-from clawft.sessions import SessionStore
-from clawft.tools.tool import Tool, ToolContext, ToolResult
 from wire import Reply, call, say
 from world import World, collect, only
 
@@ -250,7 +250,7 @@ async def test_fifty_conversations_in_one_process_lose_no_event(world: World) ->
     world.replies = lambda asked: say(*[f"{index} " for index in range(20)])
     results: dict[int, list[Event]] = {}
     async with world.open() as runtime:
-        from clawft.app import open_app
+        from clawft.app.app import open_app
 
         agent = open_app(world.environ, str(world.project)).choose_agent()
 
@@ -277,7 +277,8 @@ async def test_one_session_has_one_writer(world: World) -> None:
 
 
 async def test_a_bug_fails_the_turn_and_leaves_a_trace(world: World) -> None:
-    from clawft.run import Insertion, Phase, Turn
+    from clawft.agent.turn import Insertion, Turn
+    from clawft.contracts import Phase
 
     async def broken(turn: Turn) -> None:
         raise RuntimeError("oops")
@@ -292,7 +293,8 @@ async def test_a_bug_fails_the_turn_and_leaves_a_trace(world: World) -> None:
 
 
 async def test_inserted_stages_run_at_their_phases(world: World) -> None:
-    from clawft.run import Insertion, Phase, Turn
+    from clawft.agent.turn import Insertion, Turn
+    from clawft.contracts import Phase
 
     seen: list[str] = []
 
@@ -319,7 +321,7 @@ async def test_inserted_stages_run_at_their_phases(world: World) -> None:
 async def test_a_session_is_continued(world: World) -> None:
     world.replies = [say("one"), say("two")]
     async with world.open() as runtime:
-        from clawft.app import open_app
+        from clawft.app.app import open_app
 
         agent = open_app(world.environ, str(world.project)).choose_agent()
         for text in ("first", "second"):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.messages import Noticed, ToolFinished
 from clawft.trust.modes import Mode
 from wire import call, say
@@ -88,7 +88,7 @@ async def test_full_asks_nothing_but_keeps_rules_and_policies(world: World) -> N
         ended = only(await collect(conversation, "go"), ToolFinished)
     assert [one.status for one in ended] == ["error", "error", "success", "error", "error"]
     assert "rule deny Bash(touch:*) in [permissions]" in error_of(ended[0])
-    assert [(one.grave, "outside" in one.question) for one in person.asked] == [(True, True)]
+    assert [(one.dangerous, "outside" in one.question) for one in person.asked] == [(True, True)]
     assert not (world.project / "pwned").exists()
     assert not (world.project / "outside").exists()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.messages import Answer, ApprovalNeeded, ToolFinished
 from wire import call, say
 from world import World, only
@@ -25,7 +25,7 @@ class Person:
 
     async def __call__(self, event: ApprovalNeeded) -> Answer:
         self.asked.append(event)
-        return "once" if event.tool == "exec_shell" and not event.grave else "no"
+        return "once" if event.tool == "exec_shell" and not event.dangerous else "no"
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ async def test_a_fetch_is_a_line_with_its_address(world: World, site: Any) -> No
 
 def trust(world: World) -> None:
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name == "guest"])
+    app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.name == "guest"])
 
 
 async def test_a_server_of_the_projects_config_runs_in_the_sandbox(world: World) -> None:
-    plain = Path(__file__).parents[1] / "mcp" / "servers" / "plain.py"
+    plain = Path(__file__).parents[1] / "agent" / "mcp" / "servers" / "plain.py"
     (world.project / "server.py").write_text(plain.read_text())
     server = '[mcp.servers.files]\ncommand = "python3"\nargs = ["server.py"]\ntrusted = true\nsandbox = "none"\n'
     (world.project / ".clawft" / "config.toml").write_text(server)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from clawft.app import open_app
-from clawft.memory.index import Index
-from clawft.run.durable.database import open_engine
-from clawft.wiring import open_usage
+from clawft.agent.memory.index import MemoryIndex
+from clawft.app.app import open_app
+from clawft.app.runtime import open_usage
+from clawft.jobs.database import open_engine
 
 LOOK = """
 import sqlite3, sys
@@ -37,7 +37,7 @@ def use_runs(path: str) -> AbstractContextManager[Any]:
 
 
 def use_memory(path: str) -> AbstractContextManager[Any]:
-    return closing(Index(path, 3))
+    return closing(MemoryIndex(path, 3))
 
 
 @pytest.mark.parametrize(

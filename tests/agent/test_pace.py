@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from clawft.agent.ledger import RequestPace
+from clawft.agent.records import UsageDatabase
+from clawft.agent.turn import TurnRequest
 from clawft.messages import Noticed, TurnFinished
-from clawft.run import TurnRequest
-from clawft.run.database import Database
-from clawft.run.pace import Pace
 from wire import call, fail, say
 from world import World, collect, only
 
@@ -37,8 +37,8 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def database(path: str) -> Iterator[Database]:
-    database = Database(path)
+def database(path: str) -> Iterator[UsageDatabase]:
+    database = UsageDatabase(path)
     yield database
     database.close()
 
@@ -49,22 +49,22 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def pace(database: Database, clock: Clock) -> Pace:
-    return Pace(database, clock)
+def pace(database: UsageDatabase, clock: Clock) -> RequestPace:
+    return RequestPace(database, clock)
 
 
-def test_requests_are_spread_evenly(pace: Pace) -> None:
+def test_requests_are_spread_evenly(pace: RequestPace) -> None:
     assert [pace.take("p", 60).wait_s for _ in range(4)] == [0, 1, 2, 3]
     assert pace.take("q", 60).wait_s == 0  # another provider has a pace of its own
 
 
-def test_a_long_silence_saves_nothing_up(pace: Pace, clock: Clock) -> None:
+def test_a_long_silence_saves_nothing_up(pace: RequestPace, clock: Clock) -> None:
     pace.take("p", 60)
     clock.now += HOUR
     assert [pace.take("p", 60).wait_s for _ in range(3)] == [0, 1, 2]
 
 
-def test_only_a_few_seconds_are_given_away_ahead(pace: Pace, clock: Clock) -> None:
+def test_only_a_few_seconds_are_given_away_ahead(pace: RequestPace, clock: Clock) -> None:
     slots = [pace.take("p", 60) for _ in range(30)]
     assert [one.taken for one in slots] == [True] * 11 + [False] * 19
     assert all(4 <= one.wait_s <= 8 for one in slots[11:])
@@ -72,7 +72,7 @@ def test_only_a_few_seconds_are_given_away_ahead(pace: Pace, clock: Clock) -> No
     assert [pace.take("p", 60).wait_s for _ in range(5)] == [6, 7, 8, 9, 10]
 
 
-def test_one_request_in_many_minutes_is_possible(pace: Pace, clock: Clock) -> None:
+def test_one_request_in_many_minutes_is_possible(pace: RequestPace, clock: Clock) -> None:
     assert pace.take("p", 0.1).wait_s == 0
     assert pace.take("p", 0.1).wait_s == 600
     assert not pace.take("p", 0.1).taken
@@ -80,7 +80,7 @@ def test_one_request_in_many_minutes_is_possible(pace: Pace, clock: Clock) -> No
 
 @pytest.mark.parametrize("jump_s", [-HOUR, HOUR])
 def test_a_clock_that_jumps_an_hour_neither_stops_requests_nor_lets_all_through(
-    pace: Pace, clock: Clock, jump_s: float
+    pace: RequestPace, clock: Clock, jump_s: float
 ) -> None:
     for _ in range(30):
         pace.take("p", 60)
@@ -92,7 +92,7 @@ def test_a_clock_that_jumps_an_hour_neither_stops_requests_nor_lets_all_through(
 
 
 @pytest.mark.parametrize("jump_s", [-HOUR, 0.0, HOUR])
-def test_many_that_wait_are_all_served_at_the_pace(pace: Pace, clock: Clock, jump_s: float) -> None:
+def test_many_that_wait_are_all_served_at_the_pace(pace: RequestPace, clock: Clock, jump_s: float) -> None:
     start, jumps_at = clock.now, 20.0
     waiting = [(0.0, number, False) for number in range(200)]  # when, who, with a moment of its own
     sent: list[float] = []
@@ -112,10 +112,10 @@ def test_many_that_wait_are_all_served_at_the_pace(pace: Pace, clock: Clock, jum
 SEND = """
 import sys, time
 import anyio
-from clawft.run.database import Database
-from clawft.run.pace import Pace
-database = Database(sys.argv[1])
-pace = Pace(database, database.clock)
+from clawft.agent.records import UsageDatabase
+from clawft.agent.ledger import RequestPace
+database = UsageDatabase(sys.argv[1])
+pace = RequestPace(database, database.clock)
 async def send():
     for _ in range(5):
         await pace.wait("p", 1200, lambda wait_s: None, lambda error: None)

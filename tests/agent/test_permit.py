@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clawft.app import open_app
+from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from clawft.messages import Answer, Event, MessageSent, ToolFinished, TurnFailed
-from clawft.run import TurnRequest
-from clawft.scan.findings import Power
-from clawft.tools.tool import Tool, ToolContext, ToolResult
+from clawft.scanner.findings import Power
 from clawft.trust.modes import Mode
 from wire import call, say
 from world import Person, World, collect, error_of, only
@@ -21,7 +21,7 @@ WEB = "[tools.web]\nblock_private_ips = false\n"
 
 def approve(world: World, *names: str) -> None:
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(one.found) for one in app.skills if one.name in names])
+    app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.name in names])
 
 
 def remote(name: str, done: list[str]) -> Tool:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from clawft.agent.prompt import inject_skills, render_system
 from clawft.config.skills import PromptSettings
-from clawft.discovery.instructions import Instructions
-from clawft.format.model import Agent, Skill
-from clawft.run.prompt import inject_skills, render_system
+from clawft.skills.discovery.instructions import Instructions
+from clawft.skills.parse.model import Agent, Skill
 from clawft.workspace import Workspace
 
 HERE = Workspace("/home/me", "/home/me/.clawft", "/work/sub", "/work")

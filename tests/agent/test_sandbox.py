@@ -24,7 +24,7 @@ async def test_a_sandbox_that_is_off_is_said_once(world: World) -> None:
 async def test_a_project_cannot_turn_the_sandbox_off(world: World) -> None:
     path = world.project / ".clawft" / "config.toml"
     path.write_text('[sandbox]\nmode = "off"\n')
-    from clawft.app import open_app
+    from clawft.app.app import open_app
 
     open_app(world.environ, str(world.project)).approve_config()
     world.config = FREE
@@ -44,7 +44,7 @@ async def test_no_mode_answers_for_a_command_without_a_sandbox(world: World) -> 
     person = Person()
     world.replies = (call("exec_shell", {"command": "echo made > made"}), say("Done."))
     await world.run(approve=person, key="other")
-    ((question, grave),) = [(one.question, one.grave) for one in person.asked]
+    ((question, grave),) = [(one.question, one.dangerous) for one in person.asked]
     assert (question, grave) == ("Run WITHOUT a sandbox: echo made > made", True)
     assert (world.project / "made").exists()
     assert [line["detail"]["sandbox"] for line in world.audit("command")] == ["none"]

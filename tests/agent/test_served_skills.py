@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.served import Origin
-from clawft.mcp.skill_store import place_skill
+from clawft.agent.mcp.offered_skills import place_skill
+from clawft.app.app import open_app
 from clawft.messages import Noticed, ToolFinished
+from clawft.skills.discovery.mcp_copies import McpSkillOrigin
 from skilled_server import SkilledServer, make_skill_md
 from wire import call, say
 from world import World, collect, error_of, only
@@ -28,9 +28,9 @@ def server(world: World, tmp_path: Path) -> SkilledServer:
     (tmp_path / "notes").mkdir()
     for path, text in FILES.items():
         (tmp_path / "notes" / path).write_text(text)
-    place_skill(str(world.user_dir), Origin("docs", f"{ROOT}/SKILL.md"), str(tmp_path / "notes"))
+    place_skill(str(world.user_dir), McpSkillOrigin("docs", f"{ROOT}/SKILL.md"), str(tmp_path / "notes"))
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(app.get_skill("docs:notes").found)])
+    app.reviewer.approve([app.reviewer.review(app.get_skill("docs:notes").found)])
     return made
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.messages import (
     Answer,
     ApprovalNeeded,
@@ -14,7 +15,6 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
-from clawft.sessions import SessionStore
 from wire import Reply, call, say
 from world import World, collect, only
 

@@ -3,11 +3,12 @@
 import pytest
 from msgspec import structs
 
+from clawft.agent.extension import Extension, find_memories, join_extensions
+from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
+from clawft.agent.turn import Insertion, Turn
+from clawft.contracts import Phase
 from clawft.errors import ClawftError
 from clawft.messages import Message, Noticed, TurnFailed
-from clawft.run import Insertion, Phase, Turn
-from clawft.run.extension import Extension, find_memories, join_extensions
-from clawft.tools.tool import Tool, ToolContext, ToolResult
 from wire import call, say
 from world import World, collect, only
 

@@ -3,12 +3,11 @@
 from datetime import datetime
 from pathlib import Path
 
-from clawft.run.database import Database
-from clawft.run.stats import SkillUse, Stats
+from clawft.agent.records import SkillStats, SkillUse, UsageDatabase
 
 
 def test_offered_and_loaded_are_counted_with_the_mean_score(tmp_path: Path) -> None:
-    stats = Stats(Database(str(tmp_path / "usage.sqlite")), lambda: datetime(2026, 1, 2, 3, 4, 5))
+    stats = SkillStats(UsageDatabase(str(tmp_path / "usage.sqlite")), lambda: datetime(2026, 1, 2, 3, 4, 5))
     stats.record(["a", "b"], ["a"], 1.0)
     stats.record(["a", "b"], ["a"], 0.5)
     assert stats.load() == {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import App, open_app
+from clawft.app.app import App, open_app
 from clawft.errors import ClawftError, NotFound
 
 
@@ -18,8 +18,10 @@ def _open(tmp_path: Path, *dirs: str, **environ: str) -> App:
 def _approved(tmp_path: Path) -> App:
     """The app, after the user approved what waited for it."""
     app = _open(tmp_path)
-    app.desk.approve([app.desk.review(one.found) for one in app.skills if one.state == "untrusted"])
-    app.desk.approve_agents([app.desk.review_agent(one.found) for one in app.agents if one.state == "untrusted"])
+    app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.state == "untrusted"])
+    app.reviewer.approve_agents(
+        [app.reviewer.review_agent(one.found) for one in app.agents if one.state == "untrusted"]
+    )
     return app.reopen()
 
 

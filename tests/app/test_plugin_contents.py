@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from clawft.app import App, open_app
+from clawft.app.app import App, open_app
+from clawft.app.hooks import load_rows
+from clawft.app.plugin_contents import approve_contents
+from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review, revoke_plugin
 from clawft.contracts import Permissions
-from clawft.discovery.plugins import load_plugin
 from clawft.errors import Refused
-from clawft.hooking import load_rows
-from clawft.joining import approve_contents
 from clawft.messages import Noticed, ToolFinished
-from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk, revoke_plugin
+from clawft.skills.discovery.plugins import load_plugin
 from wire import call, say
 from world import Person, World, collect, only
 
-SERVER = Path(__file__).parent / "mcp" / "servers" / "plain.py"
+SERVER = Path(__file__).parents[1] / "agent" / "mcp" / "servers" / "plain.py"
 SKILL = "---\nname: {0}\ndescription: Does {0}.\n---\n\nDo {0} well.\n"
 
 
@@ -56,8 +56,8 @@ def add_claude(base: Path, name: str = "helper", **manifest: Any) -> Path:
 
 def grant(world: World, plugin_id: str, permissions: Permissions | None = None) -> None:
     app = app_of(world)
-    standing = find_plugin(load_plugin_standings(app), plugin_id)
-    review = open_plugin_desk(app).review(standing.found)
+    standing = find_plugin(load_plugin_statuses(app), plugin_id)
+    review = open_plugin_review(app).review(standing.found)
     assert grant_plugin(app, review, review.offered if permissions is None else permissions) == ()
 
 
@@ -102,7 +102,7 @@ def test_a_new_version_takes_the_approval_of_what_it_no_longer_brings(world: Wor
     grant(world, "helper")
     shutil.rmtree(folder / "skills" / "tidy")
     write(folder / ".claude-plugin" / "plugin.json", {"name": "helper", "version": "2.0.0"})
-    assert find_plugin(load_plugin_standings(app_of(world)), "helper").state == "untrusted"
+    assert find_plugin(load_plugin_statuses(app_of(world)), "helper").state == "untrusted"
     grant(world, "helper")
     write(folder / "skills" / "tidy" / "SKILL.md", SKILL.format("tidy"))  # as it was
     assert states(world) == {"greet": "ready", "tidy": "untrusted"}
@@ -112,7 +112,7 @@ def test_what_changes_between_the_look_and_the_approval_is_not_approved(world: W
     folder = add_claude(world.user_dir / "plugins")
     app = app_of(world)
     found = load_plugin("user", str(folder))
-    desk = open_plugin_desk(app)
+    desk = open_plugin_review(app)
     review = desk.review(found)
     desk.grant(review, review.offered)
     write(folder / "skills" / "tidy" / "SKILL.md", SKILL.format("tidy") + "And send it away.\n")
@@ -161,7 +161,7 @@ def test_a_plugin_that_is_not_used_brings_no_skills(world: World, way: str) -> N
 def grant_anyway(world: World, folder: Path) -> None:
     app = app_of(world)
     found = load_plugin("user", str(folder))
-    review = open_plugin_desk(app).review(found)
+    review = open_plugin_review(app).review(found)
     grant_plugin(app, review, review.offered)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arena import Arena
-from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import SandboxSettings
 from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace
 

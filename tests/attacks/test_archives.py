@@ -16,10 +16,11 @@ import pytest
 
 from clawft.cli import main
 from clawft.errors import ClawftError, Refused
-from clawft.packing.unpack import Limits, unpack
+from clawft.install.archive.target import ArchiveLimits
+from clawft.install.archive.unpack import unpack
 
 DOCUMENT = b"---\nname: evil\ndescription: Adds numbers when asked to.\n---\nAdd them.\n"
-SMALL = Limits(max_files=40, max_file_bytes=3 << 20, max_bytes=4 << 20)
+SMALL = ArchiveLimits(max_files=40, max_file_bytes=3 << 20, max_bytes=4 << 20)
 FULL = 0xFFFFFFFF
 
 

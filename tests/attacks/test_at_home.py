@@ -1,8 +1,10 @@
 """weft started in the home folder itself: what shells and programs obey there, or are found by, stays as it is."""
 
+import os
+
 import pytest
 
-from arena import Arena
+from arena import SECRET, Arena
 
 pytestmark = pytest.mark.anyio
 
@@ -32,3 +34,22 @@ async def test_nothing_that_the_next_shell_obeys_is_changed(arena: Arena) -> Non
     assert (home / "letters/a").exists()
     assert len(arena.audit("command", "allowed")) == 2
     assert len(arena.audit("denial")) == len(places)
+
+
+async def test_home_below_the_project_is_out_of_reach(arena: Arena) -> None:
+    home = arena.home
+    arena.world.project = home.parent
+    places = [".bashrc", "bin/ls", ".config/autostart/x.desktop", "letters"]
+    printed = await arena.shell(
+        *(f"mkdir -p home/{place.rpartition('/')[0]}; echo theirs > home/{place}" for place in places),
+        "cat home/private.txt; mv home house; ln -s home link; echo theirs > link/.bashrc; cp home/private.txt mine",
+    )
+    calls = [("write_file", {"path": f"home/{place}", "content": "theirs"}) for place in places]
+    ended = await arena.use(*calls, ("read_file", {"path": "home/private.txt"}))
+
+    assert (home / ".bashrc").read_text() == "# mine\n"
+    assert sorted(os.listdir(home)) == sorted([".bashrc", ".clawft", "private.txt"])
+    assert SECRET not in printed
+    assert not (home.parent / "mine").exists() or SECRET not in (home.parent / "mine").read_text()
+    assert [one.status for one in ended] == ["error"] * len(ended)
+    assert SECRET not in str([one.result for one in ended])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from arena import SECRET, Arena
-from clawft.cli.events import JsonLines, Printer
+from clawft.cli.events import JsonLines, TurnPrinter
 from clawft.messages import TurnFailed
 from world import only
 
@@ -251,7 +251,7 @@ async def test_a_forged_result_or_answer_is_only_text(arena: Arena) -> None:
 async def test_escapes_in_output_do_not_reach_the_terminal(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     (arena.project / "paint").write_text("\x1b]0;owned\x07\x1b[2J\x1b[1;31mred\x1b]52;c;cHduZWQ=\x07\x9b31m")
     events = await arena.run(("exec_shell", {"command": "cat paint"}), text="\x1b[2Jgo")
-    for printer in (Printer(), JsonLines()):
+    for printer in (TurnPrinter(), JsonLines()):
         for event in events:
             printer.show(event)
 

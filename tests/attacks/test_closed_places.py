@@ -73,7 +73,8 @@ async def test_what_is_closed_does_not_drown_among_others(arena: Arena, project:
 def test_a_folder_that_cannot_be_listed_is_closed_as_a_whole(tmp_path: Path) -> None:
     """A program could give itself the right to list it, and would find there what nobody has looked for."""
     (tmp_path / "sub").mkdir(mode=0o000)
-    find = f"from clawft.sandbox.guard import Guards; print(*Guards('/home', '/home/x').find('{tmp_path}').hidden)"
+    find = f"print(*FolderGuards('/home', '/home/x').find('{tmp_path}').hidden)"
+    find = f"from clawft.sandbox.guard import FolderGuards; {find}"
     as_user = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     found = subprocess.run([*as_user, sys.executable, "-c", find], check=True, capture_output=True, text=True)
     (tmp_path / "sub").chmod(0o700)

@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.app import open_app
-from clawft.format.hook_matcher import find_match
-from clawft.hooking import load_command_standings
+from clawft.app.app import open_app
+from clawft.app.hooks import load_command_hook_statuses
 from clawft.messages import Noticed
+from clawft.skills.parse.hooks import find_match
 from clawft.trust.command_hooks import approve_commands
 from effort import within
 from wire import Reply, call, say
@@ -41,7 +41,7 @@ def approve(world: World, line: str, event: str = "UserPromptSubmit", matcher: s
     settings = {"hooks": {event: [{"matcher": matcher, "hooks": [command]}]}}
     (world.project / ".claude" / "settings.json").write_text(json.dumps(settings))
     app = open_app(world.environ, str(world.project))
-    (one,) = load_command_standings(app, app.skills)
+    (one,) = load_command_hook_statuses(app, app.skills)
     approve_commands(one.found, one.digest, app.approvals, app.audit)
 
 
@@ -221,7 +221,7 @@ async def test_a_strangers_skill_runs_the_bytes_that_were_approved(world: World)
     (folder / "greet.sh").write_text(greet.format("approved"))
     (world.project / "greet.sh").write_text(greet.format("of the project"))
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(app.get_skill("greets").found)])
+    app.reviewer.approve([app.reviewer.review(app.get_skill("greets").found)])
     world.replies = [call("Skill", {"name": "greets"}), say("done")]
     await world.run()
     assert seen.read_text() == "approved\n"

@@ -14,13 +14,13 @@ import pytest
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.locks.model import Origin
-from clawft.programs import Launcher
-from clawft.sources import git_objects, git_program
-from clawft.sources.choose import Sources
-from clawft.sources.git import GitRepository
-from clawft.sources.model import Reference, Resolved, Version
-from clawft.trust.urls import PolicyViolation
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources import git_objects, git_program
+from clawft.install.sources.git import GitRepository
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
+from clawft.install.sources.selection import SkillSources
+from clawft.trust.network import PolicyViolation
+from clawft.trust.programs import Launcher
 from repositories import SKILL, File, Repository, serving
 
 pytestmark = pytest.mark.anyio
@@ -66,10 +66,10 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
     assert not marker.exists(), "something was run"
 
 
-async def install(url: str, folder: Path, ref: str = "", environ: dict[str, str] = ENVIRON) -> Resolved:
+async def install(url: str, folder: Path, ref: str = "", environ: dict[str, str] = ENVIRON) -> ResolvedSkill:
     source = GitRepository(url, WebSettings(), Launcher(environ), typed=True)
     try:
-        (found,) = await source.resolve(Reference("x", "git", url=url, ref=ref))
+        (found,) = await source.resolve(SkillReference("x", "git", url=url, ref=ref))
         return await source.download(found, str(folder))
     finally:
         await source.aclose()
@@ -103,11 +103,11 @@ async def refused(ground: Ground, code: str) -> ClawftError:
     ],
 )
 async def test_an_address_in_a_lock_starts_nothing(url: str) -> None:
-    async with Sources(
+    async with SkillSources(
         {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), Launcher(ENVIRON)
     ) as sources:
         with pytest.raises(Refused):
-            sources.find(Origin("git", url), own=True)
+            sources.find(SkillOrigin("git", url), own=True)
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -128,7 +128,9 @@ async def test_a_ref_path_or_commit_in_a_lock_is_no_option(
     url = ground.repository.url
     source = GitRepository(url, WebSettings(), Launcher(ENVIRON), typed=own)
     with pytest.raises(Refused):
-        await source.renew(Version(Origin("git", url, ref=ref, path=path), commit=commit, digest="x"), exact=True)
+        await source.renew(
+            AvailableVersion(SkillOrigin("git", url, ref=ref, path=path), commit=commit, digest="x"), exact=True
+        )
 
 
 @pytest.mark.parametrize(
@@ -144,11 +146,11 @@ async def test_a_ref_path_or_commit_in_a_lock_is_no_option(
     ],
 )
 async def test_a_lock_of_a_project_leads_to_nothing_private(url: str, code: str) -> None:
-    async with Sources(
+    async with SkillSources(
         {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), Launcher(ENVIRON)
     ) as sources:
         with pytest.raises(Refused) as caught:
-            await sources.find(Origin("git", url)).renew(Version(Origin("git", url)))
+            await sources.find(SkillOrigin("git", url)).renew(AvailableVersion(SkillOrigin("git", url)))
     assert caught.value.code == code
 
 
@@ -157,7 +159,7 @@ async def test_a_host_that_the_user_blocked_is_not_asked() -> None:
         "https://evil.example/x", WebSettings(blocked_domains=("evil.example",)), Launcher(ENVIRON), typed=True
     )
     with pytest.raises(PolicyViolation):
-        await source.resolve(Reference("x", "git", url="https://evil.example/x"))
+        await source.resolve(SkillReference("x", "git", url="https://evil.example/x"))
 
 
 async def test_nothing_of_the_environment_decides_what_git_does(ground: Ground, tmp_path: Path) -> None:
@@ -334,7 +336,7 @@ async def test_a_branch_that_moves_after_it_was_resolved_gives_the_resolved_comm
         source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
         code = ""
         try:
-            (found,) = await source.resolve(Reference("x", "git", url=address, ref="main"))
+            (found,) = await source.resolve(SkillReference("x", "git", url=address, ref="main"))
             await source.download(found, str(ground.folder))
         except ClawftError as error:
             code = error.code
@@ -472,7 +474,7 @@ async def test_a_name_in_a_lock_of_a_project_that_means_a_private_address_is_ref
     resolving_to(monkeypatch, "93.184.216.34", "10.0.0.7")
     source = GitRepository(url, WebSettings(), Launcher(ENVIRON), typed=False)
     with pytest.raises(Refused) as caught:
-        await source.renew(Version(Origin("git", url)))
+        await source.renew(AvailableVersion(SkillOrigin("git", url)))
     assert caught.value.code == "url-private-address"
 
 
@@ -487,7 +489,7 @@ async def test_ssh_connects_to_the_judged_address_for_a_lock_of_a_project(
     url = "ssh://git@forge.example:2222/x"
     source = GitRepository(url, WebSettings(), Launcher({"PATH": f"{tmp_path}/bin"}), typed=False)
     with pytest.raises(ClawftError):
-        await source.renew(Version(Origin("git", url)))
+        await source.renew(AvailableVersion(SkillOrigin("git", url)))
     await source.aclose()
     words = (tmp_path / "words").read_text()
     for one in ("HostName=93.184.216.34", "HostKeyAlias=[forge.example]:2222", "ProxyCommand=none", "BatchMode=yes"):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.hooks.events import HookFailed
-from clawft.hooks.host import Hosts
+from clawft.agent.hooks.events import HookFailed
+from clawft.agent.hooks.processes import HookProcesses
 from hook_stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -213,7 +213,7 @@ async def test_an_answer_that_makes_no_sense_is_no_answer(stage: Stage, code: st
 
 async def test_no_call_is_so_large_that_a_hook_cannot_refuse_it(stage: Stage) -> None:
     job = stage.job("export default () => ({block: true, blockReason: 'no'})", max_bytes=1024)
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         reply = await hosts.call(job, stage.event(params={"command": "rm -r x #" + "x" * 3_000_000}))
     assert reply.blocked == "no"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.hooking import load_command_standings
+from clawft.app.app import open_app
+from clawft.app.hooks import load_command_hook_statuses
 from clawft.messages import ToolFinished
-from clawft.trust.command_hooks import CommandStanding, approve_commands
+from clawft.trust.command_hooks import CommandHooksStatus, approve_commands
 from wire import call, say
 from world import World, error_of, only
 
@@ -18,14 +18,14 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def plant(world: World, *commands: str) -> CommandStanding:
+def plant(world: World, *commands: str) -> CommandHooksStatus:
     """Hooks that came with the project; how they stand."""
     (world.project / ".claude").mkdir(exist_ok=True)
     (world.user_dir / "config.toml").write_text("")
     hooks = [{"type": "command", "command": one} for one in commands]
     (world.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": hooks}]}}))
     app = open_app(world.environ, str(world.project))
-    (one,) = load_command_standings(app, ())
+    (one,) = load_command_hook_statuses(app, ())
     return one
 
 
@@ -66,7 +66,7 @@ async def test_no_program_of_the_project_takes_the_place_of_one_that_a_users_hoo
     assert "the hook 'claude-user'" in error_of(done)
 
 
-def approve(world: World, one: CommandStanding) -> None:
+def approve(world: World, one: CommandHooksStatus) -> None:
     app = open_app(world.environ, str(world.project))
     approve_commands(one.found, one.digest, app.approvals, app.audit)
 
@@ -128,10 +128,10 @@ def test_settings_of_the_user_that_lie_in_the_project_wait_for_an_approval(world
         own.mkdir()
         (own / linked).symlink_to(kept / linked)
     app = open_app(world.environ, str(world.project))
-    (one,) = load_command_standings(app, ())
+    (one,) = load_command_hook_statuses(app, ())
     assert (one.name, one.state) == ("claude-user", "untrusted")
     approve(world, one)
-    (one,) = load_command_standings(app, ())
+    (one,) = load_command_hook_statuses(app, ())
     assert one.state == "ready"
 
 
@@ -142,7 +142,7 @@ def test_no_number_in_a_projects_settings_hides_the_hooks_of_the_user(world: Wor
     for folder, timeout in ((world.home, "5"), (world.project, "9" * digits)):
         (folder / ".claude").mkdir()
         (folder / ".claude" / "settings.json").write_text(hook % timeout)
-    standings = load_command_standings(open_app(world.environ, str(world.project)), ())
+    standings = load_command_hook_statuses(open_app(world.environ, str(world.project)), ())
     assert standings[0].state == "ready"
     assert len(standings) == 2
 
@@ -153,9 +153,9 @@ def write_own(world: World, *commands: str) -> None:
     (world.home / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": listed}]}}))
 
 
-def find_own(world: World) -> dict[str, CommandStanding]:
+def find_own(world: World) -> dict[str, CommandHooksStatus]:
     app = open_app(world.environ, str(world.project))
-    return {one.name: one for one in load_command_standings(app, ())}
+    return {one.name: one for one in load_command_hook_statuses(app, ())}
 
 
 @pytest.mark.parametrize(

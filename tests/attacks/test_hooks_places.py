@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.hooks import load_hooks
-from clawft.discovery.locations import Location
+from clawft.agent.hooks.handlers import HookLaunch
+from clawft.app.app import open_app
+from clawft.app.hooks import hook_settings, load_hook_statuses, load_rows
 from clawft.errors import ClawftError
-from clawft.hooking import hook_settings, load_rows, load_standings
-from clawft.hooks.grants import HookJob
 from clawft.messages import Noticed, ToolFinished
-from clawft.trust.hooks import entry_of
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.hooks import load_hooks
+from clawft.skills.discovery.locations import Location
+from clawft.trust.hooks import get_hook_entry
 from hook_stage import Stage
 from wire import call, say
 from world import World, only
@@ -58,7 +58,7 @@ async def test_code_of_the_project_around_a_strangers_hook_is_not_part_of_it(tmp
     (package / "index.js").write_text("module.exports = 'never approved';")
     (stage.project / "dep.js").write_text("export default 'never approved';")
     (root / "handler.js").write_text(code)
-    job = HookJob("it", str(root), "handler.js", compute_digest(str(root)).value)
+    job = HookLaunch("it", str(root), "handler.js", compute_digest(str(root)).value)
     with pytest.raises(ClawftError, match="Requires read access") as error:
         await stage.deno.call(job, stage.event())
     assert error.value.code == "hook-denied"
@@ -147,6 +147,6 @@ def test_no_hook_of_a_stranger_gives_itself_the_settings_of_another(world: World
         (folder / "HOOK.md").write_text(text.replace('{"events"', '{"hookKey": "guard", "events"'))
     app = open_app(world.environ, str(world.project))
     settings = hook_settings(app)
-    standings = load_standings(app, ())
-    given = {one.name: entry_of(one.found, settings).env for one in standings}
+    standings = load_hook_statuses(app, ())
+    given = {one.name: get_hook_entry(one.found, settings).env for one in standings}
     assert {name: bool(env) for name, env in given.items()} == {"guard": True, "near": False, "far": False}

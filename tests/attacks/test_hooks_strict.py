@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
+from clawft.app.app import open_app
 from clawft.messages import ToolFinished
+from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.approvals import make_approval
 from wire import call, say
 from world import World, error_of, only

@@ -8,7 +8,7 @@ import pytest
 import clawft
 from arena import Arena
 from clawft.messages import TurnFailed
-from clawft.trust.places import own_folders
+from clawft.trust.protected_paths import own_folders
 from world import only
 
 pytestmark = pytest.mark.anyio

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from arena import Arena
-from clawft.app import open_app
+from clawft.app.app import open_app
 from wire import say
 from world import Person, World, error_of
 
 pytestmark = pytest.mark.anyio
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
-LIKE_MCP = Path(__file__).parents[1] / "mcp" / "servers" / "plain.py"
+LIKE_MCP = Path(__file__).parents[1] / "agent" / "mcp" / "servers" / "plain.py"
 
 
 @pytest.fixture

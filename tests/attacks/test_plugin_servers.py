@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.mcp.plugin_servers import name_server
+from clawft.app.app import open_app
+from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review
 from clawft.contracts import Permissions
-from clawft.mcp.brought import name_server
 from clawft.messages import Noticed, ToolFinished
-from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk
 from wire import call, say
 from world import Person, World, only
 
 pytestmark = pytest.mark.anyio
-SERVER = Path(__file__).parent.parent / "mcp" / "servers" / "plain.py"
+SERVER = Path(__file__).parents[1] / "agent" / "mcp" / "servers" / "plain.py"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def bring(world: World, **server: Any) -> Permissions:
     manifest = {"name": "box", "mcpServers": {"main": server}}
     (folder / ".claude-plugin" / "plugin.json").write_text(json.dumps(manifest))
     app = open_app(world.environ, str(world.project))
-    review = open_plugin_desk(app).review(find_plugin(load_plugin_standings(app), "box").found)
+    review = open_plugin_review(app).review(find_plugin(load_plugin_statuses(app), "box").found)
     grant_plugin(app, review, review.offered)
     return review.asked
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import PluginFailed
+from clawft.plugins.runtime import PluginFailed
 from yard import ID, Yard
 
 pytestmark = pytest.mark.anyio

@@ -11,20 +11,20 @@ import anyio
 import sqlalchemy as sa
 from msgspec import structs
 
-from clawft.app import open_app
-from clawft.cli.background import make_request
+from clawft.agent.run_request import RunRequest
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import RunRuntimes
 from clawft.cli.options import TurnOptions
+from clawft.cli.turn import make_request
+from clawft.jobs.run_state import PendingQuestion, Run, now_text
+from clawft.jobs.runs import start_worker
 from clawft.messages import ApprovalNeeded
-from clawft.run import TurnRequest
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.spawn import start_worker
-from clawft.run.durable.values import Question, Run, now_text
-from clawft.working import Runtimes
 from runs_world import RunsWorld
 
 TOUCH = {"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made.txt"}}]}
 QUIET = {"tool_calls": [{"name": "Skill", "arguments": {"name": "quiet"}}]}
-GONE = {"tool_calls": [{"name": "Skill", "arguments": {"name": "gone"}}]}
+REMOVED = {"tool_calls": [{"name": "Skill", "arguments": {"name": "gone"}}]}
 WRITE = {"tool_calls": [{"name": "write_file", "arguments": {"path": "said.txt", "content": "x"}}]}
 MISSING = {"tool_calls": [{"name": "not_there", "arguments": {}}]}
 BREAK = {"error": {"code": "provider-failed", "message": "It broke"}}
@@ -64,12 +64,12 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
         skill = world.user_dir / "skills" / name
         skill.mkdir(parents=True)
         (skill / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Looks.\nallowed-tools: Read\n---\n\nLook.\n")
-    world.write_script(acts=[TOUCH], stays=[QUIET, BREAK], goes=[GONE, BREAK], denied=[WRITE, MISSING, BREAK])
+    world.write_script(acts=[TOUCH], stays=[QUIET, BREAK], goes=[REMOVED, BREAK], denied=[WRITE, MISSING, BREAK])
     # Before a rule allowed the command, a person was asked, and said yes to that.
     first = ApprovalNeeded(call="call_1_1", tool="exec_shell", question="Run: touch made.txt", reason="mode ask")
     with world.runs() as runs:
         acts, stays, goes, denied = (runs.start(world.request(text)) for text in ("acts", "stays", "goes", "denied"))
-        runs.store.ask(Question(acts, "1.0?1", "approval", first, now_text()))
+        runs.store.ask(PendingQuestion(acts, "1.0?1", "approval", first, now_text()))
         runs.store.answer(acts, "1.0?1", "session", "me")
         odd = runs.start(world.request("acts"))
         with runs.database.begin() as connection:  # what the engine knows of it is damaged
@@ -83,13 +83,13 @@ def test_what_was_allowed_and_what_limits_a_run_is_the_same_when_it_is_begun_aga
     with world.runs() as runs:
         (asked,) = runs.store.questions(acts)
     without = "Run WITHOUT a sandbox: touch made.txt"
-    assert (asked.key, asked.event.grave, asked.event.question) == ("1.0?2", True, without)
+    assert (asked.key, asked.event.dangerous, asked.event.question) == ("1.0?2", True, without)
     assert world.get(acts).status == "waiting"
 
     # A skill that limits what a model may do limits it after a break too, and is not got rid of by removing it.
     assert [world.get(one).status for one in (stays, goes, denied)] == ["failed", "failed", "failed"]
     end = {"text": "end"}
-    world.write_script(stays=[QUIET, TOUCH, end], goes=[GONE, TOUCH, end], denied=[WRITE, MISSING, end])
+    world.write_script(stays=[QUIET, TOUCH, end], goes=[REMOVED, TOUCH, end], denied=[WRITE, MISSING, end])
     config = world.user_dir / "config.toml"
     config.write_text(config.read_text().replace('deny = ["Write"]\n', ""))
     shutil.rmtree(world.user_dir / "skills" / "gone")
@@ -139,7 +139,7 @@ def test_a_run_is_done_with_the_settings_of_who_asked_for_it_whoever_started_the
 
     async def find_modes() -> list[tuple[str, int, str]]:
         found = []
-        runtimes = Runtimes(environ, lambda: None)
+        runtimes = RunRuntimes(environ, lambda: None)
         for one in (asked, plain, structs.replace(plain, project="")):
             async with runtimes.open(one) as runtime:
                 found.append((runtime.default_mode.value, len(runtime.rules.deny), runtime.workspace.project))

@@ -17,20 +17,19 @@ import pytest
 import sqlalchemy as sa
 from msgspec import structs
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.cli import main
-from clawft.config.runs import RunsSettings
+from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.jobs.database import explain_failure, is_transient, make_url
+from clawft.jobs.events import EventSink
+from clawft.jobs.fleets import Fleet, FleetSpec, FleetStore
+from clawft.jobs.recent_runs import load_recent_runs_of_file
+from clawft.jobs.run_state import PendingQuestion, WorkerRow, now_text
+from clawft.jobs.runs import Runs, start_worker
+from clawft.jobs.store import EventRow
+from clawft.jobs.worker_registry import this_host, this_mark
 from clawft.messages import ApprovalNeeded, TextDelta
-from clawft.run.durable.database import describe, is_passing, make_url
-from clawft.run.durable.fleets import Fleet, FleetSpec, FleetStore
-from clawft.run.durable.glance import glance_file
-from clawft.run.durable.lease import this_host, this_mark
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.sink import Sink
-from clawft.run.durable.spawn import start_worker
-from clawft.run.durable.store import EventRow
-from clawft.run.durable.values import Question, WorkerRow, now_text
 from runs_world import RunsWorld
 
 Weft = Callable[..., tuple[int, str, str]]
@@ -45,7 +44,7 @@ def world(tmp_path: Path) -> RunsWorld:
 def runs(world: RunsWorld) -> Iterator[Runs]:
     """With a worker that is there, so that none is started."""
     with world.runs() as opened:
-        opened.store.roster.enrol(make_worker("here", this_host(), now_text()))
+        opened.store.roster.register_worker(make_worker("here", this_host(), now_text()))
         yield opened
 
 
@@ -87,8 +86,8 @@ def begin(world: RunsWorld, runs: Runs, text: str) -> str:
 
 
 def ask(runs: Runs, run: str) -> None:
-    event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: x", reason="", grave=False)
-    runs.store.ask(Question(run, "1.0?1", "approval", event, now_text()))
+    event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: x", reason="", dangerous=False)
+    runs.store.ask(PendingQuestion(run, "1.0?1", "approval", event, now_text()))
 
 
 BAD = (
@@ -128,7 +127,7 @@ def test_a_run_that_cannot_be_read_hides_no_other(world: RunsWorld, runs: Runs, 
         assert (code, [run for run in ids if run not in out]) == (0, []), err
     for run in ids:
         assert weft("runs", "show", run)[0] == 0
-    assert len(glance_file(str(world.user_dir), 10)) == len(ids)
+    assert len(load_recent_runs_of_file(str(world.user_dir), 10)) == len(ids)
     assert not (world.home / "elsewhere.starting").exists()
 
 
@@ -137,7 +136,7 @@ def test_a_question_or_a_worker_that_cannot_be_read_hides_no_other(world: RunsWo
     ask(runs, good)
     ask(runs, bad)
     change(world, "UPDATE weft_question SET event = '{' WHERE run = ?", bad)
-    runs.store.roster.enrol(make_worker("odd", "elsewhere", "no time"))
+    runs.store.roster.register_worker(make_worker("odd", "elsewhere", "no time"))
     asked = {one.run: one.choices for one in runs.store.questions()}
     assert asked == {good: ("once", "session", "always", "no"), bad: ("no",)}  # nobody knows what a yes would be to
     assert not start_worker(runs.store, "default", str(world.user_dir), {})
@@ -147,7 +146,7 @@ def test_a_run_goes_on_after_events_that_cannot_be_read(world: RunsWorld, runs: 
     run = begin(world, runs, "go")
     rows = [EventRow(run, number, "1@a", event) for number, event in enumerate(BAD_EVENTS, start=1)]
     runs.store.write(rows, [], "here")
-    sink = Sink(runs.store, run)
+    sink = EventSink(runs.store, run)
     anyio.run(sink.open)
     sink.put(TextDelta(text="more"))
     assert [row.seq for row in sink.take()] == [len(rows) + 1]
@@ -210,7 +209,7 @@ def test_what_cannot_be_written_down_is_said_when_a_run_is_started(world: RunsWo
 def test_a_database_of_somebody_else_does_not_count_as_away() -> None:
     wrong = sa.exc.ProgrammingError("SELECT", {}, Exception('column "kind" does not exist'))
     away = sa.exc.OperationalError("SELECT", {}, Exception("connection refused"))
-    assert [(describe(one).code, is_passing(describe(one))) for one in (wrong, away)] == [
+    assert [(explain_failure(one).code, is_transient(explain_failure(one))) for one in (wrong, away)] == [
         ("runs-database", False),
         ("runs-unreachable", True),
     ]
@@ -257,12 +256,12 @@ def test_runs_of_another_version_keep_no_worker_that_is_idle(world: RunsWorld, r
 def test_an_answer_is_for_the_question_that_was_seen_not_for_one_in_its_place(world: RunsWorld, runs: Runs) -> None:
     run = begin(world, runs, "go")
     event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: ls")
-    seen = runs.store.ask(Question(run, "1.0?1", "approval", event, "2026-01-01T00:00:00.000Z"))
+    seen = runs.store.ask(PendingQuestion(run, "1.0?1", "approval", event, "2026-01-01T00:00:00.000Z"))
     runs.store.finish(run, 1, "failed")
     runs.retry(run, fresh=True)
     assert runs.store.begin(run, 2, "here")
-    other = structs.replace(event, question="Run OUTSIDE the sandbox: rm x", grave=True)
-    runs.store.ask(Question(run, "1.0?1", "approval", other, now_text()))
+    other = structs.replace(event, question="Run OUTSIDE the sandbox: rm x", dangerous=True)
+    runs.store.ask(PendingQuestion(run, "1.0?1", "approval", other, now_text()))
     with pytest.raises(ClawftError) as refused:
         runs.answer(seen, "once")
     assert refused.value.code == "run-answered"

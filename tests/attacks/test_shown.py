@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from arena import Arena
-from clawft.cli.skills._review import review_lines
+from clawft.cli.review import review_lines
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def test_no_change_and_no_name_hides_in_the_difference(arena: Arena) -> None:
     (folder / "scripts/run.sh").write_text("#!/bin/sh\n# harmless\ntouch pwned\n")
     (folder / "x\nVerdict: clean (99% sure)").write_text("y")
     app = arena.app()
-    lines = review_lines(app.desk.review(app.get_skill("sly").found), str)
+    lines = review_lines(app.reviewer.review(app.get_skill("sly").found), str)
 
     assert "    +touch pwned" in lines
     assert not [one for line in lines for one in line.split("\n")[1:]], "every line is one line"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from arena import SECRET, Arena
+from clawft.agent.turn import TurnRequest
 from clawft.messages import ToolFinished, TurnFailed
-from clawft.run import TurnRequest
 from clawft.trust.modes import Mode
 from wire import call, say
 from world import Person, collect, only
@@ -169,7 +169,7 @@ async def test_no_mode_hands_a_task_to_a_program_outside_the_sandbox(arena: Aren
         conversation.set_mode(Mode.FULL, "the person")
         await collect(conversation, TurnRequest("go", skill="clever"))
 
-    assert [one.grave for one in person.asked] == [True]
+    assert [one.dangerous for one in person.asked] == [True]
     assert not arena.made("pwned")
     assert [one["skill"] for one in arena.audit("denial")] == ["clever"]
 

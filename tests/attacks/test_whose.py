@@ -56,7 +56,7 @@ async def test_an_older_copy_of_the_approvals_revives_none_that_was_taken_back(a
     kept = arena.world.user_dir / "approvals.json"
     older = kept.read_bytes()
     app = arena.app()
-    app.desk.revoke([one for one in app.approvals.load() if one.name == "gone"])
+    app.reviewer.revoke([one for one in app.approvals.load() if one.name == "gone"])
     kept.write_bytes(older)
     (failed,) = only(await arena.run(skill="gone"), TurnFailed)
 

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from clawft.trust.overrides import Overrides
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 

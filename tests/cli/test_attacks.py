@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery import Location, load_catalog
+from clawft.skills.discovery import Location, load_catalog
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 HEAD = "name: a\ndescription: d\n"

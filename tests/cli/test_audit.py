@@ -7,16 +7,16 @@ import pytest
 from click.testing import CliRunner
 
 from clawft.cli.root import weft as root
-from clawft.trust.audit import Audit
-from clawft.trust.seal import Seal
+from clawft.trust.audit import AuditLog
+from clawft.trust.records import Seal
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def audit(project: Path, child_env: dict[str, str]) -> Audit:
+def audit(project: Path, child_env: dict[str, str]) -> AuditLog:
     folder = Path(child_env["HOME"]) / ".clawft"
-    return Audit(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")))
+    return AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def run(child_env: dict[str, str]) -> Callable[..., tuple[int, str, str]]:
 Run = Callable[..., tuple[int, str, str]]
 
 
-def fill(audit: Audit) -> None:
+def fill(audit: AuditLog) -> None:
     audit.write("command", "git log", decision="allowed", rule="read-only", skill="notes, deploy", session="s1")
     audit.write(
         "command", "rm -rf /", decision="denied", rule="tools.exec.denied_patterns", skill="deploy", session="s1"
@@ -46,7 +46,7 @@ def fill(audit: Audit) -> None:
     audit.write("tool", "a \x1b[2J\u202e\n b", decision="denied", session="s2")
 
 
-def test_verify_says_what_holds_and_what_does_not(run: Run, audit: Audit) -> None:
+def test_verify_says_what_holds_and_what_does_not(run: Run, audit: AuditLog) -> None:
     assert run("verify")[:2] == (0, "The audit log is empty\n")
     fill(audit)
     code, out, _ = run("verify")
@@ -82,7 +82,7 @@ def test_verify_says_what_holds_and_what_does_not(run: Run, audit: Audit) -> Non
     ],
 )
 def test_show_gives_the_lines_that_are_asked_for(
-    run: Run, audit: Audit, args: tuple[str, ...], subjects: list[str]
+    run: Run, audit: AuditLog, args: tuple[str, ...], subjects: list[str]
 ) -> None:
     fill(audit)
     document = json.loads(run("show", *args, "--format", "json")[1])
@@ -90,7 +90,7 @@ def test_show_gives_the_lines_that_are_asked_for(
     assert [line["subject"] for line in document["lines"]] == subjects
 
 
-def test_show_is_safe_on_a_terminal_and_says_what_it_could_not_read(run: Run, audit: Audit) -> None:
+def test_show_is_safe_on_a_terminal_and_says_what_it_could_not_read(run: Run, audit: AuditLog) -> None:
     fill(audit)
     Path(audit.path).write_bytes(Path(audit.path).read_bytes() + b"garbage\n")
     code, out, err = run("show")
@@ -102,7 +102,7 @@ def test_show_is_safe_on_a_terminal_and_says_what_it_could_not_read(run: Run, au
     assert run("show", "--kind", "none")[1] == ""
 
 
-def test_show_says_that_there_is_more_or_nothing_at_all(run: Run, audit: Audit) -> None:
+def test_show_says_that_there_is_more_or_nothing_at_all(run: Run, audit: AuditLog) -> None:
     assert run("show")[2] == "The audit log is empty\n"
     fill(audit)
     assert "newest 2. For more: weft audit show -n 20" in run("show", "-n", "2")[2]
@@ -116,7 +116,7 @@ def test_a_time_that_is_none_is_wrong_usage(weft: Weft) -> None:
     assert "2h" in done.stderr
 
 
-def test_doctor_looks_at_the_end_of_the_log(weft: Weft, audit: Audit) -> None:
+def test_doctor_looks_at_the_end_of_the_log(weft: Weft, audit: AuditLog) -> None:
     fill(audit)
     assert "audit: ~/.clawft/audit.jsonl" in weft("doctor").stdout
     Path(audit.path).write_bytes(b"".join(Path(audit.path).read_bytes().splitlines(keepends=True)[:2]))
@@ -126,7 +126,7 @@ def test_doctor_looks_at_the_end_of_the_log(weft: Weft, audit: Audit) -> None:
 
 
 def test_approving_a_config_is_a_line_and_without_a_line_nothing_is_approved(
-    weft: Weft, run: Run, project: Path, audit: Audit
+    weft: Weft, run: Run, project: Path, audit: AuditLog
 ) -> None:
     (project / ".clawft").mkdir()
     (project / ".clawft" / "config.toml").write_text("[skills]\nenabled = true\n")

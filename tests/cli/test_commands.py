@@ -114,7 +114,7 @@ def test_known_commands_need_no_parser(weft: Weft, project: Path, command: Path,
 import os, sys, time
 now = time.time_ns
 time.time_ns = lambda: now() + 3600 * 10**9  # what changed within the last moments is not cached
-from clawft.app import open_app
+from clawft.app.app import open_app
 print(any(one.name == "gh-fix" for one in open_app(os.environ, os.getcwd()).skills), "ryaml" in sys.modules)
 """
     runs = [

@@ -13,11 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from clawft.cron import make_job
-from clawft.cron.jobs import Task
 from warm import WarmPopen
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -184,6 +181,14 @@ def test_a_skill_that_nobody_may_start_now_is_added_with_a_note(weft: Weft, proj
     assert "note: the skill 'report' is not for users to start now. Run: weft skills why report" in done.stderr
 
 
+def test_a_yes_for_all_runs_of_a_job_is_a_line_of_the_audit_log(weft: Weft) -> None:
+    assert weft("cron", "add", "every 2h", "-m", "asked").returncode == 0
+    job_id = weft("cron", "add", "every 2h", "-m", "tidy up", "--yes").stdout.strip()
+    (line,) = json.loads(weft("audit", "show", "--format", "json").stdout)["lines"]
+    told = [line[name] for name in ("kind", "decision", "rule", "subject")]
+    assert told == ["approval", "granted", "--yes", f"job {job_id} on every 2h: tidy up"]
+
+
 def test_remove_needs_a_yes_where_nobody_can_be_asked(weft: Weft) -> None:
     job_id = _add(weft, "@daily", "-m", "x")
 
@@ -226,28 +231,6 @@ def test_an_unknown_job_is_an_error_with_the_close_match(weft: Weft) -> None:
         assert done.returncode == 1
         assert "error[job-not-found]: No job 'bakcup'" in done.stderr
         assert "did you mean 'backup'? Run: weft cron list" in done.stderr
-
-
-def test_a_damaged_file_is_said_and_left_alone(weft: Weft, user_dir: Path) -> None:
-    (user_dir / "cron.json").write_text('{"version": 1, "jobs": [')
-
-    for command in (["add", "@daily", "-m", "x"], ["list"], ["run", "--once"]):
-        done = weft("cron", *command)
-        assert done.returncode == 1
-        assert "error[cron-damaged]" in done.stderr
-
-    assert (user_dir / "cron.json").read_text() == '{"version": 1, "jobs": ['
-
-
-def test_jobs_of_an_earlier_version_are_taken_over_with_the_zone_of_this_machine(weft: Weft, user_dir: Path) -> None:
-    job = make_job("0 9 * * *", Task("x"), name="old", cwd="/", now=datetime.now(UTC), zone=UTC)
-    written = msgspec.json.encode({"version": 1, "jobs": [job]})
-    (user_dir / "cron.json").write_bytes(written)
-
-    listed = json.loads(weft("cron", "list", "--format", "json", TZ="Europe/Berlin").stdout)["jobs"]
-
-    assert [(one["id"], one["zone"], one["queue"]) for one in listed] == [(job.id, "Europe/Berlin", "default")]
-    assert (user_dir / "cron.json.moved").read_bytes() == written
 
 
 def test_without_the_extra_it_is_said_what_to_install(weft: Weft, monkeypatch: pytest.MonkeyPatch) -> None:

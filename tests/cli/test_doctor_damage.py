@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.served import ORIGIN_FILE, Origin, find_place
+from clawft.skills.discovery.mcp_copies import ORIGIN_FILE, McpSkillOrigin, find_place
 from warm import run_warm
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -84,7 +84,7 @@ def user(kept: Path, tmp_path: Path, project: Path) -> Path:
     shutil.copytree(kept / "home", tmp_path / "home", dirs_exist_ok=True)
     shutil.copytree(kept / "project" / ".clawft", project / ".clawft")
     user = tmp_path / "home" / ".clawft"
-    origin = Origin("offerer", "skill://some/where")
+    origin = McpSkillOrigin("offerer", "skill://some/where")
     place = Path(find_place(str(user), origin))
     _write(place / ORIGIN_FILE, json.dumps({"server": origin.server, "uri": origin.uri}))
     _write(place / "three" / "SKILL.md", SKILL.format("three"))
@@ -279,7 +279,6 @@ KINDS: dict[str, tuple[Damage, str, str]] = {
     "installing-forged": (_fill("installing/abc.json", FORGED), "abc.json", "something else than weft"),
     "origin-damaged": (_in_origin(b"{"), "origin.json", "missing or damaged"),
     "origin-empty": (_in_origin(b""), "origin.json", "missing or damaged"),
-    "jobs-damaged": (lambda user, _: _write(user / "cron.json", "{"), "cron.json", "is damaged"),
 }
 
 

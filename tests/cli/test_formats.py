@@ -15,10 +15,10 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from clawft.agent.tools.saved_files import load_originals
 from clawft.errors import ClawftError
-from clawft.tools.spill import load_originals
-from clawft.trust.audit.head import Head, write_head
-from clawft.trust.seal import Seal
+from clawft.trust.audit.lines import AuditHead, write_head
+from clawft.trust.records import Seal
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = ROOT / "tests" / "golden" / "formats" / "1"
@@ -57,7 +57,7 @@ def _in_first_line(path: Path) -> None:
 def _in_head(path: Path) -> None:
     with open(path.parent / "audit.head", "r+b") as file:
         seq, digest, size, files, following, *_ = msgspec.json.decode(file.read().rpartition(b"] ")[0] + b"]")
-        newer = Head(seq, digest, size, files, following, NEWER)
+        newer = AuditHead(seq, digest, size, files, following, NEWER)
         write_head(file.fileno(), newer, Seal(str(path.parent / "trust.key")))
 
 
@@ -116,7 +116,6 @@ KINDS = {
     ),
     "usage.sqlite": Kind("", {("skills", "stats"): "greet"}, (), _in_database(f"PRAGMA user_version={NEWER}")),
     "runs/runs.sqlite": Kind("", {("cron", "list"): "hello"}, (_ADD_JOB,), _in_database(*_RUNS)),
-    "cron.json": Kind("", {("cron", "list"): "old: x"}, (_ADD_JOB,), _in_json),
     "hub/hub.sqlite": Kind(
         "",
         {("hub", "status"): "alice"},
@@ -220,45 +219,78 @@ DOCUMENT = "a file for people or other programs, in their format"
 MOMENT = "only for as long as a process runs"
 CONTENT = "bytes that are named by their hash"
 WRITERS: dict[str, str | tuple[str, ...]] = {
-    **dict.fromkeys(("discovery/cache.py", "discovery/plugin_cache.py", "discovery/plugin_folders.py"), CACHE),
-    **dict.fromkeys(("memory/index.py", "sandbox/wasm/cache.py", "scan/cache.py", "scan/rescan.py"), CACHE),
-    **dict.fromkeys(("cli/demo.py", "cli/fleet/_output.py", "cli/fleet/_sources.py", "cli/scan/_run.py"), DOCUMENT),
-    **dict.fromkeys(("cli/publishers/rotate.py", "cli/sessions/export.py", "cli/skills/fix.py"), DOCUMENT),
-    **dict.fromkeys(("cli/skills/publish.py", "memory/disk.py", "packing/pack.py", "packing/target.py"), DOCUMENT),
-    **dict.fromkeys(("plugins/log.py", "plugins/scaffold.py", "publishing/publish.py"), DOCUMENT),
-    **dict.fromkeys(("publishing/scaffold.py", "repl/reader.py", "run/runtime.py", "signing/keys.py"), DOCUMENT),
-    **dict.fromkeys(("signing/sign.py", "supply/beside.py", "tools/beneath.py", "trust/seal.py"), DOCUMENT),
-    **dict.fromkeys(("tools/edit_file.py", "tools/write_file.py"), DOCUMENT),
     **dict.fromkeys(
-        ("cli/doctor/basics.py", "cli/doctor/files.py", "cli/gateway/_open.py", "cli/serve/_run.py", "cli/worker.py"),
+        (
+            "skills/discovery/folder_cache.py",
+            "skills/discovery/plugin_folders.py",
+            "skills/discovery/plugin_folders.py",
+        ),
+        CACHE,
+    ),
+    **dict.fromkeys(
+        ("agent/memory/index.py", "sandbox/wasm/compiler.py", "scanner/cache.py", "scanner/rescan.py"), CACHE
+    ),
+    **dict.fromkeys(("cli/demo.py", "cli/fleet_feed.py", "cli/fleet_sources.py", "cli/scan.py"), DOCUMENT),
+    **dict.fromkeys(("cli/publisher_keys.py", "cli/sessions.py", "cli/skills/validation.py"), DOCUMENT),
+    **dict.fromkeys(
+        ("cli/skills/publish.py", "agent/memory/disk.py", "install/archive/pack.py", "install/archive/target.py"),
+        DOCUMENT,
+    ),
+    **dict.fromkeys(("plugins/runtime.py", "plugins/folder.py", "install/publish/publication.py"), DOCUMENT),
+    **dict.fromkeys(
+        ("install/publish/scaffold.py", "cli/repl/reader.py", "agent/runtime.py", "trust/signing/keys.py"), DOCUMENT
+    ),
+    **dict.fromkeys(
+        (
+            "trust/signing/keys.py",
+            "install/transaction/installation.py",
+            "agent/tools/file_access.py",
+            "trust/records.py",
+        ),
+        DOCUMENT,
+    ),
+    **dict.fromkeys(("agent/tools/file_changes.py", "agent/tools/file_changes.py"), DOCUMENT),
+    **dict.fromkeys(
+        ("cli/doctor/checks.py", "cli/doctor/files.py", "cli/gateway.py", "cli/serve/daemon.py", "cli/worker.py"),
         MOMENT,
     ),
     **dict.fromkeys(
-        ("client/places.py", "discovery/ranking.py", "discovery/snapshot.py", "files.py", "trust/copies.py"), MOMENT
+        (
+            "server/client/daemons.py",
+            "skills/discovery/ranking.py",
+            "skills/discovery/digest.py",
+            "files.py",
+            "trust/run_copies.py",
+        ),
+        MOMENT,
     ),
-    **dict.fromkeys(("hub/intake.py", "hub/restore.py", "hub/store.py", "run/durable/engine.py"), MOMENT),
-    **dict.fromkeys(("run/durable/glance.py", "run/durable/spawn.py", "sandbox/launcher.py"), MOMENT),
-    **dict.fromkeys(("sandbox/output.py", "sandbox/wasi.py", "sources/fetching.py", "sources/local.py"), MOMENT),
-    **dict.fromkeys(("sources/wellknown.py", "supply/share.py", "supply/stage.py"), MOMENT),
-    **dict.fromkeys(("hub/blobs.py", "sandbox/secret_files.py", "trust/kept.py"), CONTENT),
-    "config/edit.py": ("config.toml",),
+    **dict.fromkeys(
+        ("server/hub/publication.py", "server/hub/backup.py", "server/hub/store.py", "jobs/engine.py"), MOMENT
+    ),
+    **dict.fromkeys(("jobs/recent_runs.py", "jobs/runs.py", "sandbox/launcher.py"), MOMENT),
+    "sandbox/selftest.py": MOMENT,
+    **dict.fromkeys(
+        ("sandbox/process.py", "sandbox/wasi.py", "install/sources/http.py", "install/sources/local.py"), MOMENT
+    ),
+    **dict.fromkeys(("install/transaction/verification.py", "install/transaction/stage.py"), MOMENT),
+    **dict.fromkeys(("server/hub/blobs.py", "sandbox/secret_files.py", "trust/approved_copies.py"), CONTENT),
+    "config/editor.py": ("config.toml",),
     "config/keystore.py": ("keys.json",),
-    "cron/file.py": ("cron.json",),
-    "gateway/tables.py": ("runs/runs.sqlite", "`weft_` tables in PostgreSQL"),
-    "hub/backup.py": ("backups of a hub",),
-    "hub/database.py": ("hub/hub.sqlite",),
-    "locks/file.py": ("skills.lock",),
-    "mcp/skill_store.py": ("mcp-skills/",),
-    "run/database.py": ("usage.sqlite",),
-    "run/durable/tables.py": ("runs/runs.sqlite", "`weft_` tables in PostgreSQL"),
-    "serve/tokens.py": ("serve-tokens.json",),
-    "sessions/log.py": ("sessions/",),
-    "sessions/store.py": ("sessions/",),
-    "signing/publishers.py": ("publishers.toml",),
-    "supply/apply.py": ("skills.lock",),
-    "supply/journal.py": ("installing/",),
-    "supply/sync.py": ("skills.lock",),
-    "tools/spill.py": ("output/",),
+    "jobs/channels/store.py": ("runs/runs.sqlite", "`weft_` tables in PostgreSQL"),
+    "server/hub/backup.py": ("backups of a hub",),
+    "server/hub/database.py": ("hub/hub.sqlite",),
+    "install/lockfile/file.py": ("skills.lock",),
+    "agent/mcp/offered_skills.py": ("mcp-skills/",),
+    "agent/records.py": ("usage.sqlite",),
+    "jobs/database.py": ("runs/runs.sqlite", "`weft_` tables in PostgreSQL"),
+    "server/tokens.py": ("serve-tokens.json",),
+    "agent/sessions/log.py": ("sessions/",),
+    "agent/sessions/store.py": ("sessions/",),
+    "trust/signing/publishers.py": ("publishers.toml",),
+    "install/transaction/apply.py": ("skills.lock",),
+    "install/transaction/journal.py": ("installing/",),
+    "install/transaction/updates.py": ("skills.lock",),
+    "agent/tools/saved_files.py": ("output/",),
     "trust/audit/log.py": ("audit.jsonl",),
     "trust/records.py": ("approvals.json", "approvals.head", "overrides.json", "grants.json"),
 }
@@ -269,7 +301,7 @@ def test_whoever_writes_a_file_says_which_lasting_one_it_is_or_why_it_needs_no_v
     source = ROOT / "src" / "clawft"
     texts = {str(path.relative_to(source)): path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
     writing = {name for name, text in texts.items() if _WRITES.search(text) and not name.startswith("scan/languages/")}
-    assert writing | {"cron/file.py"} == set(WRITERS)
+    assert writing == set(WRITERS)
     assert {name for named in WRITERS.values() if isinstance(named, tuple) for name in named} == {*KINDS, *MORE}
 
 

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.cli.worker import make_tell
-from clawft.discovery.digest import compute_digest
-from clawft.gateway.answers import make_answer
-from clawft.gateway.board import Board
-from clawft.gateway.inbox import Inbox
-from clawft.gateway.outbox import Outbox
-from clawft.plugging import load_found, open_grants
-from clawft.run.durable.request import RunRequest
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.app.plugins import load_found, open_grants
+from clawft.cli.worker import make_worker_log
+from clawft.jobs.channels.inbox import Inbox, render_channel_answer
+from clawft.jobs.channels.store import ChannelOutbox, ChannelStatuses
+from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.plugins import make_grant
-from clawft.working import open_app_runs
 from gateway_desk import message
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -123,7 +121,7 @@ def test_a_channel_whose_agent_is_not_there_is_not_run(
 def test_status_without_anything(weft: Weft) -> None:
     done = weft("gateway", "status", "--format", "json")
     assert json.loads(done.stdout) == {
-        "schema": "clawft.gateway-status.v1",
+        "schema": "clawft.jobs.channels-status.v1",
         "running": False,
         "pid": 0,
         "channels": [],
@@ -137,7 +135,7 @@ def test_status_tells_what_waits_and_what_went_wrong(weft: Weft, config: Callabl
     runs = open_app_runs(open_app({"HOME": str(tmp_path / "home")}, str(tmp_path)))
     try:
         _ = runs.engine
-        inbox, outbox, board = Inbox(runs.store, ["line"]), Outbox(runs.database), Board(runs.database)
+        inbox, outbox, board = Inbox(runs.store, ["line"]), ChannelOutbox(runs.database), ChannelStatuses(runs.database)
         board.claim("line", "test.line", "w")
         board.note("line", "w", "failed", refused=3, error="The other side\x1b[2J hung up")
         for number in range(3):
@@ -145,7 +143,7 @@ def test_status_tells_what_waits_and_what_went_wrong(weft: Weft, config: Callabl
         inbox.start(lambda _: RunRequest(kind="gateway", cwd="/"), "q")
         for run in runs.store.list()[:2]:
             runs.cancel(run.id)
-        inbox.settle([make_answer(one) for one in inbox.ended()])
+        inbox.settle([render_channel_answer(one) for one in inbox.ended()])
         outbox.give_up(outbox.claim("line", (), 1, 0)[0].seq, "nobody is there")
     finally:
         runs.close()
@@ -179,7 +177,7 @@ def test_what_is_told_to_nobody_any_more_stops_nothing(monkeypatch: pytest.Monke
     os.close(reading)
     with open(writing, "w") as left:
         monkeypatch.setattr(sys, "stdout", left)
-        tell = make_tell("clawft.gateway.v1")
+        tell = make_worker_log("clawft.gateway.v1")
         tell("line  starting", {"channel": "line", "event": "starting"})
         tell("stopped")
         monkeypatch.undo()

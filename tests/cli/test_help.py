@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from clawft.cli._settings import find_settings, list_sections, settings_of
 from clawft.cli.help import render_help, topic_text
+from clawft.cli.help_topics import get_topic_summary, list_topics
 from clawft.cli.output import width_of
-from clawft.repl.commands import COMMANDS
-from clawft.topics import list_topics, summary
+from clawft.cli.repl.commands import COMMANDS
+from clawft.cli.settings_reference import find_settings, list_sections, settings_of
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 Terminal = Callable[..., tuple[int, str]]
@@ -24,7 +24,7 @@ def test_help_alone_is_that_of_weft_and_the_topics(weft: Weft) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(weft("--help").stdout)
     for topic in list_topics():
-        assert re.search(rf"^    {topic} +{re.escape(summary(topic))}$", done.stdout, re.MULTILINE)
+        assert re.search(rf"^    {topic} +{re.escape(get_topic_summary(topic))}$", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("topic", list_topics())
@@ -32,7 +32,7 @@ def test_topic_is_printed_as_plain_text(weft: Weft, topic: str) -> None:
     done = weft("help", topic)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert " ".join(done.stdout.split()).startswith(summary(topic)[:-1])
+    assert " ".join(done.stdout.split()).startswith(get_topic_summary(topic)[:-1])
     assert "<!--" not in done.stdout
     assert "\x1b" not in done.stdout
 

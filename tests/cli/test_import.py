@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.locks.file import load_lock
-from clawft.packing.hashes import fingerprint_folder, vercel_folder_hash
+from clawft.install.archive.hashes import fingerprint_folder, vercel_folder_hash
+from clawft.install.lockfile.file import load_lock
 from scripted_site import ScriptedRegistry, ScriptedSite
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.digest import compute_digest
-from clawft.locks.file import load_lock
+from clawft.install.lockfile.file import load_lock
+from clawft.skills.discovery.digest import compute_digest
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 

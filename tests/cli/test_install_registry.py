@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from clawft.locks.file import load_lock
-from clawft.locks.model import LockedSkill
+from clawft.install.lockfile.file import load_lock
+from clawft.install.lockfile.model import LockedSkill
 from hub_world import ServedHub, serve_hub
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]

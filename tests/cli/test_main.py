@@ -355,7 +355,7 @@ def test_what_nobody_foresaw_is_called_a_bug_in_a_few_lines(weft: Weft, monkeypa
     assert (done.returncode, done.stdout) == (1, "")
     first, place, hint = done.stderr.splitlines()
     assert first == "error[bug]: This is a bug in weft: ValueError: an odd\ufffd[2J number"
-    assert re.fullmatch(r"  --> clawft/\w+/\w+\.py:[0-9]+", place)
+    assert re.fullmatch(r"  --> clawft/(?:\w+/)+\w+\.py:[0-9]+", place)
     assert hint.startswith(f"hint: Please report it, with what you typed: weft {version('clawft')}, Python 3.")
     assert hint.endswith("With CLAWFT_DEBUG=1 it tells all it knows")
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from mcp import StdioServerParameters
 
-from clawft.hub.model import Checked, Draft, HubFile
+from clawft.server.hub.model import CheckedDraft, HubFile, PublicationDraft
 from hub_world import ServedHub
 from mcp_clients import connect
 from skilled_server import SkilledServer, list_skill, make_skill_md
@@ -244,10 +244,10 @@ def test_a_skill_of_our_own_hub_is_approved_over_http(weft: Weft, served_hub: Se
     text = b"---\nname: pdf\ndescription: Reads PDF\n---\nRead it.\n"
     contents = {"SKILL.md": text, "logo.png": b"\x89PNG\0\xff", "scripts/run.sh": b"#!/bin/sh\n"}
     kept = tuple(HubFile(path, len(one), served_hub.store.put_blob(one)) for path, one in contents.items())
-    checked = Checked(
+    checked = CheckedDraft(
         digest="d", fingerprint="f", verdict="clean", summary="Reads", front=msgspec.json.encode(front).decode()
     )
-    served_hub.store.publish(Draft("ann", "pdf-tools", "PDF", "1.0.0", "", kept), checked, "ann")
+    served_hub.store.publish(PublicationDraft("ann", "pdf-tools", "PDF", "1.0.0", "", kept), checked, "ann")
     _configure(tmp_path, f'[mcp.servers.hub]\nurl = "{served_hub.url}/mcp"')
     said = weft("mcp", "trust", "hub:pdf", "--yes", "--format", "json")
     (approved,) = json.loads(said.stdout)["approved"]

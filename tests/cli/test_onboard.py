@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from clawft.cli.onboard.clients import find_offers
+from clawft.cli.onboard.clients import find_importable_servers
 from clawft.cli.onboard.servers import local_addresses
-from clawft.config.providers import ProviderSettings
+from clawft.config.agents import ProviderSettings
 from clawft.workspace import find_workspace
 from talk import WAIT_S, Talk
 from wire import Asked, Reply, WireServer, fail, say
@@ -478,7 +478,7 @@ def test_no_secret_of_another_client_is_in_an_offer(tmp_path: Path, shape: dict[
     server = json.loads(json.dumps(shape).replace("SECRET", secret))
     _write(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"tool": server}})
 
-    (offer,) = find_offers(find_workspace({"HOME": str(tmp_path)}, str(tmp_path)), {})
+    (offer,) = find_importable_servers(find_workspace({"HOME": str(tmp_path)}, str(tmp_path)), {})
 
     assert secret not in repr(offer)
     assert offer.problem or "${" in json.dumps(offer.settings)
@@ -499,7 +499,7 @@ def test_no_secret_of_another_client_is_in_an_offer(tmp_path: Path, shape: dict[
 def test_odd_file_of_another_client_offers_nothing(tmp_path: Path, written: Any) -> None:
     _write(tmp_path / ".claude.json", json.dumps(written))
 
-    assert find_offers(find_workspace({"HOME": str(tmp_path)}, "/"), {}) == []
+    assert find_importable_servers(find_workspace({"HOME": str(tmp_path)}, "/"), {}) == []
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ def test_odd_file_of_another_client_offers_nothing(tmp_path: Path, written: Any)
 def test_server_that_could_not_be_used_is_not_offered(tmp_path: Path, server: dict[str, Any]) -> None:
     _write(tmp_path / ".claude.json", {"mcpServers": {"x": server}})
 
-    (offer,) = find_offers(find_workspace({"HOME": str(tmp_path)}, "/"), {})
+    (offer,) = find_importable_servers(find_workspace({"HOME": str(tmp_path)}, "/"), {})
 
     assert offer.problem
     assert offer.settings == {}
@@ -540,7 +540,7 @@ env_http_headers = { X-Team = "TEAM" }
 """,
     )
 
-    (offer,) = find_offers(find_workspace({"HOME": str(tmp_path)}, "/"), {"TEAM": "blue"})
+    (offer,) = find_importable_servers(find_workspace({"HOME": str(tmp_path)}, "/"), {"TEAM": "blue"})
 
     assert offer.settings["headers"] == {"X-Team": "${TEAM}", "Authorization": "Bearer ${FAR_TOKEN}"}
     assert offer.missing == ("FAR_TOKEN",)

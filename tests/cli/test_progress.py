@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from clawft.cli._progress import ScanProgress, scan_progress
+from clawft.cli.output import ScanProgress, scan_progress
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.packing.unpack import unpack
+from clawft.install.archive.unpack import unpack
 from hub_world import ServedHub
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
@@ -115,7 +115,7 @@ def test_what_is_packed_is_what_was_checked_though_somebody_writes_meanwhile(
         (tides / "notes.txt").write_text("x" * len("of no account " * 4))
         return done
 
-    monkeypatch.setattr("clawft.publishing.check.unpack", unpack_and_change)
+    monkeypatch.setattr("clawft.install.publish.preparation.unpack", unpack_and_change)
 
     assert weft("skills", "pack", "tides").returncode == 0
 

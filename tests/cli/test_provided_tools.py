@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import App, open_app
+from clawft.app.app import App, open_app
 from clawft.cli.skills.show import detail_lines
-from clawft.describe.skills import digest_of
+from clawft.server.views.skills import digest_of
 from programs import add_tool
 from wats import assemble
 from world import World

@@ -83,6 +83,20 @@ def test_changed_content_becomes_the_next_version(weft: Weft, hub: ServedHub, sk
     assert found.latest == "1.1.0"
 
 
+def test_content_without_a_fingerprint_is_compared_with_the_latest_version(
+    weft: Weft, hub: ServedHub, skill: Path
+) -> None:
+    token = {"HUB_TOKEN": hub.token("alice")}
+    (skill / "数据.md").write_text("x\n")
+    first = json.loads(weft("skills", "publish", "tides", "--yes", "--format", "json", **token).stdout)
+    assert (first["published"], first["fingerprint"]) == (True, None)
+    assert "Unchanged: home has this content" in weft("skills", "publish", "tides", "--yes", **token).stderr
+    (skill / "数据.md").write_text("y\n")
+    changed = json.loads(weft("skills", "publish", "tides", "--yes", "--format", "json", **token).stdout)
+    assert (changed["published"], changed["unchanged"]) == (True, False)
+    assert weft("skills", "install", "tides", "--yes", **token).returncode == 0
+
+
 def test_what_is_published_unsigned_can_be_published_signed_as_the_next_version(
     weft: Weft, hub: ServedHub, skill: Path
 ) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.signing.check import Signature, check_signature
-from clawft.signing.publishers import load_publishers
-from clawft.signing.statements import Statement
+from clawft.trust.signing.publishers import SkillStatement, load_publishers
+from clawft.trust.signing.signatures import Signature, check_signature
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -30,7 +29,7 @@ def user(tmp_path: Path) -> Path:
 
 
 def _judge(skill: Path, user: Path, signed: dict[str, str]) -> Signature:
-    statement = Statement(signed["name"], signed["version"], signed["digest"])
+    statement = SkillStatement(signed["name"], signed["version"], signed["digest"])
     return check_signature(str(skill), statement, load_publishers(str(user)))
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.config import SkillEntry, SkillsSettings
-from clawft.discovery import Catalog, Found, Host, Location, load_catalog
-from clawft.discovery.agents import load_agents
-from clawft.format import Skill
+from clawft.skills.discovery import Catalog, DiscoveredSkill, LocalMachine, Location, load_catalog
+from clawft.skills.discovery.agents import load_agents
+from clawft.skills.parse import Skill
 from clawft.trust import judge_skills
 from clawft.workspace import find_workspace
 
@@ -161,13 +161,13 @@ def test_clawft_home_goes_by_the_environment_and_folder_given(tmp_path: Path, wr
 
 
 def test_disabled_skill_below_a_usable_one_stays_disabled() -> None:
-    def found(scope: str) -> Found:
-        return Found(
+    def found(scope: str) -> DiscoveredSkill:
+        return DiscoveredSkill(
             Location(scope, scope, f"/{scope}"), f"/{scope}/a", f"/{scope}/a/SKILL.md", Skill(name="a", description="d")
         )
 
     _, low = judge_skills(
-        Catalog((found("user"), found("bundled"))), SkillsSettings(allow_bundled=()), Host("linux", {}, {})
+        Catalog((found("user"), found("bundled"))), SkillsSettings(allow_bundled=()), LocalMachine("linux", {}, {})
     )
     assert not low.user_may_invoke
 
@@ -185,9 +185,11 @@ def test_usable_skill_is_preferred_to_a_disabled_one(tmp_path: Path) -> None:
 
 
 def test_reason_names_the_entry_that_turned_it_off() -> None:
-    found = Found(Location("user", "u", "/u"), "/u/a", "/u/a/SKILL.md", Skill(name="a", description="d", skill_key="k"))
+    found = DiscoveredSkill(
+        Location("user", "u", "/u"), "/u/a", "/u/a/SKILL.md", Skill(name="a", description="d", skill_key="k")
+    )
     (standing,) = judge_skills(
-        Catalog((found,)), SkillsSettings(entries={"k": SkillEntry(enabled=False)}), Host("linux", {}, {})
+        Catalog((found,)), SkillsSettings(entries={"k": SkillEntry(enabled=False)}), LocalMachine("linux", {}, {})
     )
     assert "skills.entries.k.enabled" in standing.reasons[0].message
 
@@ -228,12 +230,12 @@ def test_skill_that_cannot_be_read_has_no_digest(weft: Weft, project: Path) -> N
 
 
 def test_project_skill_that_overrides_a_user_one_warns() -> None:
-    def found(scope: str) -> Found:
-        return Found(
+    def found(scope: str) -> DiscoveredSkill:
+        return DiscoveredSkill(
             Location(scope, scope, f"/{scope}"), f"/{scope}/a", f"/{scope}/a/SKILL.md", Skill(name="a", description="d")
         )
 
-    high, _ = judge_skills(Catalog((found("project"), found("user"))), SkillsSettings(), Host("linux", {}, {}))
+    high, _ = judge_skills(Catalog((found("project"), found("user"))), SkillsSettings(), LocalMachine("linux", {}, {}))
     assert high.reasons[0].severity == "warning"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.messages import Message, ToolCall, Usage
-from clawft.sessions import SessionStore
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 EVIL = "\x1b[2J\x9b\u202eevil"

@@ -77,6 +77,19 @@ def test_no_secret_of_a_setting_is_in_the_log(weft: Weft, project: Path) -> None
     assert "abcdef" not in text
 
 
+def test_what_others_settings_hold_is_not_in_the_log_since_nobody_knows_whether_it_is_secret(
+    weft: Weft, project: Path
+) -> None:
+    for value in ("correct horse", "battery staple"):
+        assert weft("config", "set", "plugins.entries.x.config.pin", value).returncode == 0
+        assert weft("config", "set", "skills.config.mail.words", value).returncode == 0
+    text = json.dumps(lines(project))
+    assert len(lines(project)) == 4
+    assert "plugins.entries.x.config.pin" in text
+    assert "horse" not in text
+    assert "staple" not in text
+
+
 def test_a_setting_is_not_changed_where_that_cannot_be_written_down(weft: Weft, project: Path) -> None:
     user = project.parent / "home" / ".clawft"
     (user / "audit.jsonl").mkdir(parents=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clawft.locks.file import load_lock, write_lock
+from clawft.install.lockfile.file import load_lock, write_lock
 from scripted_site import Reply, ScriptedRegistry, ScriptedSite
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]

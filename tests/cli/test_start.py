@@ -55,6 +55,6 @@ def test_skills_that_were_scanned_before_need_no_scanner(project: Path, child_en
         subprocess.run(words, cwd=project, env=child_env, capture_output=True, text=True, timeout=60, check=True)
         for _ in range(2)
     ]
-    scanner = {"clawft.scan.engine", "clawft.scan.rules", "clawft.scan.workers"}
+    scanner = {"clawft.scanner.engine", "clawft.scanner.rules", "clawft.scanner.processes"}
     assert [bool(scanner & set(one.stderr.split())) for one in runs] == [True, False]
     assert runs[0].stdout == runs[1].stdout

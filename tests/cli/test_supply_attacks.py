@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.locks.file import render_lock
-from clawft.locks.model import LockedFile, LockedSkill, Origin
-from clawft.packing.place import remove_tree
+from clawft.files import remove_tree
+from clawft.install.lockfile.file import render_lock
+from clawft.install.lockfile.model import LockedFile, LockedSkill, SkillOrigin
 from scripted_site import Reply, ScriptedRegistry, ScriptedSite
 
 LONG_KEY = f"version = 1\n{'a.' * 300_000}a = 1\n"  # whoever reads it as a table takes hours
@@ -26,7 +26,7 @@ def make(folder: Path, name: str = "", text: str = "Tell the tides.") -> Path:
     return folder
 
 
-def forge(project: Path, skill: Path, to: str, origin: Origin) -> Path:
+def forge(project: Path, skill: Path, to: str, origin: SkillOrigin) -> Path:
     """A lock that comes with a project, and names a skill as it is in some folder."""
     data = (skill / "SKILL.md").read_bytes()
     content = hashlib.sha256(data).hexdigest()
@@ -71,7 +71,7 @@ def test_a_lock_of_wrong_types_is_told_of_and_not_followed(weft: Weft, project: 
 
 def test_folders_without_end_are_a_difference_and_no_crash(weft: Weft, project: Path) -> None:
     tides = make(project / ".clawft" / "skills" / "tides")
-    forge(project, tides, "clawft", Origin("folder", "/nowhere"))
+    forge(project, tides, "clawft", SkillOrigin("folder", "/nowhere"))
     agents = make(project / ".agents" / "skills" / "tides")
     (project / "skills-lock.json").write_text('{"version": 1, "skills": {"tides": {"computedHash": "00"}}}')
     dig(tides)
@@ -89,7 +89,7 @@ def test_folders_without_end_are_a_difference_and_no_crash(weft: Weft, project: 
 def test_a_link_in_a_project_does_not_let_it_remove_a_skill_of_the_user(weft: Weft, project: Path) -> None:
     mine = make(project.parent / "home" / ".claude" / "skills" / "tides")
     (project / ".claude").symlink_to(mine.parent.parent)
-    forge(project, mine, "claude", Origin("folder", "/nowhere"))
+    forge(project, mine, "claude", SkillOrigin("folder", "/nowhere"))
 
     done = weft("skills", "remove", "tides", "--scope", "project", "--yes")
 
@@ -109,7 +109,7 @@ def test_links_in_a_project_have_no_lock_written_elsewhere(weft: Weft, project: 
 
 
 def test_links_in_a_project_have_no_lock_changed_elsewhere(weft: Weft, project: Path) -> None:
-    lock = forge(project, make(project / "tides"), "clawft", Origin("folder", "/nowhere"))
+    lock = forge(project, make(project / "tides"), "clawft", SkillOrigin("folder", "/nowhere"))
     lock.parent.rename(project.parent / "outside")
     (project / ".clawft").symlink_to(project.parent / "outside")
     before = lock.read_bytes()
@@ -163,7 +163,7 @@ def test_a_skill_that_calls_itself_as_one_that_is_here_is_not_taken_for_it(
 def test_a_project_cannot_have_a_folder_of_the_user_copied_into_it(weft: Weft, project: Path) -> None:
     private = make(project.parent / "private" / "tides", text="The key is 4711.")
     placed = make(project / ".clawft" / "skills" / "tides")
-    forge(project, placed, "clawft", Origin("folder", str(private)))
+    forge(project, placed, "clawft", SkillOrigin("folder", str(private)))
 
     done = weft("skills", "update", "tides", "--scope", "project", "--yes")
 

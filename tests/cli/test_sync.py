@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.locks.file import load_lock, render_lock
+from clawft.install.lockfile.file import load_lock, render_lock
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 

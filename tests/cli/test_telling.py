@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.cli.telling import tell, tell_end, tell_start
+from clawft.cli.events import render_event, render_tool_end, render_tool_start
 from clawft.messages import (
     Compacted,
     ForkActed,
@@ -18,24 +18,28 @@ from clawft.messages import (
 
 
 def test_what_happens_on_the_way_is_one_line_and_text_is_none() -> None:
-    assert tell(SkillActivated(name="a", scope="user")) == "· skill a (user)"
-    assert tell(MessageSent(text="half\x1b[2Jway")) == "» half\ufffd[2Jway"
-    assert tell(Compacted(tokens_before=10, tokens_after=5)) == "· older turns were summarised: 10 tokens became 5"
-    assert tell(TextDelta(text="x")) == ""
+    assert render_event(SkillActivated(name="a", scope="user")) == "· skill a (user)"
+    assert render_event(MessageSent(text="half\x1b[2Jway")) == "» half\ufffd[2Jway"
+    assert (
+        render_event(Compacted(tokens_before=10, tokens_after=5)) == "· older turns were summarised: 10 tokens became 5"
+    )
+    assert render_event(TextDelta(text="x")) == ""
 
 
 def test_a_fork_is_told_when_it_begins_and_with_what_it_took_when_it_ends() -> None:
     begun = ForkStarted(child="a:fork-1", skill="survey\x1b[A", agent="explore", model="local/m")
-    assert tell(begun) == "· fork survey\ufffd[A (agent explore, local/m)"
-    assert tell(ForkActed(child="a:fork-1", tool="grep", summary="a\nb")) == "grep a b"
+    assert render_event(begun) == "· fork survey\ufffd[A (agent explore, local/m)"
+    assert render_event(ForkActed(child="a:fork-1", tool="grep", summary="a\nb")) == "grep a b"
     done = ForkFinished(child="a:fork-1", skill="survey", status="done", usage=Usage(1200, 34), calls=1, time_ms=2340)
-    assert tell(done) == "✓ fork survey: 1 tool call, 1,234 tokens, 2.3 s; weft sessions show a:fork-1"
+    assert render_event(done) == "✓ fork survey: 1 tool call, 1,234 tokens, 2.3 s; weft sessions show a:fork-1"
     stopped = ForkFinished(child="a:task-1", status="max_iterations", calls=2)
-    assert tell(stopped).startswith("✗ fork for a delegated task: max iterations: 2 tool calls, 0 tokens, 0.0 s;")
+    assert render_event(stopped).startswith(
+        "✗ fork for a delegated task: max iterations: 2 tool calls, 0 tokens, 0.0 s;"
+    )
 
 
 def test_a_made_up_tool_name_moves_no_cursor() -> None:
-    assert tell_start(ToolStarted(call="1", tool="ls\x1b[A", summary="a\nb")) == "ls\ufffd[A a b"
+    assert render_tool_start(ToolStarted(call="1", tool="ls\x1b[A", summary="a\nb")) == "ls\ufffd[A a b"
 
 
 @pytest.mark.parametrize(
@@ -52,4 +56,4 @@ def test_a_made_up_tool_name_moves_no_cursor() -> None:
 def test_how_a_tool_ended_is_told_only_if_it_matters(
     status: str, result: dict[str, object], told: tuple[bool, str] | None
 ) -> None:
-    assert tell_end(ToolFinished(call="1", tool="t", status=status, result=result)) == told  # type: ignore[arg-type]
+    assert render_tool_end(ToolFinished(call="1", tool="t", status=status, result=result)) == told  # type: ignore[arg-type]

@@ -61,6 +61,11 @@ class Here:
         skills = json.loads(self.run("skills", "list", "--format", "json")[1])["skills"]
         return str(next(one["state"] for one in skills if one["name"] == name))
 
+    def audit_rules(self) -> list[str]:
+        """What decided, of each line."""
+        lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()
+        return [json.loads(line)["rule"] for line in lines]
+
     def audit(self) -> list[tuple[str, str]]:
         lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()
         return [(one["subject"], one["decision"]) for one in map(json.loads, lines) if one["kind"] == "approval"]
@@ -444,6 +449,35 @@ def test_approvals_that_another_hand_changed_count_for_nothing_and_are_said(here
     assert said["other"]["reasons"][0]["path"] == str(kept)
 
 
+def test_where_nobody_can_be_asked_the_log_does_not_say_that_somebody_refused(here: Here) -> None:
+    here.skill()
+    with pytest.raises(Refused):
+        here.trust("guest")
+    (here.project / ".clawft" / "config.toml").write_text("[tools.exec]\nmode = 'disabled'\n")
+    with pytest.raises(Refused):
+        here.run("config", "trust")
+    assert here.audit_rules() == ["nobody to ask", "nobody to ask"]
+    here.trust("guest", "--yes")
+    assert here.audit_rules()[2:] == [""]
+
+
+def test_all_that_a_skill_reaches_and_runs_is_shown_however_much_it_is(here: Here) -> None:
+    long = f"docs.example.org.{'a' * 60}.{'b' * 40}.example.net"
+    hosts = [f"h{number}.example.org" for number in range(60)]
+    folder = here.skill(body="\n".join(f"    curl https://{host}/x" for host in (*hosts, long, "zz.example.net")))
+    command = f"echo {'a' * 300} && curl https://last.example.net/x"
+    (folder / "SKILL.md").write_text((folder / "SKILL.md").read_text() + f"\n!`{command}`\n")
+    for number in range(30):
+        (folder / f"run{number:02}.sh").write_text("echo\n")
+    with pytest.raises(Refused) as refused:
+        here.trust("guest")
+    assert refused.value.code == "needs-yes"
+    shown = CliRunner().invoke(root, ["skills", "trust", "guest"]).stderr
+    for host in (*hosts, long, "zz.example.net", command, "run00.sh", "run29.sh"):
+        assert host in shown
+    assert " more" not in shown.partition("Files:")[0]
+
+
 @pytest.mark.parametrize(("answer", "code", "state"), [(b"y\n", 0, "ready"), (b"n\n", 1, "untrusted")])
 def test_a_person_is_shown_it_and_asked(
     here: Here, child_env: dict[str, str], answer: bytes, code: int, state: str
@@ -469,3 +503,4 @@ def test_a_person_is_shown_it_and_asked(
     assert got.index(b"network api.example.org") < got.index(b"Approve 1 skill?")
     assert here.state() == state
     assert [decision for _, decision in here.audit()] == ["allowed" if state == "ready" else "denied"]
+    assert here.audit_rules() == ["the person at the terminal"]

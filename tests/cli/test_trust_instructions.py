@@ -58,6 +58,13 @@ def test_every_file_is_shown_whole_with_its_path_and_asked_about(
     assert "evil.example" not in prompt(weft)
 
 
+def test_space_that_would_push_a_line_out_of_sight_is_counted(weft: Weft, project: Path, answer: Answer) -> None:
+    (project / "AGENTS.md").write_text("First.\n" + " \n" * 3_000 + "Second." + " " * 3_000 + "Third.\n\n\nFourth.\n")
+    answer("n")
+    lines = weft(*TRUST).stderr
+    assert "  First.\n  (3000 empty lines)\n  Second. (3000 spaces) Third.\n  \n  \n  Fourth.\n" in lines
+
+
 def test_without_a_person_nothing_is_approved_unless_it_is_said(weft: Weft, files: tuple[Path, Path]) -> None:
     refused = weft(*TRUST)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import clawft
-from clawft.discovery import Location, load_catalog
+from clawft.skills.discovery import Location, load_catalog
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
-BUNDLED = Path(clawft.__file__).parent / "bundled" / "skills"
+BUNDLED = Path(clawft.__file__).parent / "skills" / "bundled" / "skills"
 SOUND = "---\nname: {}\ndescription: A skill.\n---\n\nBody.\n"
 ODD = "---\nname: Odd One\ndescription: Colons: here\n---\n\nBody.\n"
 BROKEN = "---\nname: broken\n"

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.digest import compute_digest, list_covered
-from clawft.locks.file import render_lock
-from clawft.locks.model import LockedFile, LockedSkill, Origin
-from clawft.locks.tree import hash_tree
-from clawft.packing.hashes import fingerprint_folder, vercel_folder_hash
+from clawft.install.archive.hashes import fingerprint_folder, vercel_folder_hash
+from clawft.install.lockfile.file import render_lock
+from clawft.install.lockfile.foreign import hash_tree
+from clawft.install.lockfile.model import LockedFile, LockedSkill, SkillOrigin
+from clawft.skills.discovery.digest import compute_digest, list_covered
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -34,7 +34,7 @@ def install(folder: Path, **fields: Any) -> LockedSkill:
         )
         for path, place, status in list_covered(str(folder))
     }
-    origin = Origin("clawhub", "https://clawhub.ai", "acme", folder.name)
+    origin = SkillOrigin("clawhub", "https://clawhub.ai", "acme", folder.name)
     return LockedSkill(folder.name, origin, compute_digest(str(folder)).value, files, version="1.0.0", **fields)
 
 
@@ -219,6 +219,19 @@ def test_what_clawhub_installed_without_a_fingerprint_cannot_be_told(weft: Weft,
     assert done.returncode == 0
     assert "noted no fingerprint" in done.stdout
     assert "1 cannot be told" in done.stderr
+
+
+def test_names_whose_order_is_not_known_make_a_hash_of_others_not_verifiable(weft: Weft, project: Path) -> None:
+    theirs, agents = project / "skills" / "tool", project / ".agents" / "skills" / "other"
+    for folder in (theirs, agents):
+        install(folder)
+        (folder / "结构.md").write_text("x")
+    clawhub(project / "skills", theirs, fingerprint="a" * 64)
+    entry = {"source": "acme/tools", "sourceType": "github", "computedHash": "a" * 64}
+    write(project / "skills-lock.json", json.dumps({"version": 1, "skills": {"other": entry}}))
+    found = check(weft)
+    assert {skill["name"]: skill["state"] for skill in found["skills"]} == {"tool": "unknown", "other": "unknown"}
+    assert all("known only for plain ASCII" in skill["why"] for skill in found["skills"])
 
 
 @pytest.mark.parametrize("key", ["../../home/secret", "@../secret", "a/b/c", "/etc"])

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from clawft.trust.approvals import Approvals
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from clawft.config import edit, load_config
-from clawft.config.edit import Change, edit_config
-from clawft.config.rewrite import rewrite_table, rewrite_toml
+from clawft.config import editor as edit
+from clawft.config import load_config
+from clawft.config.changes import SettingChange
+from clawft.config.editor import edit_config, rewrite_table, rewrite_toml
 from clawft.errors import ClawftError
 from clawft.workspace import Workspace
 
@@ -31,18 +32,21 @@ def _user_file(workspace: Workspace, text: str, name: str = "config.toml") -> Pa
 
 
 def test_new_file_starts_with_the_header_and_new_settings_have_their_comments(workspace: Workspace) -> None:
-    changes = [Change(ENABLED, False, "off"), Change(("providers", "x", "api_key"), {"keystore": "x"}, "stored")]
+    changes = [
+        SettingChange(ENABLED, False, "off"),
+        SettingChange(("providers", "x", "api_key"), {"keystore": "x"}, "stored"),
+    ]
     file = Path(edit_config(workspace, "user", changes, {}, header="# Mine.\n").file)
     assert file.read_text() == (
         '# Mine.\n\n[skills]\nenabled = false # off\n\n[providers.x]\napi_key = {keystore = "x"} # stored\n'
     )
-    edit_config(workspace, "user", [Change(ENABLED, True, "on")], {}, header="# Other.\n")
+    edit_config(workspace, "user", [SettingChange(ENABLED, True, "on")], {}, header="# Other.\n")
     assert file.read_text().startswith("# Mine.\n\n[skills]\nenabled = true # off\n")
 
 
 def test_new_file_and_folder_are_the_users_alone(tmp_path: Path) -> None:
     workspace = Workspace(str(tmp_path), str(tmp_path / ".clawft"), str(tmp_path / "p"), str(tmp_path / "p"))
-    edited = edit_config(workspace, "user", [Change(ENABLED, False)], {})
+    edited = edit_config(workspace, "user", [SettingChange(ENABLED, False)], {})
     file = tmp_path / ".clawft" / "config.toml"
     assert (edited.file, edited.before, edited.changed) == (str(file), (UNSET,), True)
     assert file.read_text() == "[skills]\nenabled = false\n"
@@ -55,7 +59,7 @@ def test_comments_layout_and_spelling_stay(workspace: Workspace) -> None:
     text = "# mine\n\n[skills]  # all of them\nenabled = true   # for now\n\n[skills.load]\nextraDirs = [ 'a' ]\n"
     file = _user_file(workspace, text)
     file.chmod(0o640)
-    changes = [Change(ENABLED, False), Change(("skills", "load", "extra_dirs"), ["b"])]
+    changes = [SettingChange(ENABLED, False), SettingChange(("skills", "load", "extra_dirs"), ["b"])]
     assert edit_config(workspace, "user", changes, {}).before == (True, ["a"])
     assert file.read_text() == text.replace("true ", "false ").replace("[ 'a' ]", '["b"]')
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -63,7 +67,7 @@ def test_comments_layout_and_spelling_stay(workspace: Workspace) -> None:
 
 def test_new_table_gets_a_header_and_an_empty_line(workspace: Workspace) -> None:
     file = _user_file(workspace, "[skills.load]\nwatch = true\n[agents]\n")
-    edit_config(workspace, "user", [Change(("skills", "entries", "a.b", "pinned"), True)], {})
+    edit_config(workspace, "user", [SettingChange(("skills", "entries", "a.b", "pinned"), True)], {})
     assert file.read_text() == ('[skills.load]\nwatch = true\n\n[skills.entries."a.b"]\npinned = true\n\n[agents]\n')
 
 
@@ -71,7 +75,10 @@ def test_json_keeps_its_order_and_spelling(workspace: Workspace) -> None:
     file = _user_file(
         workspace, '{"tools": {}, "skills": {"load": {"extraDirs": ["ä"]}, "enabled": true}}', "config.json"
     )
-    changes = [Change(("skills", "load", "extra_dirs"), ["b"]), Change(("agents", "defaults", "model"), "m")]
+    changes = [
+        SettingChange(("skills", "load", "extra_dirs"), ["b"]),
+        SettingChange(("agents", "defaults", "model"), "m"),
+    ]
     edit_config(workspace, "user", changes, {})
     assert json.dumps(json.loads(file.read_text())) == (
         '{"tools": {}, "skills": {"load": {"extraDirs": ["b"]}, "enabled": true},'
@@ -82,14 +89,15 @@ def test_json_keeps_its_order_and_spelling(workspace: Workspace) -> None:
 
 def test_unset_takes_one_setting_out(workspace: Workspace) -> None:
     file = _user_file(workspace, "[skills]\nenabled = true\nallowBundled = []\n")
-    assert edit_config(workspace, "user", [Change(("skills", "allow_bundled"))], {}).before == ([],)
+    assert edit_config(workspace, "user", [SettingChange(("skills", "allow_bundled"))], {}).before == ([],)
     assert file.read_text() == "[skills]\nenabled = true\n"
 
 
 @pytest.mark.parametrize(
-    "change", [Change(ENABLED, True), Change(("skills", "allow_bundled")), Change(("mcp", "servers"))]
+    "change",
+    [SettingChange(ENABLED, True), SettingChange(("skills", "allow_bundled")), SettingChange(("mcp", "servers"))],
 )
-def test_what_is_so_already_is_not_written(workspace: Workspace, change: Change) -> None:
+def test_what_is_so_already_is_not_written(workspace: Workspace, change: SettingChange) -> None:
     file = _user_file(workspace, "[skills]\nenabled = true")
     before = file.stat().st_mtime_ns, file.stat().st_ino
     assert not edit_config(workspace, "user", [change], {}).changed
@@ -98,24 +106,26 @@ def test_what_is_so_already_is_not_written(workspace: Workspace, change: Change)
 
 def test_unset_makes_no_folder(tmp_path: Path) -> None:
     workspace = Workspace(str(tmp_path), str(tmp_path / ".clawft"), str(tmp_path), str(tmp_path))
-    assert not edit_config(workspace, "user", [Change(ENABLED)], {}).changed
+    assert not edit_config(workspace, "user", [SettingChange(ENABLED)], {}).changed
     assert not (tmp_path / ".clawft").exists()
 
 
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        (Change(ENABLED, "maybe"), "config-invalid", "skills.enabled: expected `bool`, got `str`"),
-        (Change(("skills", "nothing"), 1), "config-unknown-key", "no setting 'skills.nothing'"),
-        (Change(("skills", "config", "a", "b"), 1), "config-invalid", "skills.config.a is set, and is no table"),
-        (Change(("skills", "config", "n"), None), "config-invalid", "null is no value"),
-        (Change(("skills", "config", "n"), "x" * (1 << 20)), "not-written", "too large"),
+        (SettingChange(ENABLED, "maybe"), "config-invalid", "skills.enabled: expected `bool`, got `str`"),
+        (SettingChange(("skills", "nothing"), 1), "config-unknown-key", "no setting 'skills.nothing'"),
+        (SettingChange(("skills", "config", "a", "b"), 1), "config-invalid", "skills.config.a is set, and is no table"),
+        (SettingChange(("skills", "config", "n"), None), "config-invalid", "null is no value"),
+        (SettingChange(("skills", "config", "n"), "x" * (1 << 20)), "not-written", "too large"),
     ],
 )
-def test_what_cannot_be_meant_is_not_written(workspace: Workspace, change: Change, code: str, message: str) -> None:
+def test_what_cannot_be_meant_is_not_written(
+    workspace: Workspace, change: SettingChange, code: str, message: str
+) -> None:
     file = _user_file(workspace, "[skills.config]\na = 1\n")
     with pytest.raises(ClawftError) as caught:
-        edit_config(workspace, "user", [Change(("skills", "load", "watch"), False), change], {})
+        edit_config(workspace, "user", [SettingChange(("skills", "load", "watch"), False), change], {})
     assert caught.value.code == code
     assert message in str(caught.value)
     assert file.read_text() == "[skills.config]\na = 1\n"
@@ -127,7 +137,7 @@ def test_file_that_is_wrong_already_is_not_touched(workspace: Workspace, text: s
     file = Path(workspace.user_dir, "config.toml")
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(ClawftError) as caught:
-        edit_config(workspace, "user", [Change(ENABLED, True)], {})
+        edit_config(workspace, "user", [SettingChange(ENABLED, True)], {})
     assert caught.value.diagnostic.path == str(file)
     assert file.read_bytes() == text.encode("latin-1")
 
@@ -136,11 +146,11 @@ def test_both_forms_in_one_folder_are_an_error(workspace: Workspace) -> None:
     _user_file(workspace, "")
     _user_file(workspace, "{}", "config.json")
     with pytest.raises(ClawftError, match="Both"):
-        edit_config(workspace, "user", [Change(ENABLED, True)], {})
+        edit_config(workspace, "user", [SettingChange(ENABLED, True)], {})
 
 
 def test_project_has_a_file_of_its_own(workspace: Workspace) -> None:
-    edited = edit_config(workspace, "project", [Change(ENABLED, False)], {})
+    edited = edit_config(workspace, "project", [SettingChange(ENABLED, False)], {})
     assert edited.file == f"{workspace.project}/.clawft/config.toml"
     assert not load_config(workspace, {}).skills.enabled
     assert os.listdir(workspace.user_dir) == []
@@ -149,7 +159,7 @@ def test_project_has_a_file_of_its_own(workspace: Workspace) -> None:
 def test_home_is_no_project(workspace: Workspace) -> None:
     home = Workspace(workspace.home, workspace.user_dir, workspace.home, workspace.home)
     with pytest.raises(ClawftError) as caught:
-        edit_config(home, "project", [Change(ENABLED, False)], {})
+        edit_config(home, "project", [SettingChange(ENABLED, False)], {})
     assert (caught.value.code, caught.value.hint) == ("no-project", "Pass --scope user")
 
 
@@ -159,16 +169,16 @@ def test_users_link_stays_a_link_and_a_projects_is_refused(workspace: Workspace,
     target.write_text("# mine\n")
     link = Path(workspace.user_dir, "config.toml")
     link.symlink_to(target)
-    edit_config(workspace, "user", [Change(ENABLED, False)], {})
+    edit_config(workspace, "user", [SettingChange(ENABLED, False)], {})
     assert link.is_symlink()
     assert tomllib.loads(target.read_text()) == {"skills": {"enabled": False}}
     Path(workspace.project, ".clawft", "config.toml").symlink_to(target)
     with pytest.raises(ClawftError, match="symbolic link"):
-        edit_config(workspace, "project", [Change(ENABLED, True)], {})
+        edit_config(workspace, "project", [SettingChange(ENABLED, True)], {})
     os.rename(f"{workspace.project}/.clawft", f"{workspace.project}/elsewhere")
     os.symlink(f"{workspace.project}/elsewhere", f"{workspace.project}/.clawft")
     with pytest.raises(ClawftError, match="folder is a symbolic link"):
-        edit_config(workspace, "project", [Change(ENABLED, True)], {})
+        edit_config(workspace, "project", [SettingChange(ENABLED, True)], {})
     assert tomllib.loads(target.read_text()) == {"skills": {"enabled": False}}
 
 
@@ -176,7 +186,7 @@ def test_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     workspace = Workspace(str(tmp_path), str(tmp_path / "file" / ".clawft"), str(tmp_path), str(tmp_path))
     with pytest.raises(ClawftError, match="Not a directory") as caught:
-        edit_config(workspace, "user", [Change(ENABLED, True)], {})
+        edit_config(workspace, "user", [SettingChange(ENABLED, True)], {})
     assert caught.value.code == "not-written"
 
 
@@ -186,7 +196,7 @@ def test_writer_gives_up_on_a_folder_that_is_held(workspace: Workspace, monkeypa
     fcntl.flock(holder, fcntl.LOCK_EX)
     try:
         with pytest.raises(ClawftError) as caught:
-            edit_config(workspace, "user", [Change(ENABLED, True)], {})
+            edit_config(workspace, "user", [SettingChange(ENABLED, True)], {})
     finally:
         os.close(holder)
     assert caught.value.code == "config-busy"
@@ -194,11 +204,12 @@ def test_writer_gives_up_on_a_folder_that_is_held(workspace: Workspace, monkeypa
 
 def test_writers_at_the_same_time_lose_nothing(workspace: Workspace) -> None:
     program = (
-        "import sys\nfrom clawft.config.edit import Change, edit_config\nfrom clawft.workspace import Workspace\n"
+        "import sys\nfrom clawft.config.editor import SettingChange, edit_config\n"
+        "from clawft.workspace import Workspace\n"
         "place = Workspace(*[sys.argv[1]] * 4)\n"
         "for number in range(10):\n"
         "    path = ('skills', 'entries', f'{sys.argv[2]}-{number}', 'pinned')\n"
-        "    edit_config(place, 'user', [Change(path, True)], {})\n"
+        "    edit_config(place, 'user', [SettingChange(path, True)], {})\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, workspace.user_dir, name]) for name in ("a", "b", "c")]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0]
@@ -221,7 +232,7 @@ def test_any_changes_of_toml_give_what_the_same_changes_of_tables_do(
     text = "# top\n"
     wanted: dict[str, Any] = {}
     for names, value in steps:
-        change = Change(("skills", "config", *names), value)
+        change = SettingChange(("skills", "config", *names), value)
         try:
             rewrite_table(wanted, change.path, value)
         except ClawftError:
@@ -253,16 +264,16 @@ LAYOUTS = [
 @pytest.mark.parametrize(
     "change",
     [
-        Change(("skills", "entries", "new", "pinned"), True),
-        Change(("skills", "entries", "a", "enabled"), False),
-        Change(("skills", "load"), {"watch": False, "extra_dirs": ["y"]}),
-        Change(("skills", "entries")),
-        Change(("agents", "routing", "tiers"), [{"model": "m"}]),
-        Change(("agents", "defaults", "model"), "m"),
+        SettingChange(("skills", "entries", "new", "pinned"), True),
+        SettingChange(("skills", "entries", "a", "enabled"), False),
+        SettingChange(("skills", "load"), {"watch": False, "extra_dirs": ["y"]}),
+        SettingChange(("skills", "entries")),
+        SettingChange(("agents", "routing", "tiers"), [{"model": "m"}]),
+        SettingChange(("agents", "defaults", "model"), "m"),
     ],
     ids=lambda change: ".".join(change.path),
 )
-def test_every_layout_of_toml_can_be_changed(workspace: Workspace, text: str, change: Change) -> None:
+def test_every_layout_of_toml_can_be_changed(workspace: Workspace, text: str, change: SettingChange) -> None:
     file = _user_file(workspace, text)
     before = load_config(workspace, {}).values
     edit_config(workspace, "user", [change], {})

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from clawft.config.hooks import own_hooks
-from clawft.config.load import load_config
-from clawft.config.masking import Secrets
+from clawft.config.extensions import own_hooks
+from clawft.config.loader import load_config
+from clawft.config.redaction import Secrets
 from clawft.workspace import find_workspace
 
 TOML = """

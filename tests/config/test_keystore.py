@@ -13,7 +13,7 @@ import pytest
 
 from clawft.config import load_config
 from clawft.config.keystore import Keystore, find_keyring
-from clawft.config.masking import Secrets
+from clawft.config.redaction import Secrets
 from clawft.errors import ClawftError
 from clawft.workspace import find_workspace
 

@@ -32,8 +32,13 @@ def test_secrets_are_shown_as_references_only(workspace: Workspace) -> None:
         '[providers.a]\napi_key = { env = "KEY_A" }\nbase_url = "https://me:hunter22@x"\n'
         'headers = { X-K = "${KEY_A}", Authorization = "Bearer ${KEY_A}", X-L = "hunter2" }\n'
         '[providers.b]\napi_key = "hunter2222"\n[providers.c]\napi_key = { env = "NONE" }\n'
-        '[mcp.servers.m]\nargs = ["a", "sk-hunter22222", "value-of-a"]\nenv = { A = "hunter2" }\n'
+        '[mcp.servers.m]\nargs = ["a", "sk-hunter22222", "value-of-a", "X-Api-Key: hunter2", "KEY=hunter2",'
+        ' "--password", "hunter2", "--header=X-Key: hunter2", "--url=http://x/?key=${KEY_A}", "X-Key: ${KEY_A}"]\n'
+        'env = { A = "hunter2" }\n'
         '[skills.entries.s.env]\nB = "hunter2"\n[skills.config.mail]\nsmtp_password = "hunter2"\nhost = "h"\n'
+        'token = 1234567\npasswords = ["hunter2"]\ncredentials = { a = "hunter2" }\nsecret = "KEY_A"\n'
+        '[mcp.servers.n]\nurl = "https://x/sse?access_token=hunter2"\n'
+        '[hub]\ndatabase = "host=x password=hunter2 user=y"\n'
     )
     environ = {"KEY_A": "value-of-a"}
     settings = {one.key: one for one in list_settings(load_config(workspace, environ), environ)}
@@ -45,18 +50,30 @@ def test_secrets_are_shown_as_references_only(workspace: Workspace) -> None:
         "providers.a.headers.X-L": "<hidden>",
         "providers.b.api_key": "<redacted>",
         "providers.c.api_key": "${NONE}",
-        "mcp.servers.m.args": ["a", "<hidden>", "<secret>"],
+        "mcp.servers.m.args": [
+            "a", "<hidden>", "<secret>", "X-Api-Key: <hidden>", "KEY=<hidden>", "--password", "<hidden>",
+            "--header=X-Key: <hidden>", "--url=http://x/?key=${KEY_A}", "X-Key: ${KEY_A}",
+        ],
         "mcp.servers.m.env.A": "<hidden>",
         "skills.entries.s.env.B": "<hidden>",
         "skills.config.mail.smtp_password": "<redacted>",
         "skills.config.mail.host": "h",
-    }
+        "skills.config.mail.token": "<redacted>",
+        "skills.config.mail.passwords": ["<redacted>"],
+        "skills.config.mail.credentials.a": "<redacted>",
+        "skills.config.mail.secret": "${KEY_A}",
+        "mcp.servers.n.url": "<hidden>",
+        "hub.database": "host=x password=<hidden> user=y",
+    }  # fmt: skip
     told = {key: one.configured for key, one in settings.items() if one.configured is not None}
     assert told == {
         "providers.a.api_key": True,
         "providers.b.api_key": True,
         "providers.c.api_key": False,
         "skills.config.mail.smtp_password": True,
+        "skills.config.mail.token": True,
+        "skills.config.mail.credentials.a": True,
+        "skills.config.mail.secret": True,
     }
 
 

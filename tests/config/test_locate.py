@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.config.keys import join_path, split_path
-from clawft.config.locate import find_line, locate_keys
+from clawft.config.syntax import find_line, locate_keys
 
 _NAMES = st.text("ab.=[]{}#,:\"\\\n'ä ", min_size=1, max_size=4)
 _TABLES = st.dictionaries(

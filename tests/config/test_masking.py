@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.config import load_config
-from clawft.config.masking import MASK, Secrets, is_odd, looks_secret
+from clawft.config.redaction import MASK, Secrets, is_odd, looks_secret
 from clawft.workspace import Workspace
 
 # Few letters, so that secrets overlap each other and the text around them.
@@ -175,7 +175,7 @@ api_key = "literal-b"
 [tools.web.search]
 api_key = { env = "KEY_S" }
 [mcp.servers.m]
-args = ["--token", "ghp_0123456789abcdef0123"]
+args = ["--token", "ghp_0123456789abcdef0123", "--api-key=option-value-1", "--header=X-Api-Key: header-value-1"]
 env = { DB = "${DB_URL}", MY_TOKEN = "env-literal", MODE = "production" }
 headers = { Authorization = "Bearer bearer-literal" }
 [skills.entries.s]
@@ -184,6 +184,13 @@ api_key = { env = "KEY_E" }
 [skills.config.channels.mail]
 imap_password = "mail-literal"
 ssh = "-----BEGIN PRIVATE KEY-----"
+tokens = ["listed-literal"]
+credentials = { pin = "nested-literal", code = 12345678 }
+token = 87654321
+[mcp.servers.n]
+url = "https://host/mcp?apiKey=query-literal&mode=verbose"
+[mcp.servers.o]
+url = "https://user-token-1@host/mcp"
 """
 
 
@@ -203,10 +210,12 @@ def test_secrets_of_a_config_are_found_wherever_they_stand(workspace: Workspace)
         "value-a", "value-s", "value-e", "value-team", "team-value-team", "value-db", "value-openai", "value-brave",
         "literal-b", "pw-in-url", "header-literal", "ghp_0123456789abcdef0123", "env-literal", "bearer-literal",
         "entry-value-4711", "mail-literal", "-----BEGIN PRIVATE KEY-----",
+        "option-value-1", "header-value-1", "listed-literal", "nested-literal", "87654321", "query-literal",
+        "user-token-1",
     ]  # fmt: skip
     for value in hidden:
         assert secrets.mask(f"[{value}]") == "[<secret>]", value
-    for value in ("text/plain", "production", "https://user", "--token"):
+    for value in ("text/plain", "production", "https://user", "--token", "verbose"):
         assert secrets.mask(value) == value
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import App, open_app
-from clawft.config.runs import RunsSettings
+from clawft.app.app import App, open_app
+from clawft.app.jobs import run_settings
+from clawft.config.jobs import RunsSettings
 from clawft.config.secret import SecretRef
-from clawft.trust.unfollowed import find_unfollowed
-from clawft.working import run_settings
+from clawft.trust.modes import find_unfollowed
 
 
 def open_here(folder: Path, own: str, theirs: str, **variables: str) -> App:

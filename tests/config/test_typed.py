@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.config.typed import parse_typed
+from clawft.config.schema import parse_typed
 from clawft.errors import ClawftError, Refused
 
 

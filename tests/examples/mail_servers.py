@@ -23,7 +23,7 @@ from typing import Any, Self
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-TLS = Path(__file__).parents[1] / "providers" / "tls"  # a certificate for 127.0.0.1 that signs itself
+TLS = Path(__file__).parents[1] / "agent" / "providers" / "tls"  # a certificate for 127.0.0.1 that signs itself
 PASSWORD = 'open sesame "\\ü'
 BOT = "agent@example.com"
 _WAIT_S = 60.0

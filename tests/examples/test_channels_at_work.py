@@ -15,8 +15,8 @@ from mail_servers import BOT, PASSWORD, TLS, Dovecot, Mailbox, Postbox, has_dove
 
 import clawft
 from chaos import Process, until
-from clawft.app import open_app
-from clawft.working import open_app_runs
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
 from warm import run_warm
 
 pytestmark = pytest.mark.skipif(not has_dovecot(), reason="Dovecot is not installed")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from clawft.config.gateway import ChannelSettings
-from clawft.discovery.plugins import load_plugin
-from clawft.format.plugin import PluginManifest
-from clawft.format.schema import check_arguments
+from clawft.config.jobs import ChannelSettings
+from clawft.skills.discovery.plugins import load_plugin
+from clawft.skills.parse.plugin import PluginManifest
+from clawft.skills.parse.schema import check_arguments
 
 PLUGINS = Path(__file__).parents[2] / "examples" / "plugins"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from clawft.agent.memory import MemoryFiles
 from clawft.contracts import MemoryBackend, PluginError
-from clawft.memory import MemoryFiles
 from clawft.messages import ToolFinished
 from sqlite_memory.memory import SqliteMemory
 from sqlite_memory.schema import MIGRATIONS, open_database

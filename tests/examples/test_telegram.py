@@ -23,7 +23,7 @@ from telegram_channel.updates import Bot, Ignored, read_update
 pytestmark = pytest.mark.anyio
 Make = Callable[..., TelegramPlugin]
 GROUP = -100_500
-TLS = Path(__file__).parents[1] / "providers" / "tls"  # a certificate for 127.0.0.1 that signs itself
+TLS = Path(__file__).parents[1] / "agent" / "providers" / "tls"  # a certificate for 127.0.0.1 that signs itself
 MENTION = [{"type": "mention", "offset": 0, "length": 14}]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clawft.contracts import Permissions
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import PluginFailed
+from clawft.plugins.runtime import PluginFailed
 from report import ROOT
 from wasm_yard import WasmYard
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import App, open_app
-from clawft.locks.file import render_lock
-from clawft.locks.model import LockedSkill, Origin
+from clawft.app.app import App, open_app
+from clawft.install.lockfile.file import render_lock
+from clawft.install.lockfile.model import LockedSkill, SkillOrigin
 
 CLAWHUB = {"version": 1, "skills": {"brought": {"version": "1.0.0", "installedAt": 1}}}
 
@@ -171,7 +171,7 @@ def test_what_came_with_the_program_needs_no_approval(home: Path, project: Path)
     app = _open(home, project)
     bundled = [one.found for one in app.skills if one.found.location.scope == "bundled"]
     assert bundled
-    assert not any(app.strangers.is_strange(one) for one in bundled)
+    assert not any(app.trust_policy.requires_approval(one) for one in bundled)
 
 
 def test_a_folder_that_is_named_is_a_strangers_though_it_may_be_looked_at(home: Path, project: Path) -> None:
@@ -179,8 +179,8 @@ def test_a_folder_that_is_named_is_a_strangers_though_it_may_be_looked_at(home: 
     app = _open(home, project, str(home / "downloads"))
     (odd,) = app.skills
     assert odd.state == "ready"
-    assert app.strangers.is_strange(odd.found)
-    objection = app.strangers.object_to_use(odd.found)
+    assert app.trust_policy.requires_approval(odd.found)
+    objection = app.trust_policy.check_use(odd.found)
     assert objection is not None
     assert objection.message == "It comes with the folder and is not approved"
     assert objection.hint == f"Look at it, then: weft skills trust odd --dir {home}/downloads"
@@ -188,7 +188,7 @@ def test_a_folder_that_is_named_is_a_strangers_though_it_may_be_looked_at(home: 
 
 def _lock_of(*names: str) -> str:
     none = "sha256:" + hashlib.sha256().hexdigest()
-    return render_lock([LockedSkill(name, Origin("clawhub", "https://clawhub.ai"), none, {}) for name in names])
+    return render_lock([LockedSkill(name, SkillOrigin("clawhub", "https://clawhub.ai"), none, {}) for name in names])
 
 
 @pytest.mark.parametrize("below", [".clawft/skills", ".agents/skills", ".claude/skills", ".openclaw/skills"])

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from clawft.config.runs import RunsSettings
-from clawft.run.durable import open_runs
-from clawft.run.durable.request import RunRequest
+from clawft.agent.run_request import RunRequest
+from clawft.config.jobs import RunsSettings
+from clawft.jobs import open_runs
 
 
 def test_only_the_first_worker_takes_a_run_as_new_even_if_the_clock_jumped_back_since(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from threading import Barrier
 import pytest
 import sqlalchemy as sa
 
-from clawft.config.runs import RunsSettings
+from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.run.durable.database import make_url, open_engine
-from clawft.run.durable.shared import SharedRecords
-from clawft.run.durable.tables import FORMAT, METADATA
+from clawft.jobs.database import FORMAT, METADATA, make_url, open_engine
+from clawft.jobs.postgres_records import SharedRecords
 from postgres import Postgres
 
 AT_ONCE = 6

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clawft.app import open_app
-from clawft.run.durable.request import RunRequest
-from clawft.sessions import SessionStore
-from clawft.working import open_app_runs
+from clawft.agent.run_request import RunRequest
+from clawft.agent.sessions import SessionStore
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
 from warm import WarmPopen, run_warm
 
 BODY = "The state is !`cat ${CLAUDE_PROJECT_DIR}/state`, see @notes.txt"

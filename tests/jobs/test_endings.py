@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chaos import Chaos, answer, make_command, ten_steps, until
-from clawft.run.durable.values import FORMAT
+from clawft.jobs.run_state import FORMAT
 from wire import Reply
 
 

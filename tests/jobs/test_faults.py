@@ -144,7 +144,8 @@ def test_a_clock_that_jumps_an_hour_both_ways_changes_nothing(tmp_path: Path) ->
     clock.write_text("+0")
     env = {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1"}
     env |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
-    with Chaos(tmp_path / "place", script=slow) as chaos:
+    lease = "lease_s = 600"  # shorter than a jump, longer than a busy machine makes a worker wait
+    with Chaos(tmp_path / "place", script=slow, runs=lease) as chaos:
         few = ("--concurrency", "2")  # so that either has something to do
         workers = [chaos.work_now(*few, env=env), chaos.work_now(*few)]
         labels = [f"r{number}" for number in range(3)]

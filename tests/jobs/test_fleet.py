@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError
-from clawft.run.durable.feed import Feed
-from clawft.run.durable.fleets import Fleet, FleetSpec, FleetStore
-from clawft.run.durable.inputs import check_inputs, check_unchanged, find_last_batch, read_jobs
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
+from clawft.jobs.fleet_feed import FleetFeed, check_inputs, check_unchanged, find_last_batch, read_jobs
+from clawft.jobs.fleets import Fleet, FleetSpec, FleetStore
+from clawft.jobs.runs import Runs
 from postgres import Postgres
 from runs_world import RunsWorld
 
@@ -46,14 +45,14 @@ def make_fleet(path: Path, lines: list[Any] | int = LINES, kind: str = "run", to
     return Fleet("f1", kind, spec, total or checked.total, "2026-01-01T00:00:00.000Z")  # type: ignore[arg-type]
 
 
-class Told:
+class FollowedItem:
     """A fleet that is fed, and what it told. Runs are ended here as a worker ends them."""
 
     def __init__(self, runs: Runs, fleet: Fleet, **how: Any) -> None:
         self.runs = runs
         self.store = FleetStore(runs.database)
         self.results: list[dict[str, Any]] = []
-        self.feed = Feed(runs, fleet, self.results.append, **{"ahead": 500, **how})
+        self.feed = FleetFeed(runs, fleet, self.results.append, **{"ahead": 500, **how})
         self.feed.step()
 
     def end(self, line: int, status: Any = "done") -> None:
@@ -76,7 +75,7 @@ class Told:
 
 
 def test_results_are_told_in_the_order_of_lines_whichever_run_ends_first(runs: Runs, tmp_path: Path) -> None:
-    told = Told(runs, make_fleet(tmp_path / "in.jsonl", 5))
+    told = FollowedItem(runs, make_fleet(tmp_path / "in.jsonl", 5))
 
     for line in (3, 2, 5):
         told.end(line)
@@ -99,7 +98,7 @@ def test_results_are_told_in_the_order_of_lines_whichever_run_ends_first(runs: R
 
 
 def test_never_more_runs_are_under_way_than_there_is_room_for(runs: Runs, tmp_path: Path) -> None:
-    told = Told(runs, make_fleet(tmp_path / "in.jsonl", LINES), ahead=4)
+    told = FollowedItem(runs, make_fleet(tmp_path / "in.jsonl", LINES), ahead=4)
 
     for line in range(1, LINES + 1):
         assert told.under_way() == min(4, LINES - line + 1)
@@ -111,7 +110,7 @@ def test_never_more_runs_are_under_way_than_there_is_room_for(runs: Runs, tmp_pa
 
 
 def test_a_run_that_waits_for_a_person_holds_up_no_other_and_is_told_at_the_end(runs: Runs, tmp_path: Path) -> None:
-    told = Told(runs, make_fleet(tmp_path / "in.jsonl", 4), ahead=2)
+    told = FollowedItem(runs, make_fleet(tmp_path / "in.jsonl", 4), ahead=2)
 
     told.end(1, "waiting")
     assert told.step() == []
@@ -126,13 +125,13 @@ def test_a_run_that_waits_for_a_person_holds_up_no_other_and_is_told_at_the_end(
 
 def test_what_failed_is_tried_again_and_nothing_else(runs: Runs, tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path / "in.jsonl", 4)
-    told = Told(runs, fleet)
+    told = FollowedItem(runs, fleet)
     for line, status in ((1, "done"), (2, "failed"), (3, "done"), (4, "failed")):
         told.end(line, status)
     told.step()
     assert [one["error"] and one["error"]["code"] for one in told.results] == [None, "broken", None, "broken"]
 
-    again = Told(runs, fleet, retry=True, ahead=1)
+    again = FollowedItem(runs, fleet, retry=True, ahead=1)
     assert again.step() == [1], "the second is tried again before it is told"
     assert again.under_way() == 1
     again.end(2)
@@ -146,11 +145,11 @@ def test_what_failed_is_tried_again_and_nothing_else(runs: Runs, tmp_path: Path)
 
 def test_a_fleet_that_goes_on_starts_nothing_twice_and_tells_what_comes_after(runs: Runs, tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path / "in.jsonl", 6)
-    left = Told(runs, fleet, ahead=3)
+    left = FollowedItem(runs, fleet, ahead=3)
     for line in (1, 2, 3):
         left.end(line)
 
-    told = Told(runs, fleet, after=2)
+    told = FollowedItem(runs, fleet, after=2)
     for line in (4, 5, 6):
         told.end(line)
     assert told.step() == [3, 4, 5, 6]
@@ -159,7 +158,7 @@ def test_a_fleet_that_goes_on_starts_nothing_twice_and_tells_what_comes_after(ru
 
 
 def test_bad_lines_and_runs_that_were_removed_are_told_as_failures_in_their_place(runs: Runs, tmp_path: Path) -> None:
-    told = Told(runs, make_fleet(tmp_path / "in.jsonl", ["a", [1], "b", b"{", "c"]))
+    told = FollowedItem(runs, make_fleet(tmp_path / "in.jsonl", ["a", [1], "b", b"{", "c"]))
 
     for line in (1, 3, 5):
         told.end(line)
@@ -184,7 +183,7 @@ def test_no_line_is_lost_when_the_database_cannot_be_written_for_a_while(runs: R
             refused += 1
             raise sa.exc.OperationalError(statement, None, Exception("database is locked"))
 
-    told = Told(runs, make_fleet(tmp_path / "in.jsonl", 6), ahead=2)
+    told = FollowedItem(runs, make_fleet(tmp_path / "in.jsonl", 6), ahead=2)
     sa.event.listen(runs.database, "before_cursor_execute", refuse)
     for line in (1, 2):
         told.end(line)
@@ -201,12 +200,12 @@ def test_no_line_is_lost_when_the_database_cannot_be_written_for_a_while(runs: R
 def test_a_fleet_whose_runs_were_removed_does_not_begin_again(runs: Runs, tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path / "in.jsonl", 4)
     FleetStore(runs.database).add(fleet)
-    told = Told(runs, fleet)
+    told = FollowedItem(runs, fleet)
     for line in range(1, 5):
         told.end(line)
     runs.remove(told.store.runs("f1"))
 
-    again = Told(runs, fleet, after=2)
+    again = FollowedItem(runs, fleet, after=2)
 
     assert again.under_way() == 0
     assert [(one["line"], one["error"]["code"]) for one in again.results] == [(3, "fleet-gone"), (4, "fleet-gone")]
@@ -327,7 +326,7 @@ def test_a_fleet_is_fed_told_and_tried_again_on_postgres(postgres: Postgres, tmp
         fleet = make_fleet(tmp_path / "in.jsonl", 5)
         store = FleetStore(runs.database)
         store.add(fleet)
-        told = Told(runs, fleet, ahead=2)
+        told = FollowedItem(runs, fleet, ahead=2)
         told.end(2)
         assert told.step() == []
         for line, status in ((1, "done"), (3, "failed"), (4, "done"), (5, "done")):
@@ -335,7 +334,7 @@ def test_a_fleet_is_fed_told_and_tried_again_on_postgres(postgres: Postgres, tmp
             told.step()
         assert [(one["line"], one["status"]) for one in told.results][2:] == [(3, "failed"), (4, "done"), (5, "done")]
 
-        again = Told(runs, fleet, retry=True, after=2)
+        again = FollowedItem(runs, fleet, retry=True, after=2)
         again.end(3)
         assert again.step() == [3, 4, 5]
         assert store.get("f").id == "f1"

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from clawft.agent.run_request import RunRequest
 from clawft.errors import NotFound
+from clawft.jobs import events as following
+from clawft.jobs.database import open_engine
+from clawft.jobs.events import FollowedItem, decode_event, follow
+from clawft.jobs.run_state import PendingQuestion, Run, now_text
+from clawft.jobs.store import EventRow, RunStore
 from clawft.messages import ApprovalNeeded, Event, Noticed, TextDelta, TurnFinished
-from clawft.run.durable import follow as following
-from clawft.run.durable.database import open_engine
-from clawft.run.durable.follow import Told, decode_event, follow
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.store import EventRow, RunStore
-from clawft.run.durable.values import Question, Run, now_text
 from postgres import Postgres
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +40,8 @@ class Written:
             rows.append(EventRow("r", self.last, step, msgspec.json.encode(event).decode()))
         self.store.write(rows, (), "w")
 
-    def ask(self, key: str = "1.0?1") -> Question:
-        return self.store.ask(Question("r", key, "approval", QUESTION, now_text()))
+    def ask(self, key: str = "1.0?1") -> PendingQuestion:
+        return self.store.ask(PendingQuestion("r", key, "approval", QUESTION, now_text()))
 
     def end(self, status: Any = "done") -> None:
         assert self.store.finish("r", 1, status)
@@ -58,11 +58,11 @@ def word(number: int) -> TextDelta:
     return TextDelta(text=f"{number} ")
 
 
-def texts(told: list[Told]) -> str:
+def texts(told: list[FollowedItem]) -> str:
     return "".join(one.text for one in told if isinstance(one, TextDelta))
 
 
-async def watch(store: RunStore) -> list[Told]:
+async def watch(store: RunStore) -> list[FollowedItem]:
     with anyio.fail_after(60):
         async with aclosing(follow(store, "r")) as told:
             return [one async for one in told]
@@ -80,7 +80,7 @@ async def test_a_run_that_is_over_is_told_from_its_beginning(written: Written, m
 
 
 async def test_nothing_is_missed_or_doubled_while_it_is_written(written: Written) -> None:
-    watchers: list[list[Told]] = []
+    watchers: list[list[FollowedItem]] = []
 
     async def keep() -> None:
         watchers.append(await watch(written.store))
@@ -102,8 +102,8 @@ async def test_a_question_comes_after_what_was_said_before_it_and_again_when_ans
             first = [await anext(told) for _ in range(3)]
             written.store.answer("r", "1.0?1", "once", "me")
             answered = await anext(told)
-    assert [type(one) for one in first] == [TextDelta, ApprovalNeeded, Question]
-    assert isinstance(answered, Question)
+    assert [type(one) for one in first] == [TextDelta, ApprovalNeeded, PendingQuestion]
+    assert isinstance(answered, PendingQuestion)
     assert (answered.answer, answered.by) == ("once", "me")
 
 
@@ -112,17 +112,17 @@ async def test_an_answer_is_told_before_what_follows_it(written: Written) -> Non
     written.say(QUESTION, step="1.0@vm-1~ab12")
     with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
-            assert [type(await anext(told)) for _ in range(2)] == [ApprovalNeeded, Question]
+            assert [type(await anext(told)) for _ in range(2)] == [ApprovalNeeded, PendingQuestion]
             written.store.answer("r", "1.0?1", "once", "me")
             written.say(word(1))
-            assert [type(await anext(told)) for _ in range(2)] == [Question, TextDelta]
+            assert [type(await anext(told)) for _ in range(2)] == [PendingQuestion, TextDelta]
 
 
 async def test_a_question_whose_event_never_comes_is_put_all_the_same(written: Written) -> None:
     written.ask()
     with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
-            assert isinstance(await anext(told), Question)
+            assert isinstance(await anext(told), PendingQuestion)
 
 
 async def test_an_answered_question_stands_where_it_was_asked(written: Written) -> None:
@@ -132,7 +132,7 @@ async def test_an_answered_question_stands_where_it_was_asked(written: Written) 
     written.say(word(2))
     written.end("failed")
     told = await watch(written.store)
-    assert [type(one) for one in told] == [TextDelta, ApprovalNeeded, Question, TextDelta, Run]
+    assert [type(one) for one in told] == [TextDelta, ApprovalNeeded, PendingQuestion, TextDelta, Run]
 
 
 async def test_questions_of_a_run_that_was_cancelled_are_not_put(written: Written) -> None:
@@ -145,13 +145,13 @@ async def test_a_run_that_is_tried_again_from_its_start_is_told_anew(written: Wr
     written.say(word(1), word(2), word(3))
     with anyio.fail_after(60):
         async with aclosing(follow(written.store, "r")) as told:
-            before: list[Told] = [await anext(told) for _ in range(3)]
+            before: list[FollowedItem] = [await anext(told) for _ in range(3)]
             written.end("failed")
             assert written.store.requeue("r", only=("failed",), discard=lambda *_: None) == 2
             assert written.store.begin("r", 2, "w")
             written.last = 0
             written.say(word(4), word(5))
-            after: list[Told] = [await anext(told) for _ in range(2)]
+            after: list[FollowedItem] = [await anext(told) for _ in range(2)]
     assert (texts(before), texts(after)) == ("1 2 3 ", "4 5 ")
 
 

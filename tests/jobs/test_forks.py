@@ -9,13 +9,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.run_request import RunRequest
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.jobs.run_state import OVER, Run
+from clawft.jobs.runs import Runs
 from clawft.messages import ForkStarted
-from clawft.run import TurnRequest
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.values import OVER, Run
-from clawft.working import open_app_runs
 from runs_world import end_all
 from warm import WarmPopen
 from wire import Asked, Reply, call, say

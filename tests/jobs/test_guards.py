@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from clawft.config.runs import RunsSettings
+from clawft.agent.run_request import RunRequest
+from clawft.config.jobs import RunsSettings
+from clawft.jobs import open_runs
+from clawft.jobs.engine import AttemptLost
+from clawft.jobs.run_state import PendingQuestion, WorkerRow, now_text
+from clawft.jobs.runs import Runs
+from clawft.jobs.store import EventRow
 from clawft.messages import ApprovalNeeded
-from clawft.run.durable import open_runs
-from clawft.run.durable.engine import Lost
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.store import EventRow
-from clawft.run.durable.values import Question, WorkerRow, now_text
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def begin(runs: Runs, worker: str = "a") -> str:
 
 
 def ask(runs: Runs, run: str) -> None:
-    event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: x", reason="", grave=False)
-    runs.store.ask(Question(run, "1.0?1", "approval", event, now_text()))
+    event = ApprovalNeeded(call="1.0", tool="exec_shell", question="Run: x", reason="", dangerous=False)
+    runs.store.ask(PendingQuestion(run, "1.0?1", "approval", event, now_text()))
 
 
 def test_a_run_does_not_wait_for_an_answer_that_was_taken_as_it_was_about_to_wait(runs: Runs) -> None:
@@ -75,7 +75,7 @@ def test_nothing_changes_where_the_guard_objects(runs: Runs) -> None:
     run = begin(runs)
 
     def object_to(_connection: sa.Connection) -> None:
-        raise Lost
+        raise AttemptLost
 
     ask(runs, run)
     runs.store.answer(run, "1.0?1", "once", "me")
@@ -86,7 +86,7 @@ def test_nothing_changes_where_the_guard_objects(runs: Runs) -> None:
         lambda: lost.take(run, "1.0?1"),
         lambda: lost.park(run, 1, []),
     ):
-        with pytest.raises(Lost):
+        with pytest.raises(AttemptLost):
             late()
     assert (runs.store.get(run).status, runs.store.get(run).worker) == ("running", "a")
     assert not runs.store.questions(run, open_only=False)[0].taken
@@ -110,9 +110,9 @@ def test_deaths_of_workers_count_until_a_run_gets_further(runs: Runs) -> None:
 
 MAKE = """
 import resource, sys
-from clawft.config.runs import RunsSettings
-from clawft.run.durable import open_runs
-import clawft.run.durable.runs, clawft.run.durable.engine
+from clawft.config.jobs import RunsSettings
+from clawft.jobs import open_runs
+import clawft.jobs.runs, clawft.jobs.engine
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 open_runs(RunsSettings(), sys.argv[1], {}).engine
 """
@@ -138,7 +138,7 @@ def test_a_run_is_finished_by_who_has_it_though_another_took_it_for_a_dead_worke
 
 def test_a_worker_that_came_back_keeps_its_runs(runs: Runs) -> None:
     run = begin(runs)
-    runs.store.roster.enrol(WorkerRow("a", "h", 1, "", "default", 4, now_text(), 0, now_text(), False))
+    runs.store.roster.register_worker(WorkerRow("a", "h", 1, "", "default", 4, now_text(), 0, now_text(), False))
     runs.store.orphan(["a"])
     assert runs.store.get(run).status == "running"
     runs.store.orphan(["a"], died=False)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clawft.app import open_app
-from clawft.describe.runs import load_timeline
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.values import now_text
-from clawft.sessions import SessionStore
-from clawft.working import open_app_runs
+from clawft.agent.run_request import RunRequest
+from clawft.agent.sessions import SessionStore
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.jobs.run_state import now_text
+from clawft.server.views.runs import load_timeline
 from warm import WarmPopen, run_warm
 from world import World
 

@@ -16,14 +16,14 @@ import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from clawft.app import open_app
-from clawft.cron import Job, make_job
-from clawft.cron.jobs import TIMEOUT_S, Task
-from clawft.run.durable.jobs import Fired, Jobs
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.tables import JOB, RUN, SCHEDULE
-from clawft.run.durable.values import Run
-from clawft.working import open_app_runs
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.jobs.database import JOB, RUN, SCHEDULE
+from clawft.jobs.run_state import Run
+from clawft.jobs.runs import Runs
+from clawft.jobs.schedule import ScheduledJob, make_job
+from clawft.jobs.schedule.jobs import TIMEOUT_S, ScheduledTask
+from clawft.jobs.schedule.store import FiredJob, ScheduleStore
 from postgres import Postgres
 from warm import WarmPopen
 
@@ -50,25 +50,25 @@ class World:
         self.errors: list[str] = []
 
     @property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> ScheduleStore:
         return self.runs.jobs
 
     def open(self) -> Runs:
         return open_app_runs(open_app(self.environ, str(self.folder)))
 
-    def add(self, schedule: str, *, now: datetime = START, queue: str = "default", **task: object) -> Job:
-        what = msgspec.convert({"text": "x", **task}, Task)
+    def add(self, schedule: str, *, now: datetime = START, queue: str = "default", **task: object) -> ScheduledJob:
+        what = msgspec.convert({"text": "x", **task}, ScheduledTask)
         job = replace(make_job(schedule, what, cwd=str(self.folder), now=now, zone=UTC), queue=queue)
         self.jobs.add([job])
         return job
 
-    def load(self) -> tuple[Job, ...]:
+    def load(self) -> tuple[ScheduledJob, ...]:
         return self.jobs.load(lambda error: self.errors.append(error.code))
 
-    def get(self, job: Job) -> Job:
+    def get(self, job: ScheduledJob) -> ScheduledJob:
         return next(one for one in self.load() if one.id == job.id)
 
-    def fire(self, now: datetime, *queues: str) -> list[Fired]:
+    def fire(self, now: datetime, *queues: str) -> list[FiredJob]:
         return self.jobs.fire(lambda error: self.errors.append(error.code), queues, now)
 
     def finish(self, run: str, **values: str) -> None:
@@ -292,7 +292,7 @@ def test_a_clock_that_jumps_an_hour_either_way_fires_nothing_twice_and_loses_not
 
 def test_hours_are_those_of_the_zone_a_job_was_added_in(world: World) -> None:
     berlin = ZoneInfo("Europe/Berlin")
-    job = make_job("0 9 * * *", Task("x"), cwd="/", now=START, zone=berlin)
+    job = make_job("0 9 * * *", ScheduledTask("x"), cwd="/", now=START, zone=berlin)
     world.jobs.add([replace(job, zone="Europe/Berlin", queue="default")])
 
     (fired,) = world.fire(datetime(2026, 6, 2, 7, 0, tzinfo=UTC))
@@ -339,25 +339,6 @@ def test_due_times_of_long_ago_are_forgotten(world: World) -> None:
     assert [due[:10] for _, due, _ in world.taken()] == ["2026-06-21", "2026-07-11"]
 
 
-def test_jobs_of_the_file_are_taken_over_once(world: World) -> None:
-    jobs = [make_job("every 2h", Task("x"), name=name, cwd="/", now=START, zone=UTC) for name in ("a", "b")]
-    running = replace(jobs[1], last_status="running", missed=3, last_run=START)
-    path = world.user_dir / "cron.json"
-    content = msgspec.json.encode({"version": 1, "jobs": [jobs[0], running]})
-    path.write_bytes(content)
-
-    world.jobs.take_over(str(world.user_dir), "Europe/Berlin", "mine")
-
-    kept = {one.name: one for one in world.load()}
-    assert kept["a"] == replace(jobs[0], zone="Europe/Berlin", queue="mine")
-    assert (kept["b"].last_status, kept["b"].missed, kept["b"].last_run) == ("interrupted", 3, START)
-    assert not path.exists()
-    path.write_bytes(content)  # as if the process had died before it put the file away
-    world.jobs.remove([jobs[0].id])
-    world.jobs.take_over(str(world.user_dir), "UTC", "other")
-    assert {one.id: one.queue for one in world.load()} == {jobs[0].id: "other", jobs[1].id: "mine"}
-
-
 def test_many_that_look_at_once_start_each_due_time_once(database: World) -> None:
     jobs = [database.add("every 10m") for _ in range(5)]
     opened = [database.open() for _ in range(6)]
@@ -376,17 +357,17 @@ def test_many_that_look_at_once_start_each_due_time_once(database: World) -> Non
 DIE = """
 import os, sys
 from datetime import datetime
-from clawft.app import open_app
-from clawft.run.durable.jobs import Jobs
-from clawft.run.durable.store import RunStore
-from clawft.working import open_app_runs
+from clawft.app.app import open_app
+from clawft.jobs.schedule.store import ScheduleStore
+from clawft.jobs.store import RunStore
+from clawft.app.jobs import open_app_runs
 runs = open_app_runs(open_app(dict(os.environ), "."))
 def die(connection, *due):
     if sys.argv[2] == "late":
         runs.engine.enqueue(connection, *due)
     print("claimed", flush=True)
     os.kill(os.getpid(), int(sys.argv[2]))
-jobs = Jobs(RunStore(runs.database, die), datetime.fromisoformat(sys.argv[1]).tzinfo, lambda: runs.engine)
+jobs = ScheduleStore(RunStore(runs.database, die), datetime.fromisoformat(sys.argv[1]).tzinfo, lambda: runs.engine)
 jobs.fire(print, (), datetime.fromisoformat(sys.argv[1]))
 """
 

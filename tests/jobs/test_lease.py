@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from clawft.run.durable.lease import Watch, is_gone, this_host, this_mark
-from clawft.run.durable.spawn import is_alive
-from clawft.run.durable.values import WorkerRow, now_text
+from clawft.jobs.run_state import WorkerRow, now_text
+from clawft.jobs.runs import is_alive
+from clawft.jobs.worker_registry import LivenessWatch, is_dead, this_host, this_mark
 
 
 def row(beat: int = 1, host: str = "elsewhere/1/1", pid: int = 1, mark: str = "", seen: str = "") -> WorkerRow:
@@ -26,7 +26,7 @@ class Time:
 
 def test_one_whose_beats_stop_for_a_lease_is_dead() -> None:
     time = Time()
-    watch = Watch(10, time)
+    watch = LivenessWatch(10, time)
     for beat in (1, 2, 3):
         assert not watch.find_dead([row(beat)])
         time.now += 4
@@ -39,7 +39,7 @@ def test_one_whose_beats_stop_for_a_lease_is_dead() -> None:
 
 def test_one_who_was_asleep_himself_calls_nobody_dead() -> None:
     time = Time()
-    watch = Watch(10, time)
+    watch = LivenessWatch(10, time)
     assert not watch.find_dead([row()])
     time.now += 3600
     assert not watch.find_dead([row()])
@@ -47,7 +47,7 @@ def test_one_who_was_asleep_himself_calls_nobody_dead() -> None:
 
 def test_one_who_cannot_give_a_sign_himself_calls_nobody_dead() -> None:
     time = Time()
-    watch = Watch(10, time)
+    watch = LivenessWatch(10, time)
     sign = time.now
     for _ in range(20):
         assert not watch.find_dead([row()], sign)
@@ -59,9 +59,9 @@ def test_one_who_cannot_give_a_sign_himself_calls_nobody_dead() -> None:
 
 
 def test_a_process_of_this_machine_is_known_to_be_gone_at_once() -> None:
-    assert not is_gone(row(host=this_host(), pid=os.getpid(), mark=this_mark()))
-    assert is_gone(row(host=this_host(), pid=os.getpid(), mark="another:1"))
-    assert not is_gone(row(pid=os.getpid(), mark="another:1"))
+    assert not is_dead(row(host=this_host(), pid=os.getpid(), mark=this_mark()))
+    assert is_dead(row(host=this_host(), pid=os.getpid(), mark="another:1"))
+    assert not is_dead(row(pid=os.getpid(), mark="another:1"))
 
 
 @pytest.mark.parametrize(("jump", "alive"), [(0, True), (-3600, False), (3600, False)])

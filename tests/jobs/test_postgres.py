@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from chaos import COMMANDS, Chaos, ten_steps, until
-from clawft.config.runs import RunsSettings
-from clawft.run.durable import open_runs
-from clawft.run.durable.request import RunRequest
+from clawft.agent.run_request import RunRequest
+from clawft.config.jobs import RunsSettings
+from clawft.jobs import open_runs
 from postgres import Mode, Postgres
 from wire import Reply
 

@@ -9,22 +9,22 @@ import anyio
 import msgspec
 import pytest
 
+from clawft.agent.run_request import RunRequest
+from clawft.agent.tools.steps import TurnStep, TurnSteps
 from clawft.errors import ClawftError
-from clawft.run.durable.journal import JournalSteps
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.scanning import Batch, ScanTarget, ScanTask, is_failed, read_reports
-from clawft.tools.steps import Step, Steps
+from clawft.jobs.journal import JournalSteps
+from clawft.jobs.scan_task import ScanBatch, ScanTarget, ScanTask, is_failed, read_reports
 
 pytestmark = pytest.mark.anyio
 
 
-class Kept(Steps):
+class Kept(TurnSteps):
     """Steps that are kept as a run keeps them, in memory."""
 
     def __init__(self) -> None:
         self.done: dict[str, Any] = {}
 
-    async def run(self, step: Step, work: Any, result: Any, *, at: str = "", doubt: Any = None) -> Any:
+    async def run(self, step: TurnStep, work: Any, result: Any, *, at: str = "", doubt: Any = None) -> Any:
         if at not in self.done:
             self.done[at] = {"name": step.name, "result": await work()}
         return self.done[at]["result"]
@@ -44,7 +44,7 @@ def write(folder: Path) -> str:
 
 
 def ask(*paths: str) -> RunRequest:
-    batch = Batch(tuple(ScanTarget(path) for path in paths))
+    batch = ScanBatch(tuple(ScanTarget(path) for path in paths))
     return RunRequest(kind="scan", cwd="/", task=msgspec.to_builtins(batch))
 
 
@@ -75,9 +75,9 @@ async def test_a_batch_that_is_cancelled_ends_at_once_and_the_next_one_is_done(t
 
     before = getrusage(RUSAGE_CHILDREN).ru_utime
     with anyio.move_on_after(0.3) as scope:
-        await task(ask(str(slow)), cast(JournalSteps, Steps()))
+        await task(ask(str(slow)), cast(JournalSteps, TurnSteps()))
     assert scope.cancelled_caught
 
     with anyio.fail_after(60):
-        assert await task(ask(write(tmp_path / "next")), cast(JournalSteps, Steps())) == "1 clean"
+        assert await task(ask(write(tmp_path / "next")), cast(JournalSteps, TurnSteps())) == "1 clean"
     assert getrusage(RUSAGE_CHILDREN).ru_utime - before < 3, "all of it takes much longer"

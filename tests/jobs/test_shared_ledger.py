@@ -17,13 +17,12 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from clawft.config.agents import Budget
+from clawft.agent.ledger import Ledger, Price, RequestPace
+from clawft.agent.records import RecordsUnavailable, work_on
+from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError, Refused
+from clawft.jobs.postgres_records import SharedRecords
 from clawft.messages import TurnFailed, TurnFinished, Usage
-from clawft.run.database import RecordsAway, work_on
-from clawft.run.durable.shared import SharedRecords
-from clawft.run.ledger import Ledger, Price
-from clawft.run.pace import Pace
 from postgres import Postgres
 from wire import say
 from world import World, only
@@ -62,7 +61,7 @@ def machine(url: str) -> Iterator[Open]:
 
 
 def open_ledger(records: SharedRecords, **budget: Any) -> Ledger:
-    return Ledger(records, Budget(**budget), records.now)
+    return Ledger(records, BudgetSettings(**budget), records.now)
 
 
 def test_what_one_machine_spends_another_cannot(machine: Open, kind: str) -> None:
@@ -84,17 +83,17 @@ def test_what_one_machine_spends_another_cannot(machine: Open, kind: str) -> Non
 SPEND = """
 import sys
 from sqlalchemy import make_url
-from clawft.config.agents import Budget
+from clawft.config.agents import BudgetSettings
 from clawft.errors import Refused
 from clawft.messages import Usage
-from clawft.run.durable.shared import SharedRecords
-from clawft.run.ledger import Ledger
+from clawft.jobs.postgres_records import SharedRecords
+from clawft.agent.ledger import Ledger
 made = 0
 for session, limit, most in (("a", "per_session_tokens", 1000), ("b", "per_day_tokens", 2000)):
     print(made, flush=True)
     sys.stdin.readline()  # both at once, from making the tables on
     records = SharedRecords(make_url(sys.argv[1]))
-    ledger = Ledger(records, Budget(**{limit: most}), records.now)
+    ledger = Ledger(records, BudgetSettings(**{limit: most}), records.now)
     made = 0
     try:
         for _ in range(101):
@@ -149,7 +148,7 @@ def test_a_full_disk_of_the_server_is_told_and_may_pass(machine: Open, kind: str
         " 'BEGIN RAISE EXCEPTION ''could not extend file'' USING ERRCODE = ''53100''; END'"
     )
     records.execute("CREATE TRIGGER full_disk BEFORE INSERT ON weft_call EXECUTE FUNCTION full_disk()")
-    with pytest.raises(RecordsAway, match="could not extend file") as caught:
+    with pytest.raises(RecordsUnavailable, match="could not extend file") as caught:
         ledger.reserve("s", "m", Usage(1, 0), None)
     assert caught.value.hint == "Its disk is full: make room there"
     assert ledger.spent() == (0, 0)
@@ -161,7 +160,7 @@ def test_a_server_that_is_away_is_told_without_the_password(postgres: Postgres, 
     records = machine()
     ledger = open_ledger(records)
     postgres.stop("immediate")
-    with pytest.raises(RecordsAway) as caught:
+    with pytest.raises(RecordsUnavailable) as caught:
         ledger.reserve("s", "m", Usage(1, 0), None)
     postgres.start()
     assert caught.value.code == "usage-database"
@@ -205,7 +204,7 @@ def test_a_worker_that_stands_still_in_a_transaction_loses_it(machine: Open, kin
                 took.set()
                 assert done.wait(60)
                 still.execute("SELECT 1")
-        except RecordsAway as error:
+        except RecordsUnavailable as error:
             told.append(error)
 
     thread = threading.Thread(target=stand_still)
@@ -221,7 +220,7 @@ def test_a_worker_that_stands_still_in_a_transaction_loses_it(machine: Open, kin
 
 
 def test_a_pace_goes_by_the_clock_of_the_server(machine: Open, kind: str) -> None:
-    first, second = (Pace(records, records.clock) for records in (machine(), machine()))
+    first, second = (RequestPace(records, records.clock) for records in (machine(), machine()))
     assert first.take("p", 6).wait_s == 0
     assert 9 < second.take("p", 6).wait_s <= 10
     assert not first.take("p", 6).taken

@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.config.runs import RunsSettings
+from clawft.agent.run_request import RunRequest
+from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
+from clawft.jobs import open_runs
+from clawft.jobs.database import make_url, open_engine
+from clawft.jobs.observer import AnsweredQuestion, ObservedOutcome, ObservedRun, ObservedStep, RunObserver
+from clawft.jobs.telemetry import open_telemetry
+from clawft.jobs.worker import RunWorker, WorkerPlan
 from clawft.messages import Usage
-from clawft.run.durable import open_runs
-from clawft.run.durable.database import make_url, open_engine
-from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.telemetry import open_telemetry
-from clawft.run.durable.worker import Plan, RunWorker
 from collector import Arrived, Collector
 from runs_world import RunsWorld
 
@@ -124,14 +124,14 @@ def test_a_collector_that_is_away_delays_no_run_and_is_told_of_once(tmp_path: Pa
 
 
 @contextmanager
-def watching(folder: Path, url: str, said: list[ClawftError]) -> Iterator[Observer]:
+def watching(folder: Path, url: str, said: list[ClawftError]) -> Iterator[RunObserver]:
     """What a worker has to tell a collector with."""
 
     async def nobody(*_: object) -> None:
         raise AssertionError("nothing is done here")
 
     database = open_engine(make_url(RunsSettings(), str(folder), {}))
-    plan = Plan(("default",), 1, 1, 0.05)
+    plan = WorkerPlan(("default",), 1, 1, 0.05)
     worker = RunWorker(database, plan, nobody, {}, print, said.append)  # type: ignore[arg-type]
     observer = open_telemetry(url, worker, {"OTEL_BSP_SCHEDULE_DELAY": "50"})
     try:
@@ -141,8 +141,8 @@ def watching(folder: Path, url: str, said: list[ClawftError]) -> Iterator[Observ
         database.dispose()
 
 
-_SEEN = Seen("r1", "agent", "default", 2, "w", "2026-01-01T00:00:00.000Z", parent="r0")
-_CALL = SeenStep("1.0", "tool", "write_file", False)
+_SEEN = ObservedRun("r1", "agent", "default", 2, "w", "2026-01-01T00:00:00.000Z", parent="r0")
+_CALL = ObservedStep("1.0", "tool", "write_file", False)
 
 
 @pytest.mark.soak
@@ -153,7 +153,7 @@ def test_a_collector_that_never_answers_holds_up_neither_steps_nor_the_end(tmp_p
         with watching(tmp_path, collector.url, said) as observer:
             for _ in range(4_500):
                 observer.step_begun(_SEEN, _CALL)
-                observer.step_ended(_SEEN, _CALL, Outcome())
+                observer.step_ended(_SEEN, _CALL, ObservedOutcome())
             took_s = time.monotonic() - begun
         assert took_s < 10
         assert time.monotonic() - begun - took_s < 6
@@ -168,7 +168,7 @@ def test_that_nothing_arrives_is_said_once_while_the_worker_goes_on(
     with watching(tmp_path, "http://user:hunter2@127.0.0.1:9", said) as observer:
         for number in range(1, 4):
             observer.step_begun(_SEEN, _CALL)
-            observer.step_ended(_SEEN, _CALL, Outcome())
+            observer.step_ended(_SEEN, _CALL, ObservedOutcome())
             deadline = time.monotonic() + 60
             while number == 1 and not said and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -180,13 +180,13 @@ def test_that_nothing_arrives_is_said_once_while_the_worker_goes_on(
 def test_a_mistake_in_telling_fails_no_run(tmp_path: Path) -> None:
     said: list[ClawftError] = []
     with Collector() as collector, watching(tmp_path, collector.url, said) as observer:
-        observer.answered(_SEEN, Asked("1.0?1", "approval", "no time at all", None))
+        observer.answered(_SEEN, AnsweredQuestion("1.0?1", "approval", "no time at all", None))
     assert [one.code for one in said] == ["telemetry-failed"]
 
 
 def test_who_configures_no_collector_loads_nothing_of_it() -> None:
     heavy = "[one for one in sys.modules if one.startswith(('opentelemetry.sdk', 'requests'))]"
-    code = f"import sys, clawft.working, clawft.run.durable.worker; print({heavy})"
+    code = f"import sys, clawft.app.jobs, clawft.jobs.worker; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[]\n"
 
@@ -197,11 +197,13 @@ def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_pa
         with watching(tmp_path, collector.url, said) as observer:
             observer.begun(_SEEN, is_first=False)
             observer.step_begun(_SEEN, _CALL)
-            observer.answered(_SEEN, Asked("1.0?1", "approval", "2026-01-01T00:00:01.000Z", "2026-01-03T00:00:01.000Z"))
+            observer.answered(
+                _SEEN, AnsweredQuestion("1.0?1", "approval", "2026-01-01T00:00:01.000Z", "2026-01-03T00:00:01.000Z")
+            )
             observer.doubted(_SEEN, _CALL, "asked")
             observer.retried()
-            observer.step_ended(_SEEN, _CALL, Outcome(error="PERMISSION_DENIED"))
-            observer.ended(_SEEN, Outcome("failed", "budget-spent", 1))
+            observer.step_ended(_SEEN, _CALL, ObservedOutcome(error="PERMISSION_DENIED"))
+            observer.ended(_SEEN, ObservedOutcome("failed", "budget-spent", 1))
         spans, metrics = {one.name: one for one in collector.spans()}, collector.metrics()
     assert list(spans) == ["wait approval", "execute_tool write_file", "attempt 2", "run agent"]
     wait, step, attempt, root = spans.values()
@@ -217,10 +219,10 @@ def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_pa
 
 def test_an_answer_that_broke_off_and_is_asked_for_again_is_two_spans(tmp_path: Path) -> None:
     said: list[ClawftError] = []
-    answer = SeenStep("1", "model", "openai/gpt", True)
+    answer = ObservedStep("1", "model", "openai/gpt", True)
     with Collector() as collector:
         with watching(tmp_path, collector.url, said) as observer:
-            for outcome in (Outcome(error="stream-cut"), Outcome(ms=5, usage=Usage(3), cost_usd=0.25)):
+            for outcome in (ObservedOutcome(error="stream-cut"), ObservedOutcome(ms=5, usage=Usage(3), cost_usd=0.25)):
                 observer.step_begun(_SEEN, answer)
                 observer.step_ended(_SEEN, answer, outcome)
         spans, metrics = collector.spans(), collector.metrics()
@@ -234,9 +236,9 @@ def test_an_attempt_that_the_database_broke_off_is_one_span(tmp_path: Path) -> N
     with Collector() as collector:
         with watching(tmp_path, collector.url, []) as observer:
             observer.begun(_SEEN, is_first=False)
-            observer.ended(_SEEN, Outcome())
+            observer.ended(_SEEN, ObservedOutcome())
             observer.begun(_SEEN, is_first=False)
-            observer.ended(_SEEN, Outcome("failed", "run-deadly"))
+            observer.ended(_SEEN, ObservedOutcome("failed", "run-deadly"))
         spans = collector.spans()
     assert [(one.name, one.attributes["error.type"]) for one in spans] == [
         ("attempt 2", "run-deadly"),
@@ -250,8 +252,8 @@ def test_what_goes_on_elsewhere_did_not_fail(tmp_path: Path, ending: str) -> Non
         with watching(tmp_path, collector.url, []) as observer:
             observer.begun(_SEEN, is_first=False)
             observer.step_begun(_SEEN, _CALL)
-            observer.step_ended(_SEEN, _CALL, Outcome(error=ending))
-            observer.ended(_SEEN, Outcome("waiting" if ending == "parked" else "", ending))
+            observer.step_ended(_SEEN, _CALL, ObservedOutcome(error=ending))
+            observer.ended(_SEEN, ObservedOutcome("waiting" if ending == "parked" else "", ending))
         spans = collector.spans()
     assert [one.name for one in spans] == ["execute_tool write_file", "attempt 2"][: 1 if ending == "lost" else 2]
     assert {(one.is_error, one.attributes["weft.interrupted"]) for one in spans} == {(False, ending)}
@@ -280,8 +282,8 @@ def test_a_sampler_takes_all_spans_of_a_trace_or_none(tmp_path: Path, environ: M
                 seen = msgspec.structs.replace(_SEEN, run=f"r{number}", parent="")
                 observer.begun(seen, is_first=True)
                 observer.step_begun(seen, _CALL)
-                observer.step_ended(seen, _CALL, Outcome())
-                observer.ended(seen, Outcome("done"))
+                observer.step_ended(seen, _CALL, ObservedOutcome())
+                observer.ended(seen, ObservedOutcome("done"))
         traces = Counter(one.trace for one in collector.spans())
     assert set(traces.values()) == {3}
     assert 5 < len(traces) < count - 5
@@ -292,7 +294,7 @@ def test_an_address_that_cannot_be_meant_is_said_and_nothing_is_sent(tmp_path: P
     said: list[ClawftError] = []
     with watching(tmp_path, url, said) as observer:
         observer.begun(_SEEN, is_first=True)
-        observer.ended(_SEEN, Outcome("done"))
+        observer.ended(_SEEN, ObservedOutcome("done"))
     assert [one.code for one in said] == ["telemetry-address"]
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from clawft.agent.run_request import RunRequest
+from clawft.jobs.engine import RecordedStep
+from clawft.jobs.run_state import PendingQuestion, Run
+from clawft.jobs.timeline import Timeline, TimelineEntry, make_timeline
 from clawft.messages import ApprovalNeeded, Usage
-from clawft.run.durable.engine import Recorded
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.timeline import Entry, Timeline, make_timeline
-from clawft.run.durable.values import Question, Run
 
 RUN = Run(
     id="r",
@@ -37,27 +37,29 @@ RUN = Run(
 )
 
 
-def step(place: str, second: int, ms: int, kind: str = "tool", *, attempt: int = 1, **more: Any) -> Recorded:
+def step(place: str, second: int, ms: int, kind: str = "tool", *, attempt: int = 1, **more: Any) -> RecordedStep:
     value = {"kind": kind, "name": kind, "summary": "", "started": at(second), "ms": ms, "result": {}, **more}
-    return Recorded(attempt, 1, place, value)
+    return RecordedStep(attempt, 1, place, value)
 
 
-def model(place: str, second: int, ms: int, *calls: str, attempt: int = 1, **more: Any) -> Recorded:
+def model(place: str, second: int, ms: int, *calls: str, attempt: int = 1, **more: Any) -> RecordedStep:
     asked = [{"id": f"c{number}", "name": name, "arguments": {"path": "it"}} for number, name in enumerate(calls)]
     return step(place, second, ms, "model", attempt=attempt, result={"calls": asked}, **more)
 
 
-def question(key: str, asked: int, answered: int | None = None, kind: Any = "approval") -> Question:
+def question(key: str, asked: int, answered: int | None = None, kind: Any = "approval") -> PendingQuestion:
     event = ApprovalNeeded(call="c", tool="exec_shell", question="Run: x?")
     answer = None if answered is None else "once"
-    return Question("r", key, kind, event, at(asked), answer, None if answered is None else at(answered), "me@here")
+    return PendingQuestion(
+        "r", key, kind, event, at(asked), answer, None if answered is None else at(answered), "me@here"
+    )
 
 
-def make(*recorded: Recorded, run: Run = RUN, questions: Any = (), resumed: Any = ()) -> Timeline:
+def make(*recorded: RecordedStep, run: Run = RUN, questions: Any = (), resumed: Any = ()) -> Timeline:
     return make_timeline(run, recorded, questions, resumed, at(9))
 
 
-def brief(entry: Entry) -> tuple[str, str, int | None]:
+def brief(entry: TimelineEntry) -> tuple[str, str, int | None]:
     return entry.kind, entry.place, entry.ms
 
 

@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from clawft.config.plugins import PluginsSettings
+from clawft.config.extensions import PluginsSettings
 from clawft.contracts import (
     ChannelError,
     InboundMessage,
@@ -15,9 +15,8 @@ from clawft.contracts import (
     Text,
 )
 from clawft.errors import NotFound
-from clawft.plugins.host import Plugins
-from clawft.plugins.latest import Latest
-from clawft.plugins.running import PluginFailed
+from clawft.plugins.host import PluginGrantWatch, Plugins
+from clawft.plugins.runtime import PluginFailed
 from yard import ID, Yard
 from yard import run_tool as run
 
@@ -188,8 +187,8 @@ async def test_a_channel_ends_soon_after_its_plugin_was_revoked(yard: Yard, tmp_
     yard.add(CHANNEL, capabilities=["channel", "tool"], channels=["post"], config_schema=config)
     decided = tmp_path / "decided"
     decided.touch()
-    box, granted = Box(), [*yard.standings]
-    latest = Latest([str(decided)], lambda: (granted, PluginsSettings()))
+    box, granted = Box(), [*yard.statuses]
+    latest = PluginGrantWatch([str(decided)], lambda: (granted, PluginsSettings()))
     opened = yard.open()
     async with Plugins(granted, opened.settings, opened.around, latest) as plugins, anyio.create_task_group() as tasks:
         plugins.on_inbound(ID, "post", box)

@@ -13,7 +13,7 @@ from clawft.contracts import (
     PipelineContext,
 )
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import PluginFailed
+from clawft.plugins.runtime import PluginFailed
 from yard import ID, Yard
 from yard import run_tool as run
 

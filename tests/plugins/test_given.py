@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from clawft.plugins.given import fill_config
-from clawft.plugins.log import PluginLog
+from clawft.plugins.runtime import PluginLog
+from clawft.plugins.settings import add_config_defaults
 
 
 def test_defaults_are_filled_in_at_every_depth_and_nothing_is_overwritten() -> None:
@@ -18,17 +18,17 @@ def test_defaults_are_filled_in_at_every_depth_and_nothing_is_overwritten() -> N
             "j": True,
         }
     }
-    assert fill_config({"a": 0, "z": 9}, schema) == {
+    assert add_config_defaults({"a": 0, "z": 9}, schema) == {
         "a": 0, "z": 9, "b": {"x": 1, "y": 2}, "c": {"d": {"e": []}}, "i": None,
     }  # fmt: skip
-    assert fill_config({"f": {"h": 3}, "a": None}, schema)["f"] == {"h": 3, "g": 1}
-    assert fill_config({}, None) == {}
+    assert add_config_defaults({"f": {"h": 3}, "a": None}, schema)["f"] == {"h": 3, "g": 1}
+    assert add_config_defaults({}, None) == {}
 
 
 def test_a_default_is_not_shared() -> None:
     schema: dict[str, Any] = {"properties": {"a": {"default": []}}}
-    fill_config({}, schema)["a"].append(1)
-    assert fill_config({}, schema) == {"a": []}
+    add_config_defaults({}, schema)["a"].append(1)
+    assert add_config_defaults({}, schema) == {"a": []}
 
 
 def test_a_log_stays_bounded_and_keeps_the_file_before(tmp_path: Path) -> None:

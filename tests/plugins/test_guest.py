@@ -8,7 +8,7 @@ import pytest
 
 from clawft.contracts import PluginError
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import PluginFailed
+from clawft.plugins.runtime import PluginFailed
 from yard import ID, Yard
 
 pytestmark = pytest.mark.anyio

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.plugins import PluginsSettings
+from clawft.config.extensions import PluginsSettings
 from clawft.errors import ClawftError
-from clawft.plugins.latest import Decided, Latest
+from clawft.plugins.host import Decided, PluginGrantWatch
 
 
 def test_a_change_that_could_not_be_read_is_looked_at_again(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_a_change_that_could_not_be_read_is_looked_at_again(tmp_path: Path) -> N
             raise answer
         return answer
 
-    latest = Latest((str(path),), load)
+    latest = PluginGrantWatch((str(path),), load)
     assert latest.look() is None
     path.write_text("revoked")
     with pytest.raises(ClawftError):

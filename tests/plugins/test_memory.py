@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.messages import Noticed, ToolFinished
 from wire import call, say
 from world import Person, World, collect, error_of, only

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
+from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review
 from clawft.messages import Noticed
-from clawft.plugging import find_plugin, grant_plugin, load_plugin_standings, open_plugin_desk
 from programs import Person, audited, results, tool_names
 from wasm_guests import ECHO, make_guest
 from wire import call, say
@@ -69,7 +69,7 @@ def add_plugin(world: World, *skills: str, component: str = "") -> None:
     name, text = ("atlas.wat", component) if component else ("plugin.py", f"from clawft.contracts import *\n{CODE}")
     (folder / name).write_text(text)
     app = open_app(world.environ, str(world.project))
-    review = open_plugin_desk(app).review(find_plugin(load_plugin_standings(app), ID).found)
+    review = open_plugin_review(app).review(find_plugin(load_plugin_statuses(app), ID).found)
     assert grant_plugin(app, review, review.asked) == ()
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawft.agent.providers.request import ModelRequest, ModelTool
 from clawft.messages import Image, Message, ToolCall
-from clawft.plugins.outgoing import (
+from clawft.plugins.stages import (
     MAX_BATCH_BYTES,
     collect_batches,
     join_request,
@@ -15,10 +16,9 @@ from clawft.plugins.outgoing import (
     show_batch,
     split_request,
 )
-from clawft.providers.request import Request, ToolSpec
 
 CALLS = (ToolCall("1", "look", {"path": "a", "deep": [1, None, True]}), ToolCall("2", "x", {}, "{"))
-REQUEST = Request(
+REQUEST = ModelRequest(
     "m",
     (
         Message("system", "Be kind."),
@@ -27,7 +27,7 @@ REQUEST = Request(
         Message("tool", "found", tool_call_id="1", name="look"),
         Message("assistant", "hello"),
     ),
-    (ToolSpec("look", "Looks.", {"type": "object", "properties": {"path": {"type": "string", "maxLength": 9}}}),),
+    (ModelTool("look", "Looks.", {"type": "object", "properties": {"path": {"type": "string", "maxLength": 9}}}),),
 )
 FIELDS = ["role", "content", "tool_calls", "arguments", "images", "name", "description", "parameters", "new"]
 JSON = st.recursive(
@@ -37,19 +37,19 @@ JSON = st.recursive(
 )
 
 
-def show(request: Request) -> dict[str, Any]:
+def show(request: ModelRequest) -> dict[str, Any]:
     (batch,) = collect_batches(split_request(request), {})
     return show_batch(batch)
 
 
-def answer(given: dict[str, Any]) -> Request:
+def answer(given: dict[str, Any]) -> ModelRequest:
     """The request as it is sent, if the stage answers this. Raises: ValueError."""
     pieces = split_request(REQUEST)
     (batch,) = collect_batches(pieces, {})
     return join_request(REQUEST, pieces, read_changes(batch, given))
 
 
-def frame(request: Request) -> object:
+def frame(request: ModelRequest) -> object:
     """All that is no text."""
     calls = [[(call.id, call.name) for call in one.tool_calls] for one in request.messages]
     said = [(one.role, one.content is None, one.tool_call_id, one.name, one.images) for one in request.messages]
@@ -61,8 +61,8 @@ def test_what_is_not_changed_is_sent_as_it_was() -> None:
 
 
 def test_a_tuple_that_comes_back_as_a_list_was_not_changed() -> None:
-    tool = ToolSpec("look", "Looks.", {"properties": {"in": {"default": ("a", "b"), "enum": ("a", "b")}}})
-    request = Request("m", (Message("user", "hello"),), (tool,))
+    tool = ModelTool("look", "Looks.", {"properties": {"in": {"default": ("a", "b"), "enum": ("a", "b")}}})
+    request = ModelRequest("m", (Message("user", "hello"),), (tool,))
     pieces = split_request(request)
     (batch,) = collect_batches(pieces, {})
     changes = read_changes(batch, json.loads(json.dumps(show_batch(batch))))
@@ -105,7 +105,7 @@ def test_whatever_a_stage_answers_only_texts_change(where: str, at: int, field: 
 
 def test_each_text_is_shown_once_and_in_parts_that_fit() -> None:
     long = tuple(Message("user", f"{number} " + "x" * 100_000) for number in range(20))
-    pieces = split_request(Request("m", (*long, *long, Message("user", "y" * 2 * MAX_BATCH_BYTES))))
+    pieces = split_request(ModelRequest("m", (*long, *long, Message("user", "y" * 2 * MAX_BATCH_BYTES))))
     batches = list(collect_batches(pieces, {}))
     shown = [one["content"] for batch in batches for one in show_batch(batch)["messages"]]
     assert len(shown) == len(set(shown)) == 21

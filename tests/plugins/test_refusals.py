@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from clawft.plugins.host import Plugins
-from clawft.plugins.running import PluginFailed
+from clawft.plugins.runtime import PluginFailed
 from yard import ID, Yard
 
 pytestmark = pytest.mark.anyio

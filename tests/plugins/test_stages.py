@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.turn import TurnRequest
 from clawft.messages import Noticed, TurnFailed, TurnFinished
-from clawft.run import TurnRequest
 from wire import call, say
 from world import World, collect, only
 

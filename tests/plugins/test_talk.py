@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.plugins.guest.wire import Answer, Ask, Error, Told
-from clawft.plugins.results import make_error
-from clawft.plugins.running import PluginFailed
-from clawft.plugins.talk import Talk
+from clawft.plugins.guest.wire import GuestError, GuestRequest, GuestResponse, RefusalReport
+from clawft.plugins.protocol import PluginConnection, make_error
+from clawft.plugins.runtime import PluginFailed
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -41,16 +40,18 @@ async def _nowhere(_: bytes) -> None:
 @given(st.lists(st.binary(max_size=200) | _LIKE_OURS.map(msgspec.json.encode), max_size=5))
 def test_any_line_is_a_delivery_or_a_named_failure(lines: list[bytes]) -> None:
     async def hear() -> None:
-        talk = Talk(_nowhere, str)
+        talk = PluginConnection(_nowhere, str)
         for line in lines:
             with suppress(PluginFailed):
-                assert isinstance(talk.hear(line), Ask | Told)  # nothing was asked, so nothing can be answered
+                assert isinstance(
+                    talk.hear(line), GuestRequest | RefusalReport
+                )  # nothing was asked, so nothing can be answered
 
     anyio.run(hear)
 
 
-@given(st.builds(Error, st.sampled_from(["answer", "channel", "failed"]), st.text(), st.text(), st.text()))
-def test_what_a_plugin_says_of_itself_is_bounded_and_has_a_code(said: Error) -> None:
+@given(st.builds(GuestError, st.sampled_from(["answer", "channel", "failed"]), st.text(), st.text(), st.text()))
+def test_what_a_plugin_says_of_itself_is_bounded_and_has_a_code(said: GuestError) -> None:
     error = make_error(said, str)
     assert error.code.replace("-", "").isalnum()
     assert error.code.isascii()
@@ -65,7 +66,7 @@ def test_an_answer_reaches_who_waits_and_only_once() -> None:
         sent.append(line)
 
     async def ask() -> None:
-        talk = Talk(keep, str)
+        talk = PluginConnection(keep, str)
         async with anyio.create_task_group() as tasks:
             answers: list[object] = []
 
@@ -75,7 +76,7 @@ def test_an_answer_reaches_who_waits_and_only_once() -> None:
             tasks.start_soon(wait)
             await anyio.wait_all_tasks_blocked()
             number = msgspec.json.decode(sent[0])["id"]
-            line = msgspec.json.encode(Answer(number, "yes"))
+            line = msgspec.json.encode(GuestResponse(number, "yes"))
             assert talk.hear(line) is None
             with pytest.raises(PluginFailed, match="what it was not asked"):
                 talk.hear(line)
@@ -86,9 +87,9 @@ def test_an_answer_reaches_who_waits_and_only_once() -> None:
 
 def test_a_flood_of_what_was_refused_ends_the_talk() -> None:
     async def flood() -> None:
-        talk, line = Talk(_nowhere, str), msgspec.json.encode(Told("no-host", "a:1"))
+        talk, line = PluginConnection(_nowhere, str), msgspec.json.encode(RefusalReport("no-host", "a:1"))
         with pytest.raises(PluginFailed) as failed:
-            all(isinstance(talk.hear(line), Told) for _ in range(30_000))
+            all(isinstance(talk.hear(line), RefusalReport) for _ in range(30_000))
         assert failed.value.code == "plugin-flooded"
 
     anyio.run(flood)

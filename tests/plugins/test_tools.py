@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.plugins import load_plugin
+from clawft.agent.tools.tool import may_repeat
+from clawft.app.app import open_app
+from clawft.app.plugins import open_grants
 from clawft.messages import Answer, ApprovalNeeded, Event, Noticed, ToolFinished, TurnFinished
-from clawft.plugging import open_grants
-from clawft.plugins.tools import plugin_tools
-from clawft.tools.tool import may_repeat
+from clawft.plugins.extensions import plugin_tools
+from clawft.skills.discovery.plugins import load_plugin
 from wire import Asked, call, say
 from world import World, collect, only
 from yard import Yard
@@ -210,7 +210,7 @@ async def test_a_strangers_skill_gets_a_plugins_tool_only_if_it_names_it(world: 
     app = open_app(world.environ, str(world.project))
     codes = {}
     for name in ("plain", "names"):
-        app.desk.approve([app.desk.review(app.get_skill(name).found)])
+        app.reviewer.approve([app.reviewer.review(app.get_skill(name).found)])
         world.replies = [call("count_words", {"text": "a"}, "c1"), say("done")]
         (done,) = only(await world.run("go", skill=name, key=name), ToolFinished)
         codes[name] = done.result.get("error", {}).get("code", "")

@@ -21,10 +21,10 @@ def write_report(folder: Path, **covered_of_100: int) -> str:
 def test_areas_at_their_minimum_pass(tmp_path: Path) -> None:
     report = write_report(
         tmp_path,
-        format__yaml=90,
-        render__args=90,
+        skills__parse__yaml=90,
+        skills__render__args=90,
         config__files=90,
-        discovery__walk=85,
+        skills__discovery__walk=85,
         trust__states=85,
         cli__main=80,
         app=85,
@@ -35,7 +35,7 @@ def test_areas_at_their_minimum_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "covered", "line"),
     [
-        ("format__yaml", 89, "FAIL  coverage of src/clawft/format: 89.0 % (at least 90 %)"),
+        ("skills__parse__yaml", 89, "FAIL  coverage of src/clawft/skills/parse: 89.0 % (at least 90 %)"),
         ("trust__states", 84, "FAIL  coverage of src/clawft/trust: 84.0 % (at least 85 %)"),
         ("cli__main", 79, "FAIL  coverage of src/clawft/cli: 79.0 % (at least 80 %)"),
         ("app", 84, "FAIL  coverage of everything else: 84.0 % (at least 85 %)"),
@@ -49,7 +49,7 @@ def test_area_below_its_minimum_fails_with_its_figure(
 
 
 def test_well_tested_area_does_not_make_up_for_another(tmp_path: Path) -> None:
-    assert check_coverage.main(write_report(tmp_path, format__yaml=100, trust__states=50)) == 1
+    assert check_coverage.main(write_report(tmp_path, skills__parse__yaml=100, trust__states=50)) == 1
 
 
 def test_empty_report_fails(tmp_path: Path) -> None:

@@ -11,18 +11,18 @@ from pathlib import Path
 import click
 import pytest
 
-from clawft.cli._settings import find_settings, settings_of
+from clawft.cli.help_topics import get_topic_summary, list_topics, load_topic, render_topic
+from clawft.cli.repl.commands import COMMANDS
 from clawft.cli.root import weft
+from clawft.cli.settings_reference import find_settings, settings_of
 from clawft.config.listing import get_path
-from clawft.config.load import SECTIONS
+from clawft.config.loader import SECTIONS
 from clawft.config.schema import walk_sections
 from clawft.errors import NotFound
-from clawft.repl.commands import COMMANDS
-from clawft.topics import list_topics, load_topic, render_topic, summary
 from docs import walk_commands
 
 ROOT = Path(__file__).resolve().parents[2]
-TOPICS = ROOT / "src" / "clawft" / "topics"
+TOPICS = ROOT / "src" / "clawft" / "cli" / "help_topics"
 PAGES = [*sorted(TOPICS.glob("*.md")), ROOT / "README.md", ROOT / "docs" / "agent.md"]
 ALL_COMMANDS = dict(walk_commands(weft, "weft"))
 _MENTION = re.compile(r"(?<![\w./~])weft( [^`\n]*)")
@@ -62,8 +62,8 @@ def test_topic_is_a_short_text_whose_first_sentence_tells_what_it_is(topic: str)
 
     assert 10 < len(text.splitlines()) < 80
     assert max(map(len, text.splitlines())) <= 80  # a pipe gets the lines as they are
-    assert 20 < len(summary(topic)) <= 110
-    assert summary(topic).endswith(".")
+    assert 20 < len(get_topic_summary(topic)) <= 110
+    assert get_topic_summary(topic).endswith(".")
     assert "\t" not in text
     assert "|--" not in text  # tables do not fit narrow terminals
     assert [line for line in text.splitlines() if line.count("`") % 2] == []  # what is in backticks stays together
@@ -86,7 +86,7 @@ def test_unknown_topic_gets_the_close_match() -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "../errors", "skills.md", "/etc/passwd", "zzzz"])
 def test_only_topics_are_read(name: str) -> None:
-    for read in (load_topic, summary):
+    for read in (load_topic, get_topic_summary):
         with pytest.raises(NotFound):
             read(name)
 
@@ -108,7 +108,7 @@ def test_page_names_only_commands_and_options_that_exist(page: Path) -> None:
 @page_by_name
 def test_page_names_only_slash_commands_that_exist(page: Path) -> None:
     known = {name for slash in COMMANDS for name in (slash.name, *slash.aliases)}
-    bundled = {path.name for path in (ROOT / "src" / "clawft" / "bundled" / "skills").iterdir()}
+    bundled = {path.name for path in (ROOT / "src" / "clawft" / "skills" / "bundled" / "skills").iterdir()}
     named = set(re.findall(r"(?:`|^ {4})/([a-z-]+)(?=[ `\n])", page.read_text("utf-8"), re.MULTILINE))
 
     assert named <= known | bundled
@@ -139,7 +139,7 @@ def test_wheel_holds_the_topics(tmp_path: Path) -> None:
     )
     (wheel,) = tmp_path.glob("*.whl")
 
-    assert {f"clawft/topics/{topic}.md" for topic in list_topics()} <= set(zipfile.ZipFile(wheel).namelist())
+    assert {f"clawft/cli/help_topics/{topic}.md" for topic in list_topics()} <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def _mentions(page: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import SandboxSettings
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished, Streams
 from clawft.sandbox.sandbox import Sandbox

@@ -13,7 +13,7 @@ Box = Any
 BARE = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
 SCRIPT = """
 import anyio, json, os, sys
-from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import SandboxSettings
 from clawft.errors import ClawftError
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.sandbox import Sandbox

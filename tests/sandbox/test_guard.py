@@ -7,7 +7,9 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec import structs
 
+from clawft.errors import ClawftError
 from clawft.sandbox.confinement import Confinement
 
 pytestmark = pytest.mark.anyio
@@ -87,8 +89,51 @@ async def test_nested_repositories_are_read_only_too(box: Box) -> None:
         assert (box.project / place).exists()
 
 
+@pytest.mark.parametrize("linked", [False, True], ids=["file", "link"])
+async def test_a_repository_under_another_name_is_read_only_and_its_tokens_hidden(box: Box, *, linked: bool) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", box.project / "sub/.bare"], check=True)
+    subprocess.run(["git", "init", "-q", "--bare", box.project / ".bare"], check=True)
+    for folder in (box.project, box.project / "sub"):
+        if linked:
+            (folder / ".git").symlink_to(".bare")
+        else:
+            (folder / ".git").write_text("gitdir: ./.bare\n")
+        with (folder / ".bare/config").open("a") as config:
+            config.write('[remote "origin"]\n\turl = https://t0ken@example.com/a.git\n')
+    plant = "echo x > {0}/hooks/pre-commit; git config -f {0}/config core.fsmonitor ./x; cat {0}/config; mv {0} moved;"
+    said = await box.say(plant.format(".bare") + plant.format("sub/.bare"))
+    assert "t0ken" not in said
+    for git_dir in (box.project / ".bare", box.project / "sub/.bare"):
+        assert not (git_dir / "hooks/pre-commit").exists()
+        assert "fsmonitor" not in (git_dir / "config").read_text()
+
+
+@pytest.mark.parametrize("mode", ["311", "444", "000"])
+async def test_a_project_that_a_command_made_unlistable_gives_no_secret_away(box: Box, mode: str) -> None:
+    (box.project / ".env").write_text("s3cret")
+    (box.project / "AGENTS.md").write_text("old")
+    try:
+        said = await box.say(f"chmod {mode} .") + await box.say("chmod 755 .; cat .env; echo new > AGENTS.md")
+    except ClawftError as error:  # what root may list, it may list whatever its rights
+        said = error.code
+    box.project.chmod(0o755)
+    assert "s3cret" not in said
+    assert (box.project / "AGENTS.md").read_text() == "old"
+    assert said == "sandbox-unread" or os.geteuid() == 0
+
+
 @pytest.mark.parametrize(
-    "name", [".env", ".env.local", "id_rsa", ".ssh/id", "sub/.env", "sub/deep/.npmrc", ".aws/credentials"]
+    "name",
+    [
+        ".env",
+        ".env.local",
+        "id_rsa",
+        ".ssh/id",
+        "sub/.env",
+        "sub/deep/.npmrc",
+        ".aws/credentials",
+        "home/.config/gh/hosts.yml",
+    ],
 )
 async def test_secrets_of_the_project_cannot_be_read(box: Box, name: str) -> None:
     path = box.project / name
@@ -149,7 +194,6 @@ async def test_git_works_in_a_worktree_of_a_repository_elsewhere(box: Box) -> No
 
 async def test_a_project_behind_a_link_is_found_under_both_names(wrapped: Box, tmp_path: Path) -> None:
     (tmp_path / "known").symlink_to(wrapped.project)
-    from msgspec import structs
 
     wrapped.workspace = structs.replace(wrapped.workspace, project=str(tmp_path / "known"))
     (wrapped.project / "file").write_text("found")

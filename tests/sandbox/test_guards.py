@@ -14,8 +14,8 @@ from typing import ClassVar
 import pytest
 
 from clawft.errors import Refused
-from clawft.sandbox.guard import Guard, Guards
-from clawft.trust.places import AGENT_FOLDERS
+from clawft.sandbox.guard import FolderGuard, FolderGuards
+from clawft.trust.protected_paths import AGENT_FOLDERS
 
 MAX_FOLDERS, MAX_ENTRIES, MAX_CHILDREN, MAX_CLOSED = 50_000, 200_000, 2_000, 2_000
 
@@ -28,9 +28,9 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def guards(tmp_path: Path) -> Guards:
+def guards(tmp_path: Path) -> FolderGuards:
     (tmp_path / "home/.clawft").mkdir(parents=True)
-    return Guards(str(tmp_path / "home"), str(tmp_path / "home/.clawft"))
+    return FolderGuards(str(tmp_path / "home"), str(tmp_path / "home/.clawft"))
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def make_folders(folder: Path, count: int, start: int = 0) -> None:
         os.close(descriptor)
 
 
-def test_an_empty_folder_only_lacks_what_nobody_may_make(root: Path, guards: Guards) -> None:
-    assert guards.find(str(root)) == Guard(missing=tuple(str(root / name) for name in AGENT_FOLDERS))
+def test_an_empty_folder_only_lacks_what_nobody_may_make(root: Path, guards: FolderGuards) -> None:
+    assert guards.find(str(root)) == FolderGuard(missing=tuple(str(root / name) for name in AGENT_FOLDERS))
 
 
-def test_power_is_read_only_secrets_are_hidden_and_what_holds_them_is_pinned(root: Path, guards: Guards) -> None:
+def test_power_is_read_only_secrets_are_hidden_and_what_holds_them_is_pinned(root: Path, guards: FolderGuards) -> None:
     fill(root, ".git/", "AGENTS.md", "a/b/.git/", "a/b/AGENTS.md", "a/.env", ".env", "src/x.py", "one/two/three/.npmrc")
     guard = guards.find(str(root))
     assert below(root, guard.read_only) == [".git", "AGENTS.md", "a/b/.git"]
@@ -78,24 +78,24 @@ def test_power_is_read_only_secrets_are_hidden_and_what_holds_them_is_pinned(roo
     assert list(guard.pinned) == sorted(guard.pinned, key=len)
 
 
-def test_every_level_is_looked_at_and_what_programs_fill_is_passed_over(root: Path, guards: Guards) -> None:
+def test_every_level_is_looked_at_and_what_programs_fill_is_passed_over(root: Path, guards: FolderGuards) -> None:
     deep = "/".join(map(str, range(60)))
     fill(root, "1/2/3/.env", f"{deep}/.env", "node_modules/a/.env", ".venv/.env")
     assert below(root, guards.find(str(root)).hidden) == [f"{deep}/.env", "1/2/3/.env"]
 
 
-def test_more_closed_places_than_can_be_mounted_are_refused(root: Path, guards: Guards) -> None:
+def test_more_closed_places_than_can_be_mounted_are_refused(root: Path, guards: FolderGuards) -> None:
     fill(root, *(f"a/{number}.env/.env" for number in range(MAX_CLOSED // 2)))
     with pytest.raises(Refused, match=f"more than {MAX_CLOSED} places that must stay closed"):
         guards.find(str(root))
 
 
-def test_a_nested_power_file_is_no_power(root: Path, guards: Guards) -> None:
+def test_a_nested_power_file_is_no_power(root: Path, guards: FolderGuards) -> None:
     fill(root, "docs/CLAUDE.md", "docs/.github/")
     assert guards.find(str(root)).read_only == ()
 
 
-def test_a_link_counts_by_where_it_leads_and_only_inside(root: Path, guards: Guards) -> None:
+def test_a_link_counts_by_where_it_leads_and_only_inside(root: Path, guards: FolderGuards) -> None:
     fill(root, "kept/env", "real/")
     (root.parent / "outside").write_text("x")
     (root / ".env").symlink_to("kept/env")
@@ -109,17 +109,17 @@ def test_a_link_counts_by_where_it_leads_and_only_inside(root: Path, guards: Gua
     assert below(root, guard.pinned) == ["kept"]
 
 
-def test_beside_a_link_in_the_place_of_power_nothing_new_can_stand(root: Path, guards: Guards) -> None:
+def test_beside_a_link_in_the_place_of_power_nothing_new_can_stand(root: Path, guards: FolderGuards) -> None:
     fill(root, "real/", "src/", "note", ".env", "AGENTS.md")
     (root / ".git").symlink_to("real")
     (root / "link").symlink_to("src")
     guard = guards.find(str(root))
     assert below(root, guard.children) == ["note", "real", "src"]
     assert guard.missing == ()
-    assert below(root, guard.read_only) == ["AGENTS.md"]
+    assert below(root, guard.read_only) == ["AGENTS.md", "real"]
 
 
-def test_a_nested_link_in_the_place_of_power_is_read_only_where_it_leads(root: Path, guards: Guards) -> None:
+def test_a_nested_link_in_the_place_of_power_is_read_only_where_it_leads(root: Path, guards: FolderGuards) -> None:
     fill(root, "sub/real/config")
     (root / "sub/.git").symlink_to("real")
     guard = guards.find(str(root))
@@ -127,7 +127,7 @@ def test_a_nested_link_in_the_place_of_power_is_read_only_where_it_leads(root: P
     assert guard.children is None
 
 
-def test_where_nothing_can_be_taken_back_only_what_is_open_is_granted(root: Path, guards: Guards) -> None:
+def test_where_nothing_can_be_taken_back_only_what_is_open_is_granted(root: Path, guards: FolderGuards) -> None:
     fill(root, ".git/", "src/", "note", ".env", "sticky/")
     (root / "sticky").chmod(0o1755)  # as what another run holds, but for its name
     guard = guards.find(str(root), by_children=True)
@@ -135,7 +135,7 @@ def test_where_nothing_can_be_taken_back_only_what_is_open_is_granted(root: Path
     assert guard.missing == ()
 
 
-def test_no_more_is_granted_one_by_one_than_a_sandbox_takes(root: Path, guards: Guards) -> None:
+def test_no_more_is_granted_one_by_one_than_a_sandbox_takes(root: Path, guards: FolderGuards) -> None:
     make_folders(root, MAX_CHILDREN + 1)
     assert len(guards.find(str(root), by_children=True).children or ()) == MAX_CHILDREN
 
@@ -143,7 +143,7 @@ def test_no_more_is_granted_one_by_one_than_a_sandbox_takes(root: Path, guards: 
 def test_a_home_keeps_what_steers_programs_and_the_folders_they_are_searched_in(tmp_path: Path) -> None:
     home = (tmp_path / "home").resolve()
     fill(home, ".anything", "bin/", "work/", "tools/run", ".clawft/key", ".ssh/id", "deep/.env")
-    guards = Guards(str(home), str(home / ".clawft"))
+    guards = FolderGuards(str(home), str(home / ".clawft"))
     guard = guards.find(str(home), path=f"/usr/bin:{home}/tools:relative:{home}/none")
     assert below(home, guard.read_only) == [".anything", "bin", "tools"]
     assert below(home, guard.hidden) == [".clawft", ".ssh", "deep/.env"]
@@ -151,25 +151,25 @@ def test_a_home_keeps_what_steers_programs_and_the_folders_they_are_searched_in(
     assert guard.missing == ()
 
 
-def test_names_that_steer_a_home_and_its_path_mean_nothing_elsewhere(root: Path, guards: Guards) -> None:
+def test_names_that_steer_a_home_and_its_path_mean_nothing_elsewhere(root: Path, guards: FolderGuards) -> None:
     fill(root, ".anything", "bin/", "tools/run")
     assert guards.find(str(root), path=f"{root}/tools").read_only == ()
 
 
 def test_this_programs_own_folder_is_hidden_wherever_it_is(root: Path) -> None:
     fill(root, "state/own/key")
-    guards = Guards(str(root.parent), str(root / "state/own"))
+    guards = FolderGuards(str(root.parent), str(root / "state/own"))
     assert below(root, guards.find(str(root)).hidden) == ["state/own"]
-    assert Guards(str(root.parent), str(root / "none")).find(str(root)).hidden == ()
+    assert FolderGuards(str(root.parent), str(root / "none")).find(str(root)).hidden == ()
 
 
-def test_this_program_itself_is_read_only_where_it_lies_in_a_project(guards: Guards) -> None:
+def test_this_program_itself_is_read_only_where_it_lies_in_a_project(guards: FolderGuards) -> None:
     package = Path(sys.modules["clawft"].__file__ or "").resolve().parent
     guard = guards.find(str(package.parent))
     assert str(package) in guard.read_only
 
 
-def test_what_another_run_holds_is_to_be_held_like_what_is_not_there(root: Path, guards: Guards) -> None:
+def test_what_another_run_holds_is_to_be_held_like_what_is_not_there(root: Path, guards: FolderGuards) -> None:
     fill(root, ".git/", ".claude/")
     (root / ".git").chmod(0o1755)
     guard = guards.find(str(root))
@@ -180,7 +180,7 @@ def test_what_another_run_holds_is_to_be_held_like_what_is_not_there(root: Path,
     assert below(root, guards.find(str(root)).read_only) == [".claude", "sub/.git"]
 
 
-def test_a_folder_that_is_gone_holds_nothing(root: Path, guards: Guards) -> None:
+def test_a_folder_that_is_gone_holds_nothing(root: Path, guards: FolderGuards) -> None:
     root.rmdir()
     assert guards.find(str(root)).hidden == ()
 
@@ -196,8 +196,8 @@ def test_a_folder_that_cannot_be_read_is_hidden_whole(root: Path) -> None:
     fill(root, "open/.env", "closed/sub/.env")
     (root / "closed").chmod(0)
     code = (
-        "import sys; from clawft.sandbox.guard import Guards\n"
-        "print(*sorted(Guards('/none', '/none/own').find(sys.argv[1]).hidden), sep='\\n')"
+        "import sys; from clawft.sandbox.guard import FolderGuards\n"
+        "print(*sorted(FolderGuards('/none', '/none/own').find(sys.argv[1]).hidden), sep='\\n')"
     )
     words = [sys.executable, "-c", code, str(root)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, preexec_fn=obey_rights)
@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_read_is_hidden_whole(root: Path) -> None:
     assert (done.stdout.split(), done.stderr) == ([f"{root}/closed", f"{root}/open/.env"], "")
 
 
-def test_a_folder_with_more_folders_than_can_be_looked_through_is_refused(roomy: Path, guards: Guards) -> None:
+def test_a_folder_with_more_folders_than_can_be_looked_through_is_refused(roomy: Path, guards: FolderGuards) -> None:
     make_folders(roomy, 10_000)
     for number in range(4):
         make_folders(roomy / str(number), 9_999)
@@ -217,7 +217,7 @@ def test_a_folder_with_more_folders_than_can_be_looked_through_is_refused(roomy:
     assert (refused.value.code, refused.value.diagnostic.path) == ("sandbox-too-large", str(roomy))
 
 
-def test_a_folder_with_more_entries_than_can_be_looked_through_is_refused(roomy: Path, guards: Guards) -> None:
+def test_a_folder_with_more_entries_than_can_be_looked_through_is_refused(roomy: Path, guards: FolderGuards) -> None:
     descriptor = os.open(roomy, os.O_RDONLY)
     try:
         for number in range(MAX_ENTRIES):
@@ -231,7 +231,7 @@ def test_a_folder_with_more_entries_than_can_be_looked_through_is_refused(roomy:
     assert (refused.value.code, refused.value.diagnostic.path) == ("sandbox-too-large", str(roomy))
 
 
-def test_a_folder_that_changed_just_now_is_read_again(root: Path, guards: Guards) -> None:
+def test_a_folder_that_changed_just_now_is_read_again(root: Path, guards: FolderGuards) -> None:
     """The clock of a file system may stand still for some milliseconds, in which what changes is not seen by it."""
     for number in range(1000):
         (root / str(number)).touch()
@@ -244,7 +244,7 @@ def test_a_folder_that_changed_just_now_is_read_again(root: Path, guards: Guards
     assert reads.folders == [str(root)]
 
 
-def test_no_folder_is_looked_at_through_a_link(root: Path, guards: Guards) -> None:
+def test_no_folder_is_looked_at_through_a_link(root: Path, guards: FolderGuards) -> None:
     fill(root.parent, "outside/sub/x")
     fill(root, "inside/x")
     (root / "link").symlink_to(root.parent / "outside")
@@ -253,7 +253,7 @@ def test_no_folder_is_looked_at_through_a_link(root: Path, guards: Guards) -> No
     assert sorted(set(reads.folders)) == [str(root), f"{root}/inside"]
 
 
-def test_what_appears_in_a_folder_that_was_remembered_is_seen(root: Path, guards: Guards) -> None:
+def test_what_appears_in_a_folder_that_was_remembered_is_seen(root: Path, guards: FolderGuards) -> None:
     fill(root, "sub/x")
     wait_until_settled(root / "sub")
     guards.find(str(root))
@@ -261,7 +261,7 @@ def test_what_appears_in_a_folder_that_was_remembered_is_seen(root: Path, guards
     assert below(root, guards.find(str(root)).hidden) == [".npmrc", "sub/.env"]
 
 
-def test_folders_that_did_not_change_are_not_read_again(root: Path, guards: Guards) -> None:
+def test_folders_that_did_not_change_are_not_read_again(root: Path, guards: FolderGuards) -> None:
     fill(root, "one/x", "two/x")
     wait_until_settled(root / "two")
     with Reads(root) as first:

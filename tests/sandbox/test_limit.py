@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.config.tools import RateLimit, RateLimitStrategy
-from clawft.sandbox.limit import Limiter
+from clawft.sandbox.rate_limit import RateLimiter
 
 
 class Clock:
@@ -16,8 +16,8 @@ class Clock:
         return self.now
 
 
-def _limiter(strategy: str, clock: Clock, max_requests: int = 3, window_s: float = 10) -> Limiter:
-    return Limiter(RateLimit(RateLimitStrategy(strategy), max_requests, window_s), clock)
+def _limiter(strategy: str, clock: Clock, max_requests: int = 3, window_s: float = 10) -> RateLimiter:
+    return RateLimiter(RateLimit(RateLimitStrategy(strategy), max_requests, window_s), clock)
 
 
 @pytest.mark.parametrize("strategy", list(RateLimitStrategy))
@@ -78,7 +78,7 @@ def test_who_waits_as_long_as_told_may_go(
     strategy: RateLimitStrategy, max_requests: int, window_s: float, start: float
 ) -> None:
     clock = Clock(start)
-    limiter = Limiter(RateLimit(strategy, max_requests, window_s), clock)
+    limiter = RateLimiter(RateLimit(strategy, max_requests, window_s), clock)
 
     for _ in range(3 * max_requests):
         wait_s = limiter.try_acquire()
@@ -93,7 +93,7 @@ def test_who_waits_as_long_as_told_may_go(
 )
 def test_no_window_gets_more_than_its_share(strategy: RateLimitStrategy, steps: list[int]) -> None:
     clock = Clock(0)
-    limiter = Limiter(RateLimit(strategy, 3, 10), clock)
+    limiter = RateLimiter(RateLimit(strategy, 3, 10), clock)
     gone: list[float] = []
     for step in steps:
         clock.now += step

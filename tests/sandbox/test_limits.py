@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clawft.sandbox.output import FLOOD_BYTES
-from clawft.sandbox.watch import of_namespace
+from clawft.sandbox.process import FLOOD_BYTES
+from clawft.sandbox.watch import list_namespace_processes
 
 pytestmark = pytest.mark.anyio
 Box = Any
@@ -76,4 +76,4 @@ async def test_no_core_is_written(box: Box) -> None:
 
 
 def test_processes_of_the_machine_are_not_counted_before_a_program_has_its_own() -> None:
-    assert of_namespace(os.getpid())(10) == []
+    assert list_namespace_processes(os.getpid())(10) == []

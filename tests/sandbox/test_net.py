@@ -19,8 +19,9 @@ from msgspec import structs
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
-from clawft.sandbox.net import Fetched, FetchError, fetch, resolve_host
-from clawft.trust.urls import BlockedDomain, DisallowedScheme, InvalidUrl, PolicyViolation, PrivateIp, UrlPolicy
+from clawft.sandbox.addresses import FetchError, resolve_host
+from clawft.sandbox.net import FetchedPage, fetch
+from clawft.trust.network import BlockedDomain, DisallowedScheme, InvalidUrl, PolicyViolation, PrivateIp, UrlPolicy
 
 pytestmark = pytest.mark.anyio
 OPEN = WebSettings(block_private_ips=False, timeout_s=20)
@@ -147,7 +148,7 @@ class Names:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-async def _fetch(url: str, settings: WebSettings = OPEN, names: Names | None = None) -> Fetched:
+async def _fetch(url: str, settings: WebSettings = OPEN, names: Names | None = None) -> FetchedPage:
     return await fetch(url, UrlPolicy(settings), settings, resolve=names or Names())
 
 

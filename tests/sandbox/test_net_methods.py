@@ -7,8 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from clawft.config.tools import WebSettings
-from clawft.sandbox.net import Fetched, FetchError, Message, fetch
-from clawft.trust.urls import UrlPolicy
+from clawft.sandbox.addresses import FetchError
+from clawft.sandbox.net import FetchBody, FetchedPage, fetch
+from clawft.trust.network import UrlPolicy
 
 pytestmark = pytest.mark.anyio
 OPEN = WebSettings(block_private_ips=False, timeout_s=20)
@@ -60,8 +61,8 @@ def other() -> Iterator[str]:
     yield from _serve()
 
 
-async def send(url: str, method: str, body: bytes = b"") -> Fetched:
-    return await fetch(url, UrlPolicy(OPEN), OPEN, message=Message(method, body))
+async def send(url: str, method: str, body: bytes = b"") -> FetchedPage:
+    return await fetch(url, UrlPolicy(OPEN), OPEN, message=FetchBody(method, body))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])

@@ -7,8 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.sandbox.output import FLOOD_BYTES
-from clawft.sandbox.process import Finished, Streams, run_process
+from clawft.sandbox.process import FLOOD_BYTES, Finished, Streams, run_process
 
 pytestmark = pytest.mark.anyio
 

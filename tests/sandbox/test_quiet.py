@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace
@@ -52,9 +51,9 @@ def serve_late(delay_s: float) -> Iterator[int]:
             thread.join(60)
 
 
-@pytest.mark.parametrize(("quiet_s", "delay_s", "hears"), [(0.1, 60.0, "b''"), (60.0, 0.3, "b'late'")])
+@pytest.mark.parametrize(("quiet_s", "delay_s", "matches_event"), [(0.1, 60.0, "b''"), (60.0, 0.3, "b'late'")])
 async def test_a_quiet_connection_is_kept_as_long_as_was_said(
-    tmp_path: Path, quiet_s: float, delay_s: float, hears: str
+    tmp_path: Path, quiet_s: float, delay_s: float, matches_event: str
 ) -> None:
     home = str(tmp_path)
     workspace = Workspace(home, f"{home}/.clawft", home, home)
@@ -70,4 +69,4 @@ async def test_a_quiet_connection_is_kept_as_long_as_was_said(
                 readable=(sys.prefix, sys.base_prefix), hosts=(f"127.0.0.1:{port}",), quiet_s=quiet_s
             ),
         )
-    assert finished.output.decode().strip() == hears
+    assert finished.output.decode().strip() == matches_event

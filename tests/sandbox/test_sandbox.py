@@ -238,6 +238,7 @@ async def test_folders_of_programs_are_seen_and_their_neighbours_are_not(box: Bo
     assert "s3cret" not in said
 
 
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="tests run in no virtual environment")
 async def test_a_virtual_environment_on_the_path_works(box: Box) -> None:
     box.env["PATH"] = f"{os.path.dirname(sys.executable)}:/usr/bin:/bin"
     assert (await box.say("python -c 'import msgspec, sqlite3, ssl; print(1)'")) == "1\n"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clawft.config import load_config
-from clawft.config.sandbox import SandboxSettings, own_sandbox
+from clawft.config.tools import SandboxSettings, own_sandbox
 from clawft.errors import Refused
 from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace

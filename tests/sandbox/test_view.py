@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import SandboxSettings
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.view import View, Viewer
+from clawft.sandbox.place import Place
+from clawft.sandbox.view import SandboxView, ViewBuilder
 from clawft.workspace import Workspace
 
 
@@ -34,16 +35,17 @@ class Machine:
         return tuple(str(self.folder / name) for name in names)
 
     def view(self, *, path: str = "", by_children: bool = False, settings: dict[str, object] | None = None,
-             **granted: object) -> View:  # fmt: skip
-        viewer = Viewer(SandboxSettings(**(settings or {})), self.workspace)  # type: ignore[arg-type]
+             **granted: object) -> SandboxView:  # fmt: skip
+        viewer = ViewBuilder(SandboxSettings(**(settings or {})), self.workspace)  # type: ignore[arg-type]
         return viewer.view(Confinement(**granted), path, by_children=by_children)  # type: ignore[arg-type]
 
-    def named(self, paths: object) -> list[str]:
-        """Paths, or pairs of equal ones, below the folder of the machine."""
-        assert isinstance(paths, tuple)
-        for one in paths:
-            assert isinstance(one, str) or one[0] == one[1]
-        return [os.path.relpath(one if isinstance(one, str) else one[0], self.folder) for one in paths]
+    def named(self, places: object) -> list[str]:
+        """Places, paths, or pairs of a place and the same path, below the folder of the machine."""
+        assert isinstance(places, tuple)
+        for one in places:
+            assert not isinstance(one, tuple) or one[0].path == one[1]
+        plain = (one[0] if isinstance(one, tuple) else one for one in places)
+        return [os.path.relpath(one.path if isinstance(one, Place) else one, self.folder) for one in plain]
 
 
 @pytest.fixture
@@ -52,22 +54,23 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_nothing_is_seen_that_was_not_granted(machine: Machine) -> None:
-    assert machine.view() == View()
+    assert machine.view() == SandboxView()
 
 
 def test_what_is_granted_is_seen_outer_folders_first(machine: Machine) -> None:
-    machine.make("data/inner/deep/", "other/", "out/deep/")
+    machine.make("data/inner/deep/", "other/", "out/deep/", "copy/")
     view = machine.view(
         readable=machine.at("data/inner/deep", "data", "other"),
         writable=machine.at("out/deep", "out"),
         own=machine.at("out/deep"),
-        mounts=(("/a", "/b"),),
+        mounts=((*machine.at("copy"), "/b"),),
         hidden=("/hidden",),
     )
     assert sorted(machine.named(view.readable)[:2]) == ["data", "other"]
     assert machine.named(view.readable)[2:] == ["data/inner/deep"]
-    assert [os.path.relpath(root, machine.folder) for root, _ in view.writable] == ["out", "out/deep"]
-    assert (view.mounts, view.hidden, machine.named(view.own)) == ((("/a", "/b"),), ("/hidden",), ["out/deep"])
+    assert [os.path.relpath(root.path, machine.folder) for root, _ in view.writable] == ["out", "out/deep"]
+    assert [(place.path, seen) for place, seen in view.mounts] == [(*machine.at("copy"), "/b")]
+    assert (view.hidden, machine.named(view.own)) == (("/hidden",), ["out/deep"])
 
 
 def test_what_is_not_there_or_made_by_the_kernel_is_no_root(machine: Machine) -> None:
@@ -75,16 +78,16 @@ def test_what_is_not_there_or_made_by_the_kernel_is_no_root(machine: Machine) ->
     (machine.folder / "link").symlink_to("/proc")
     wanted = ("/", "/proc", "/proc/self", "/sys", "/dev/shm", *machine.at("none", "link", "data", "home/.clawft"))
     view = machine.view(readable=wanted, writable=wanted)
-    assert (machine.named(view.readable), [root for root, _ in view.writable]) == ([], [*machine.at("data")])
+    assert (machine.named(view.readable), [root.path for root, _ in view.writable]) == ([], [*machine.at("data")])
 
 
 def test_what_may_be_changed_is_not_listed_as_read_only_too(machine: Machine) -> None:
     machine.make("out/deep/", "data/")
     view = machine.view(
-        readable=machine.at("out/deep", "data"), shown=machine.at("out/deep"), writable=machine.at("out")
+        whole={"named": machine.at("out/deep", "data")}, readable=machine.at("out/deep"), writable=machine.at("out")
     )
     assert machine.named(view.readable) == ["data"]
-    assert [root for root, _ in view.writable] == [*machine.at("out")]
+    assert [root.path for root, _ in view.writable] == [*machine.at("out")]
 
 
 def test_settings_add_to_a_confinement_unless_it_is_the_only_one(machine: Machine) -> None:
@@ -92,8 +95,8 @@ def test_settings_add_to_a_confinement_unless_it_is_the_only_one(machine: Machin
     settings: dict[str, object] = {"readable": ("~/data",), "writable": ("~/out",)}
     view = machine.view(settings=settings)
     assert machine.named(view.readable) == ["home/data"]
-    assert [root for root, _ in view.writable] == [*machine.at("home/out")]
-    assert machine.view(settings=settings, only=True) == View()
+    assert [root.path for root, _ in view.writable] == [*machine.at("home/out")]
+    assert machine.view(settings=settings, only=True) == SandboxView()
     assert machine.named(machine.view(settings={"readable": ("own",)}).readable) == ["project/own"]
 
 
@@ -105,13 +108,13 @@ def test_what_lies_in_this_programs_own_folder_is_seen_alone(machine: Machine) -
     assert machine.named(view.hidden) == ["home/.clawft"]
 
 
-def test_secrets_are_hidden_in_what_is_shown_and_in_a_home_but_not_in_what_is_granted(machine: Machine) -> None:
+def test_secrets_are_hidden_in_all_but_what_is_given_whole_for_a_reason_and_there_in_a_home(machine: Machine) -> None:
     machine.make("data/.env", "home/.ssh/id", "home/.env")
-    assert machine.named(machine.view(shown=machine.at("data")).hidden) == ["data/.env"]
-    assert machine.view(readable=machine.at("data")).hidden == ()
-    hidden = machine.named(machine.view(readable=machine.at("home")).hidden)
+    assert machine.named(machine.view(readable=machine.at("data")).hidden) == ["data/.env"]
+    assert machine.view(whole={"named": machine.at("data")}).hidden == ()
+    hidden = machine.named(machine.view(whole={"named": machine.at("home")}).hidden)
     assert sorted(hidden) == ["home/.clawft", "home/.env", "home/.ssh"]
-    assert sorted(machine.named(machine.view(readable=(str(machine.folder),)).hidden)) == sorted(hidden)
+    assert sorted(machine.named(machine.view(whole={"named": (str(machine.folder),)}).hidden)) == sorted(hidden)
 
 
 def test_an_own_folder_that_is_not_there_cannot_be_hidden(machine: Machine) -> None:
@@ -121,7 +124,7 @@ def test_an_own_folder_that_is_not_there_cannot_be_hidden(machine: Machine) -> N
 
 def test_each_is_hidden_once(machine: Machine) -> None:
     machine.make("home/.env")
-    view = machine.view(shown=machine.at("home"), hidden=machine.at("home/.env"))
+    view = machine.view(readable=machine.at("home"), hidden=machine.at("home/.env"))
     assert sorted(machine.named(view.hidden)) == ["home/.clawft", "home/.env"]
 
 
@@ -129,9 +132,9 @@ def test_programs_of_a_path_are_seen_but_for_those_that_may_be_changed(machine: 
     machine.make("tools/bin/run", "project/bin/run")
     path = ":".join(machine.at("tools/bin", "project/bin", "home/.clawft"))
     view = machine.view(path=path, writable=machine.at("project"))
-    assert str(machine.folder / "tools/bin") in [real for real, _ in view.readable]
-    assert not [real for real, _ in view.readable if "project" in real.removeprefix(str(machine.folder))]
-    assert not [real for real, _ in view.readable if real.endswith(".clawft")]
+    assert str(machine.folder / "tools/bin") in [place.path for place, _ in view.readable]
+    assert not [place for place, _ in view.readable if "project" in place.path.removeprefix(str(machine.folder))]
+    assert not [place for place, _ in view.readable if place.path.endswith(".clawft")]
 
 
 def test_a_program_that_may_be_changed_is_not_seen_under_another_name(machine: Machine) -> None:
@@ -142,31 +145,34 @@ def test_a_program_that_may_be_changed_is_not_seen_under_another_name(machine: M
     data = "a-place-of-some-length"
     machine.make(f"{data}/")
     view = machine.view(path=path, writable=machine.at("project"), readable=machine.at(data))
-    seen = [(os.path.relpath(real, machine.folder), os.path.relpath(at, machine.folder)) for real, at in view.readable]
+    seen = [
+        (os.path.relpath(place.path, machine.folder), os.path.relpath(at, machine.folder))
+        for place, at in view.readable
+    ]
     assert seen == [(data, data), ("t", "tools/a-name-that-is-longer-than-others")]
 
 
 def test_a_path_is_looked_through_once(machine: Machine) -> None:
     machine.make("tools/bin/run")
-    viewer = Viewer(SandboxSettings(), machine.workspace)
+    viewer = ViewBuilder(SandboxSettings(), machine.workspace)
     path = str(machine.folder / "tools/bin")
     first = viewer.view(Confinement(), path)
-    (machine.folder / "tools/bin").rename(machine.folder / "tools/moved")
+    machine.make("tools/lib/")  # which would be seen, too
     assert viewer.view(Confinement(), path) == first
-    assert viewer.view(Confinement(), "/usr/bin") == View()
+    assert viewer.view(Confinement(), "/usr/bin") == SandboxView()
 
 
 @pytest.mark.parametrize("by_children", [True, False])
 def test_what_may_be_changed_has_its_guard(machine: Machine, by_children: bool) -> None:
     machine.make("project/.git/", "project/.env", "project/src/")
     ((root, guard),) = machine.view(writable=machine.at("project"), by_children=by_children).writable
-    assert (root, machine.named(guard.read_only), machine.named(guard.hidden)) == (
+    assert (root.path, machine.named(guard.read_only), machine.named(guard.hidden)) == (
         str(machine.project),
         ["project/.git"],
         ["project/.env"],
     )
     assert (guard.children is not None) is by_children
-    plain = Viewer(SandboxSettings(), machine.workspace).view(Confinement(writable=machine.at("project")), "")
+    plain = ViewBuilder(SandboxSettings(), machine.workspace).view(Confinement(writable=machine.at("project")), "")
     assert plain.writable[0][1].children is None
 
 
@@ -196,9 +202,9 @@ def test_a_project_behind_a_link_is_seen_under_both_names_where_there_is_room(ma
     machine.workspace = structs.replace(machine.workspace, project=str(known))
     link = (str(machine.project), str(known))
     assert machine.view(writable=machine.at("known")).links == (link,)
-    assert machine.view(shown=machine.at("known")).links == (link,)
+    assert machine.view(readable=machine.at("known")).links == (link,)
     assert machine.view().links == ()
-    assert machine.view(readable=machine.at("known")).links == ()
+    assert machine.view(whole={"named": machine.at("known")}).links == ()
     assert machine.view(writable=machine.at("known"), readable=(str(machine.folder),)).links == ()
     assert machine.view(writable=(*machine.at("known"), str(machine.folder))).links == ()
 

@@ -9,11 +9,11 @@ import pytest
 import wasmtime
 from wasmtime.component import Component, Linker
 
-from clawft.config.plugins import WasmSettings
-from clawft.sandbox.wasm import CompiledCache, Guard, WasmError, check_size, load_wasm, tell_trap
-from clawft.sandbox.wasm import cache as cache_module
+from clawft.config.extensions import WasmSettings
+from clawft.sandbox.wasm import CompiledCache, StoreGuard, WasmError, check_size, explain_trap, load_wasm
+from clawft.sandbox.wasm import compiler as cache_module
 from clawft.sandbox.wasm.engine import shared_engine
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 
 CODE = """(module (memory (export "memory") 1)
   (func (export "spin") (loop $l (br $l)))
@@ -49,21 +49,21 @@ def kept(cache: CompiledCache) -> list[Path]:
 
 
 def call(module: wasmtime.Module, name: str, *args: int, fuel: int = 10**6, timeout_s: float = 5.0) -> Any:
-    guard = Guard(8 << 20)
+    guard = StoreGuard(8 << 20)
     try:
         with guard.running(fuel, timeout_s):
             function = wasmtime.Instance(guard.store, module, []).exports(guard.store)[name]
             assert isinstance(function, wasmtime.Func)
             return function(guard.store, *args)
     except (wasmtime.WasmtimeError, wasmtime.Trap) as error:
-        raise (guard.why or tell_trap(error)) from error
+        raise (guard.why or explain_trap(error)) from error
     finally:
         guard.close()
 
 
 def count(component: Component) -> Any:
     """What a component says that was compiled or kept."""
-    guard = Guard(8 << 20)
+    guard = StoreGuard(8 << 20)
     try:
         with guard.running(10**6, 5.0):
             instance = Linker(shared_engine()).instantiate(guard.store, component)
@@ -94,7 +94,7 @@ def test_memory_has_a_limit(module: wasmtime.Module) -> None:
 
 
 def test_a_call_is_stopped_from_another_thread_and_others_go_on(module: wasmtime.Module) -> None:
-    guard = Guard(8 << 20)
+    guard = StoreGuard(8 << 20)
     ended: list[str] = []
 
     def spin() -> None:

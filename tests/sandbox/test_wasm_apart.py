@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from wasmtime import wat2wasm
 
-from clawft.sandbox.wasm import CompiledCache, WasmError, apart
-from clawft.trust.seal import Seal
+from clawft.sandbox.wasm import CompiledCache, WasmError
+from clawft.sandbox.wasm import compiler as apart
+from clawft.trust.records import Seal
 
 PAD = '(data (i32.const 0) "' + "x" * 5000 + '")'
 BUSY = "(memory 1) (func (param i32) " + "(if (local.get 0) (then " * 9000 + "))" * 9000 + ")"
@@ -37,7 +38,7 @@ def test_what_cannot_be_compiled_says_why(cache: CompiledCache) -> None:
 def test_a_few_bytes_that_compile_to_gigabytes_are_ended_too(
     cache: CompiledCache, monkeypatch: pytest.MonkeyPatch, nested: bool
 ) -> None:
-    monkeypatch.setattr("clawft.sandbox.wasm.apart.LIMIT_S", 0.2)
+    monkeypatch.setattr("clawft.sandbox.wasm.compiler.LIMIT_S", 0.2)
     inner = "(component $c0 (core module $m) (core instance (instantiate $m)))"
     for level in range(1, 22):  # each has the one before it twice
         twice = f"(instance (instantiate $c{level - 1}))" * 2

@@ -7,18 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clawft.scan import Report
-from clawft.scan.batch import FEW, choose_jobs, scan_many, scan_target
-from clawft.scan.targets import Target
+from clawft.scanner import Report
+from clawft.scanner.batch import FEW, ScannedPath, choose_jobs, scan_many, scan_target
 
 
-def _skills(folder: Path, count: int) -> list[Target]:
+def _skills(folder: Path, count: int) -> list[ScannedPath]:
     targets = []
     for number in range(count):
         skill = folder / f"skill-{number:02}"
         skill.mkdir()
         (skill / "SKILL.md").write_text(f"---\nname: skill-{number:02}\ndescription: d\n---\n\nSay hello.\n")
-        targets.append(Target(str(skill)))
+        targets.append(ScannedPath(str(skill)))
     return targets
 
 
@@ -34,7 +33,7 @@ def test_reports_come_in_the_order_of_the_targets(tmp_path: Path) -> None:
 def test_missing_target_is_a_report_that_failed(tmp_path: Path) -> None:
     (sound,) = _skills(tmp_path, 1)
 
-    first, gone, last = scan_many([sound, Target(str(tmp_path / "gone")), sound])
+    first, gone, last = scan_many([sound, ScannedPath(str(tmp_path / "gone")), sound])
 
     assert not first.failed
     assert first == last
@@ -91,7 +90,7 @@ def test_what_lies_outside_the_skills_of_a_folder_is_scanned_without_them(tmp_pa
     skills = _skills(tmp_path, 2)
     (tmp_path / "notes.txt").write_text("outside\n")
 
-    rest = scan_target(Target(str(tmp_path), tuple(one.path for one in skills)))
+    rest = scan_target(ScannedPath(str(tmp_path), tuple(one.path for one in skills)))
 
     assert rest.coverage.files == 1
     assert rest.name == f"{tmp_path.name} (outside its skills)"
@@ -106,12 +105,12 @@ def test_processes_import_nothing_from_the_current_folder(tmp_path: Path) -> Non
     program = tmp_path / "program.py"
     program.write_text(
         "import threading\n"
-        "from clawft.scan.targets import Target\n"
-        "from clawft.scan.workers import scan_apart\n"
+        "from clawft.scanner.batch import ScannedPath\n"
+        "from clawft.scanner.processes import scan_in_processes\n"
         "if __name__ == '__main__':\n"
         "    ended = threading.Event()\n"
         "    threading.Thread(target=ended.wait, daemon=True).start()  # so that no process is forked\n"
-        f"    print([report.verdict for _, report in scan_apart([Target({target.path!r})], 1)])\n"
+        f"    print([report.verdict for _, report in scan_in_processes([ScannedPath({target.path!r})], 1)])\n"
     )
     done = subprocess.run([sys.executable, program], cwd=here, capture_output=True, text=True, check=True, timeout=60)
     assert not (tmp_path / "imported").exists()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan.vocabulary.vendors import KNOWN, OPEN
+from clawft.scanner.vocabulary.hosts import KNOWN, OPEN
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "clawft" / "scan"

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.discovery import Found, Location, load_catalog
-from clawft.scan.cache import load_index, store_index
-from clawft.scan.fingerprint import take_fingerprint
-from clawft.scan.gate import is_first_scan, screen_skills
-from clawft.scan.screening import Screening
+from clawft.scanner.cache import load_index, store_index
+from clawft.scanner.fingerprint import compute_fingerprint
+from clawft.scanner.gate import is_first_scan, screen_skills
+from clawft.scanner.screening import Screening
+from clawft.skills.discovery import DiscoveredSkill, Location, load_catalog
 
 HOUR_NS = 3600 * 10**9
 FINE = "---\nname: {}\ndescription: Greets people\n---\n\nSay hello.\n"
@@ -55,7 +55,7 @@ class World:
         """A skill that is no few short texts, so that a process of its own scans it."""
         (self.write(name) / "data.bin").write_bytes(b"\0")
 
-    def find(self) -> tuple[Found, ...]:
+    def find(self) -> tuple[DiscoveredSkill, ...]:
         location = Location("user", "skills", str(self.root))
         return load_catalog((location,), max_prompt_bytes=1 << 15, cache_dir=str(self.cache / "found")).found
 
@@ -221,7 +221,7 @@ def test_only_the_user_may_read_the_cache(world: World) -> None:
 def test_another_scanner_scans_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.write("one")
     world.screen()
-    monkeypatch.setattr("clawft.scan.cache.scanner_version", lambda: "another")
+    monkeypatch.setattr("clawft.scanner.cache.scanner_version", lambda: "another")
     world.screen()
     assert world.scanned == 1
 
@@ -284,7 +284,7 @@ def test_a_scan_that_failed_is_not_tried_each_time_though_its_files_never_settle
 
 
 def test_a_folder_with_too_many_files_does_not_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.scan.fingerprint.MAX_ENTRIES", 2)
+    monkeypatch.setattr("clawft.scanner.fingerprint.MAX_ENTRIES", 2)
     world.write("one", a_txt="a", b_txt="b", c_txt="c")
     screening = world.screen()["one"]
     assert screening is not None
@@ -295,7 +295,7 @@ def test_a_few_short_texts_are_scanned_without_another_process(world: World, mon
     def fail() -> None:
         raise RuntimeError("a process was wanted")
 
-    monkeypatch.setattr("clawft.scan.workers.choose_context", fail)
+    monkeypatch.setattr("clawft.scanner.processes.choose_context", fail)
     world.write("one")
     world.write("steals", run_sh=STEALS)
     assert {name: one is not None for name, one in world.screen().items()} == {"one": False, "steals": True}
@@ -311,7 +311,7 @@ def test_a_scanner_that_does_not_start_lets_nothing_pass(world: World, monkeypat
     def fail() -> None:
         raise RuntimeError("no processes left")
 
-    monkeypatch.setattr("clawft.scan.workers.choose_context", fail)
+    monkeypatch.setattr("clawft.scanner.processes.choose_context", fail)
     world.write_binary("one")
     screening = world.screen()["one"]
     assert screening is not None
@@ -368,7 +368,7 @@ def test_a_file_that_holds_others_is_not_taken_for_them(tmp_path: Path) -> None:
     (parts / "zz").mkdir(mode=0o755, parents=True)
     (parts / "a").write_bytes(data)
     (parts / "z.sh").write_bytes(b"echo")
-    assert take_fingerprint(str(whole)).content != take_fingerprint(str(parts)).content
+    assert compute_fingerprint(str(whole)).content != compute_fingerprint(str(parts)).content
 
 
 def test_names_that_are_no_text_do_no_harm(world: World) -> None:
@@ -409,5 +409,5 @@ def _modules_of(code: str, *words: str) -> Sequence[str]:
 
 
 def test_while_nothing_changed_no_scanner_is_loaded() -> None:
-    loaded = _modules_of("import clawft.scan.gate")
-    assert not {"clawft.scan.engine", "clawft.scan.rescan", "clawft.scan.rules"} & set(loaded)
+    loaded = _modules_of("import clawft.scanner.gate")
+    assert not {"clawft.scanner.engine", "clawft.scanner.rescan", "clawft.scanner.rules"} & set(loaded)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from clawft.format.model import Skill
-from clawft.scan import scan_path
-from clawft.scan.compare import compare_declared, compare_power
+from clawft.scanner import scan_path
+from clawft.scanner.power_changes import compare_declared, compare_power
+from clawft.skills.parse.model import Skill
 
 TOOLS = """\
 execution: shell

@@ -2,10 +2,10 @@
 
 import pytest
 
-from clawft.format import Skill
-from clawft.format.model import Install, Requires
-from clawft.scan import Power
-from clawft.scan.compare import compare_declared, compare_power
+from clawft.scanner import Power
+from clawft.scanner.power_changes import compare_declared, compare_power
+from clawft.skills.parse import Skill
+from clawft.skills.parse.model import SkillInstaller, SkillRequirements
 
 
 def test_what_is_new_and_what_is_gone_is_told_apart() -> None:
@@ -14,15 +14,13 @@ def test_what_is_new_and_what_is_gone_is_told_apart() -> None:
     change = compare_power(old, new)
     assert change.added == Power(network=("c.example",), exec=("ffmpeg",))
     assert change.removed == Power(network=("a.example",))
-    assert change.grew
 
 
 def test_the_same_power_is_no_change() -> None:
     change = compare_power(Power(env=("A",)), Power(env=("A",)))
     assert not change
-    assert not change.grew
     assert compare_power(Power(env=("A",)), Power())
-    assert not compare_power(Power(env=("A",)), Power()).grew
+    assert compare_power(Power(env=("A",)), Power()).added == Power()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +30,7 @@ def test_the_same_power_is_no_change() -> None:
         Skill(name="a", homepage="https://www.weather.example"),
         Skill(name="a", metadata={"openclaw": {"links": ["see https://weather.example/x?y=1"]}}),
         Skill(name="a", extra={"api": "weather.example"}),
-        Skill(name="a", install=(Install(kind="download", url="https://weather.example/tool.tgz"),)),
+        Skill(name="a", install=(SkillInstaller(kind="download", url="https://weather.example/tool.tgz"),)),
     ],
 )
 def test_a_host_that_the_skill_names_is_declared_and_what_is_below_it(skill: Skill) -> None:
@@ -43,18 +41,18 @@ def test_a_host_that_the_skill_names_is_declared_and_what_is_below_it(skill: Ski
 def test_programs_are_declared_by_requirements_installs_and_tool_patterns() -> None:
     skill = Skill(
         name="a",
-        requires=Requires(bins=("ffmpeg",), any_bins=("node",)),
-        install=(Install(kind="brew", formula="dish", bins=("dishctl",)),),
+        requires=SkillRequirements(bins=("ffmpeg",), any_bins=("node",)),
+        install=(SkillInstaller(kind="brew", formula="dish", bins=("dishctl",)),),
         allowed_tools=("Bash(git:*)", "Read"),
     )
     power = Power(exec=("brew", "cat", "curl", "dishctl", "ffmpeg", "git", "node", "npm"))
     assert compare_declared(skill, power).exec == ("curl", "npm")
-    by_node = Skill(name="a", install=(Install(kind="node", package="left-pad"),))
+    by_node = Skill(name="a", install=(SkillInstaller(kind="node", package="left-pad"),))
     assert compare_declared(by_node, power).exec == ("brew", "curl", "dishctl", "ffmpeg", "git")
 
 
 def test_variables_are_declared_by_name_and_everyday_ones_need_not_be() -> None:
-    skill = Skill(name="a", requires=Requires(env=("API_KEY",)), primary_env="MAIN_KEY")
+    skill = Skill(name="a", requires=SkillRequirements(env=("API_KEY",)), primary_env="MAIN_KEY")
     power = Power(env=("*", "API_KEY", "AWS_SECRET_ACCESS_KEY", "HOME", "MAIN_KEY"))
     assert compare_declared(skill, power).env == ("*", "AWS_SECRET_ACCESS_KEY")
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.scan import apart
-from clawft.scan.apart import Order, ScanProcess
-from clawft.scan.batch import scan_target
-from clawft.scan.encoding import plain_report
-from clawft.scan.findings import Finding
-from clawft.scan.targets import Target, find_targets
+from clawft.scanner.batch import ScannedPath, find_targets, scan_target
+from clawft.scanner.findings import Finding
+from clawft.scanner.processes import ScanProcess, ScanRequest, truncate_report
+from clawft.scanner.reports.json import plain_report
 
 
 @pytest.fixture
@@ -46,28 +44,28 @@ def test_it_says_what_the_scanner_says(process: ScanProcess, skill: Path, tmp_pa
     (tmp_path / "skills" / "notes.txt").write_text("Notes.\n")
     rest = find_targets(str(tmp_path / "skills"))[-1]
 
-    assert process.scan(Order(str(skill))) == plain_report(scan_target(Target(str(skill))))
-    assert process.scan(Order(str(tmp_path / "skills"), rest=True)) == plain_report(scan_target(rest))
-    gone = process.scan(Order(str(tmp_path / "gone")))
+    assert process.scan(ScanRequest(str(skill))) == plain_report(scan_target(ScannedPath(str(skill))))
+    assert process.scan(ScanRequest(str(tmp_path / "skills"), rest=True)) == plain_report(scan_target(rest))
+    gone = process.scan(ScanRequest(str(tmp_path / "gone")))
     (gap,) = gone["coverage"]["gaps"]
     assert gap == {"path": "", "reason": "It cannot be read: No such file or directory", "failed": True}
 
 
 def test_a_report_from_before_is_taken_while_nothing_changed(process: ScanProcess, skill: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    first = process.scan(Order(str(skill), cache_dir=str(cache)))
+    first = process.scan(ScanRequest(str(skill), cache_dir=str(cache)))
     assert [one.suffix for one in (cache / "reports").iterdir()] == [".report"]
-    assert process.scan(Order(str(skill), cache_dir=str(cache))) == first
+    assert process.scan(ScanRequest(str(skill), cache_dir=str(cache))) == first
 
     (skill / "SKILL.md").write_text("---\nname: tidy\ndescription: Tidies.\n---\n\nSweep.\n")
-    assert process.scan(Order(str(skill), cache_dir=str(cache)))["digest"] != first["digest"]
+    assert process.scan(ScanRequest(str(skill), cache_dir=str(cache)))["digest"] != first["digest"]
 
 
 def test_a_scan_that_takes_too_long_or_kills_its_process_costs_that_skill_alone(skill: Path, tmp_path: Path) -> None:
     slow = make_slow(tmp_path)
     process = ScanProcess(patience_s=0.05)
     try:
-        late = process.scan(Order(str(slow)))
+        late = process.scan(ScanRequest(str(slow)))
         assert "did not end within 0.05 seconds" in late["coverage"]["gaps"][0]["reason"]
     finally:
         process.close()
@@ -83,21 +81,21 @@ def test_a_scan_that_takes_too_long_or_kills_its_process_costs_that_skill_alone(
     try:
         killing.start()
         # On a slow machine the kill may come before there is anything to kill.
-        died = next(one for _ in range(20) if (one := process.scan(Order(str(slow))))["coverage"]["gaps"])
+        died = next(one for _ in range(20) if (one := process.scan(ScanRequest(str(slow))))["coverage"]["gaps"])
         assert died["coverage"]["gaps"][0]["reason"] == "The process that scanned it died (SIGKILL)"
         done.set()
         killing.join()
-        assert not any(gap["failed"] for gap in process.scan(Order(str(skill)))["coverage"]["gaps"])
+        assert not any(gap["failed"] for gap in process.scan(ScanRequest(str(skill)))["coverage"]["gaps"])
     finally:
         done.set()
         process.close()
 
 
 def test_a_report_that_is_too_long_keeps_its_first_findings_and_says_so(skill: Path) -> None:
-    report = scan_target(Target(str(skill)))
+    report = scan_target(ScannedPath(str(skill)))
     one = Finding("r", "high", "c", "m", "SKILL.md", 1, 1, "e" * 5_000, "w", "f", 0.9)
-    cut = apart.bound_report(structs.replace(report, findings=(one,) * 200))
+    cut = truncate_report(structs.replace(report, findings=(one,) * 200))
 
     assert 10 < len(cut.findings) < 100
     assert f"{200 - len(cut.findings)} more findings" in cut.coverage.gaps[-1].reason
-    assert apart.bound_report(report) == report
+    assert truncate_report(report) == report

@@ -2,8 +2,7 @@
 
 import pytest
 
-from clawft.scan.findings import Finding, Gap, Severity, Verdict
-from clawft.scan.verdict import judge
+from clawft.scanner.findings import Finding, Gap, Severity, Verdict, judge
 
 GAP = Gap("big.bin", "It is too large")
 

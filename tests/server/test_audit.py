@@ -3,11 +3,11 @@
 import anyio
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from clawft.errors import ClawftError, Refused
-from clawft.protocol.audit import ListAudit, VerifyAudit
-from clawft.protocol.running import AnswerQuestion, Chat
-from clawft.serve.topics import Listener
+from clawft.server.callers import Listener
+from clawft.server.protocol.executions import AnswerQuestion, Chat
+from clawft.server.protocol.records import ListAudit, VerifyAudit
 from serve_world import Client, ServeWorld
 
 pytestmark = pytest.mark.anyio

@@ -4,9 +4,8 @@ import anyio
 import pytest
 
 from clawft.errors import ClawftError
-from clawft.protocol.deciding import ApproveSkill, BlockSkill, ReviewSkill, RevokeSkill
-from clawft.protocol.running import AnswerQuestion, Chat, ExecuteSkill, QuestionAsked
-from clawft.protocol.skills import GetSkill, SearchSkills
+from clawft.server.protocol.executions import AnswerQuestion, Chat, ExecuteSkill, QuestionAsked
+from clawft.server.protocol.skills import ApproveSkill, BlockSkill, GetSkill, ReviewSkill, RevokeSkill, SearchSkills
 from serve_world import Client, ServeWorld
 
 pytestmark = pytest.mark.anyio

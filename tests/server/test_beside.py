@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from clawft.errors import ClawftError
-from clawft.serve.beside import beside
+from clawft.server.daemon import run_in_background
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ async def test_what_goes_wrong_in_the_block_is_raised_as_it_is_and_the_work_ends
             ended.append(True)
 
     async def fail() -> None:
-        async with beside(work):
+        async with run_in_background(work):
             await anyio.sleep(0)
             raise ClawftError("x", "no good")
 
@@ -34,7 +34,7 @@ async def test_a_fault_of_the_work_itself_ends_the_block() -> None:
 
     async def wait() -> None:
         with anyio.fail_after(5):
-            async with beside(work):
+            async with run_in_background(work):
                 await anyio.sleep_forever()
 
     with pytest.raises(ExceptionGroup, match="unhandled errors"):

@@ -26,7 +26,7 @@ def test_the_page_is_served_with_strict_rules(tmp_path: Path) -> None:
 
 
 def test_every_file_of_the_console_is_of_ours_alone() -> None:
-    console = Path(__file__).parents[2] / "src" / "clawft" / "serve" / "console"
+    console = Path(__file__).parents[2] / "src" / "clawft" / "server" / "console"
     texts = {one: one.read_text("utf-8") for one in console.rglob("*") if one.suffix in (".js", ".css", ".html")}
     assert len(texts) > 30
     for path, text in texts.items():

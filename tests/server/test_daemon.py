@@ -15,9 +15,9 @@ from msgspec import structs
 from clawft.config.serve import LimitSettings, ServeSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import ApprovalNeeded, TextDelta, ToolFinished
-from clawft.protocol.deciding import ApproveSkill, BlockSkill, EnableSkill, ReviewSkill, RevokeSkill
-from clawft.protocol.operations import OPERATIONS
-from clawft.protocol.running import (
+from clawft.server.callers import Listener
+from clawft.server.operations import HANDLERS
+from clawft.server.protocol.executions import (
     AnswerQuestion,
     Cancel,
     Chat,
@@ -28,11 +28,20 @@ from clawft.protocol.running import (
     QuestionClosed,
     TurnEvent,
 )
-from clawft.protocol.runs import StartRun
-from clawft.protocol.skills import GetSkill, ListSkills, ScanSkill, SearchSkills
-from clawft.protocol.watching import GetStatus, Subscribe, Topic
-from clawft.serve.operations import HANDLERS
-from clawft.serve.topics import Listener
+from clawft.server.protocol.operations import OPERATIONS
+from clawft.server.protocol.records import StartRun
+from clawft.server.protocol.skills import (
+    ApproveSkill,
+    BlockSkill,
+    EnableSkill,
+    GetSkill,
+    ListSkills,
+    ReviewSkill,
+    RevokeSkill,
+    ScanSkill,
+    SearchSkills,
+)
+from clawft.server.protocol.subscriptions import GetStatus, Subscribe, Topic
 from serve_world import ADMIN, Client, ServeWorld
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +129,7 @@ async def test_scans_of_folders_leave_room_for_all_else(world: ServeWorld, monke
         go_on.wait(90)
         return []
 
-    monkeypatch.setattr("clawft.serve.operations.skills.find_targets", wait)
+    monkeypatch.setattr("clawft.server.operations.skills.find_targets", wait)
     world.add_skill("greet")
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:
 

@@ -74,7 +74,7 @@ async def test_a_question_whose_token_is_revoked_is_withdrawn(world: ServeWorld)
             await ask(socket, type="chat", id="work", text="go")
             await hear_until(socket, "question_asked")
             site.tokens.remove("ops")
-            site.daemon.executions.end_unknown()
+            site.daemon.executions.cancel_unauthenticated()
             await until(lambda: not site.daemon.executions.entries)
     # Whichever is seen first: its work is ended, and its connection is closed.
     assert lines(world)[1][2] in ("the token of its caller does not count any more", "the connection was closed")

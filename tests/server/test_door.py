@@ -14,9 +14,9 @@ import pytest
 from websockets.sync.client import connect
 
 from clawft.config.serve import LimitSettings, ServeSettings
-from clawft.serve.names import Names
-from clawft.web import visit
-from clawft.web.connection import Connection
+from clawft.server.http import exchange as visit
+from clawft.server.http.addresses import ServerNames
+from clawft.server.http.server import HttpConnection
 from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld
 
@@ -179,7 +179,7 @@ def test_a_body_that_is_too_large_is_not_read(served: ServedDaemon) -> None:
 def test_a_client_that_speaks_too_slowly_is_not_waited_for(
     served: ServedDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Connection, "head_s", 0.3)
+    monkeypatch.setattr(HttpConnection, "head_s", 0.3)
     monkeypatch.setattr(visit, "BODY_S", 0.3)
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\n"
     for begun, answer in (
@@ -301,15 +301,15 @@ def test_what_is_logged_holds_no_secret_and_stays_on_its_line(served: ServedDaem
 
 
 def test_it_goes_by_the_names_that_lead_to_it() -> None:
-    local = Names.of(ServeSettings(public_url="https://skills.example.com/x"))
+    local = ServerNames.of(ServeSettings(public_url="https://skills.example.com/x"))
     assert local.has_host("skills.example.com")
     assert not local.has_host("192.0.2.7")
     assert local.is_own("https://skills.example.com", "http://127.0.0.1:8717")
-    everywhere = Names.of(ServeSettings(host="0.0.0.0"))
+    everywhere = ServerNames.of(ServeSettings(host="0.0.0.0"))
     assert everywhere.has_host("192.0.2.7")
     assert everywhere.has_host("[2001:db8::1]")
     assert not everywhere.has_host("evil.example")
-    one = Names.of(ServeSettings(host="192.0.2.7"))
+    one = ServerNames.of(ServeSettings(host="192.0.2.7"))
     assert one.has_host("192.0.2.7")
     assert not one.has_host("localhost")
 

@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from clawft.client import Client as RemoteClient
-from clawft.client.errors import ClientError
 from clawft.config.serve import ServeSettings
 from clawft.errors import Refused
-from clawft.serve.caller import Caller
-from clawft.serve.frames import BadFrame, parse_frame
-from clawft.serve.names import Names
+from clawft.server.callers import DaemonCaller
+from clawft.server.client import Client as RemoteClient
+from clawft.server.client.connection import ClientError
+from clawft.server.http.addresses import ServerNames
+from clawft.server.websocket import BadFrame, parse_frame
 from serve_site import TOKEN, open_site
 from serve_world import ServeWorld
 
@@ -50,8 +50,8 @@ async def test_http_says_the_same_and_which_paths_and_methods_there_are(world: S
 
 def test_whoever_lacks_a_scope_is_told_how_to_get_it() -> None:
     for caller, hint in (
-        (Caller("ci", frozenset({"read"})), "weft serve token new NAME --scope run"),
-        (Caller("mcp", frozenset({"read"}), is_local=True), "weft mcp --scope read --scope run"),
+        (DaemonCaller("ci", frozenset({"read"})), "weft serve token new NAME --scope run"),
+        (DaemonCaller("mcp", frozenset({"read"}), is_local=True), "weft mcp --scope read --scope run"),
     ):
         with pytest.raises(Refused) as caught:
             caller.need("run")
@@ -67,7 +67,7 @@ async def test_an_address_that_is_none_is_not_called_silent(url: str) -> None:
 
 
 def test_a_page_of_our_name_without_tls_is_a_strangers() -> None:
-    names = Names.of(ServeSettings(public_url="https://weft.example.com"))
+    names = ServerNames.of(ServeSettings(public_url="https://weft.example.com"))
     assert names.is_own("https://weft.example.com", "http://weft.example.com")
     assert not names.is_own("http://weft.example.com", "http://weft.example.com")
     assert names.is_own("http://localhost:8717", "http://localhost:8717")

@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from clawft.config.serve import LimitSettings, ServeSettings
-from clawft.protocol.changes import SkillsChanged
-from clawft.protocol.schemas import MESSAGES
-from clawft.serve import sse
-from clawft.serve.tokens import ServeTokens
-from clawft.web import visit
+from clawft.server import event_stream as sse
+from clawft.server.http import exchange as visit
+from clawft.server.protocol.operations import MESSAGES
+from clawft.server.protocol.subscriptions import SkillsChanged
+from clawft.server.tokens import ServeTokens
 from serve_thread import ServedDaemon, serve_here, stop
 from serve_world import ServeWorld
 

@@ -22,7 +22,7 @@ async def test_reloads_work_and_questions_are_logged_without_texts(world: ServeW
     async with open_site(world) as site, site.connect() as socket:
         world.add_skill("fresh")
         await site.daemon.registry.live.reload()
-        await ask(socket, type="execute_skill", id="1", name="greet", arguments="hush")
+        await ask(socket, type="execute_skill", id="1", name="greet", arguments="suppress")
         (*_, asked) = await hear_until(socket, "question_asked")
         await ask(socket, type="answer_question", id="2", question=asked["question"]["question"], answer="no")
         await hear_until(socket, "skill_result")
@@ -35,7 +35,7 @@ async def test_reloads_work_and_questions_are_logged_without_texts(world: ServeW
         closed = by_event["question-closed"]
         assert (closed["answer"], closed["by"]) == ("no", "owner")
         text = json.dumps(site.log)
-        assert not [word for word in ("secret", "hush", "made-by-it") if word in text]
+        assert not [word for word in ("secret", "suppress", "made-by-it") if word in text]
 
 
 async def test_a_question_of_work_that_is_cancelled_says_so(world: ServeWorld) -> None:

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 
 from clawft.config.serve import LimitSettings, ServeSettings
-from clawft.protocol.operations import OPERATIONS
-from clawft.serve.http import PREFIX
-from clawft.serve.openapi import describe_api
+from clawft.server.api import PREFIX, make_daemon_openapi
+from clawft.server.protocol.operations import OPERATIONS
 from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld
 
@@ -34,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
 def test_every_operation_is_described_and_every_reference_leads_somewhere(served: ServedDaemon) -> None:
     with served.client("") as client:
         document = client.get(f"{PREFIX}/openapi.json").json()
-    assert document == msgspec.json.decode(msgspec.json.encode(describe_api(PREFIX)))
+    assert document == msgspec.json.decode(msgspec.json.encode(make_daemon_openapi(PREFIX)))
     described = {one["operationId"]: one for path in document["paths"].values() for one in path.values()}
     assert {one.name for one in OPERATIONS if one.path} <= described.keys()
     assert all(one["summary"] for one in described.values())
@@ -58,7 +57,10 @@ def try_everything(served: ServedDaemon, names: list[str], examples: int) -> Non
     import schemathesis  # takes its time
     from schemathesis.core.result import Ok
 
-    document = {**describe_api(PREFIX), "security": []}  # a token comes with all of it: test_door.py does without
+    document = {
+        **make_daemon_openapi(PREFIX),
+        "security": [],
+    }  # a token comes with all of it: test_door.py does without
     schema = schemathesis.openapi.from_dict(document).include(operation_id=names)
     not_all_is_in_the_schema = [schemathesis.checks.positive_data_acceptance]  # such as one of two fields, not both
     headers = {"Authorization": f"Bearer {served.token}"}

@@ -3,14 +3,14 @@
 import anyio
 import pytest
 
-from clawft.serve.outbox import Held, Outbox
+from clawft.server.event_stream import ClientOutbox, TokenBacklog
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_all_connections_of_a_token_have_one_bound_for_what_they_do_not_read() -> None:
-    held = Held(1_000)
-    silent, reading = Outbox(1_000_000, held), Outbox(1_000_000, held)
+    held = TokenBacklog(1_000)
+    silent, reading = ClientOutbox(1_000_000, held), ClientOutbox(1_000_000, held)
     for _ in range(3):
         silent.put(b"x" * 500)
     assert held.is_full
@@ -35,8 +35,8 @@ async def test_all_connections_of_a_token_have_one_bound_for_what_they_do_not_re
 
 
 async def test_what_nobody_takes_any_more_is_not_counted() -> None:
-    held = Held(1_000)
-    one, other = Outbox(2_000, held), Outbox(2_000, held)
+    held = TokenBacklog(1_000)
+    one, other = ClientOutbox(2_000, held), ClientOutbox(2_000, held)
     for outbox in (one, other):
         outbox.put(b"x" * 900)
         outbox.put(b"x" * 900)

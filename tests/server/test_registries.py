@@ -7,14 +7,8 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.protocol.registries import (
-    InstallProgress,
-    InstallSkill,
-    ListRegistries,
-    PlanInstall,
-    SearchRegistry,
-)
-from clawft.protocol.skills import GetSkill
+from clawft.server.protocol.registries import InstallProgress, InstallSkill, ListRegistries, PlanInstall, SearchRegistry
+from clawft.server.protocol.skills import GetSkill
 from hub_world import ServedHub, serve_hub
 from serve_world import Client, ServeWorld
 

@@ -11,16 +11,16 @@ import anyio
 import msgspec
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
 from clawft.errors import ClawftError, NotFound, Refused
+from clawft.jobs.run_state import PendingQuestion, WorkerRow, now_text
+from clawft.jobs.runs import Runs
+from clawft.jobs.worker_registry import this_host, this_mark
 from clawft.messages import ApprovalNeeded
-from clawft.protocol.runs import AnswerRun, CancelRun, GetRun, ListRuns, RetryRun, StartRun
-from clawft.run.durable.lease import this_host, this_mark
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.values import Question, WorkerRow, now_text
-from clawft.serve.topics import Listener
-from clawft.working import open_app_runs
+from clawft.server.callers import Listener
+from clawft.server.protocol.records import AnswerRun, CancelRun, GetRun, ListRuns, RetryRun, StartRun
 from serve_world import ADMIN, Client, ServeWorld
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ def runs_of(world: ServeWorld) -> Iterator[Runs]:
 def served(runs: Runs) -> None:
     """Have it look as if a worker were there: this process, which does nothing."""
     row = WorkerRow("w", this_host(), os.getpid(), this_mark(), "default", 4, now_text(), 0, now_text(), stopping=False)
-    runs.store.roster.enrol(row)
+    runs.store.roster.register_worker(row)
 
 
 def start(world: ServeWorld, *texts: str) -> list[str]:
@@ -51,7 +51,7 @@ def ask(world: ServeWorld, run: str, **event: Any) -> None:
     with runs_of(world) as runs:
         runs.store.begin(run, 1, "w")
         asked = ApprovalNeeded(call="c", tool="exec_shell", question="Run touch made.txt?", **event)
-        runs.store.ask(Question(run=run, key="1.0", kind="approval", event=asked, asked=now_text()))
+        runs.store.ask(PendingQuestion(run=run, key="1.0", kind="approval", event=asked, asked=now_text()))
         runs.store.park(run, 1, ["1.0"])
 
 
@@ -122,7 +122,7 @@ async def test_a_run_is_shown_with_its_timeline_ended_and_gone_on_with(world: Se
 
 async def test_what_a_run_asks_is_told_and_answered_once(world: ServeWorld) -> None:
     (run,) = start(world, "a task")
-    ask(world, run, grave=True)
+    ask(world, run, dangerous=True)
     async with world.open_daemon() as daemon:
         (entry,) = (await Client(daemon).ask(ListRuns(statuses=("waiting",)))).runs
         (question,) = entry.questions
@@ -170,11 +170,11 @@ async def test_changes_are_pushed_to_who_subscribed(world: ServeWorld) -> None:
         told: list[dict[str, Any]] = []
         listener = Listener(ADMIN, lambda message: told.append(msgspec.json.decode(message)))
         daemon.topics.add("runs", listener)
-        daemon.runs.look_soon()
+        daemon.runs.refresh_soon()
         await until(lambda: bool(told))
         assert [(one["id"], one["status"]) for one in told[0]["runs"]] == [(run, "queued")]
         ask(world, run)
-        daemon.runs.look_soon()
+        daemon.runs.refresh_soon()
         await until(lambda: len(told) > 1)
         assert [one["questions"][0]["tool"] for one in told[1]["runs"]] == ["exec_shell"]
         await Client(daemon).ask(CancelRun(run=run))

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Image, Message, ToolCall, Usage
-from clawft.protocol.running import Chat
-from clawft.protocol.sessions import GetSession, ListSessions
-from clawft.sessions import SessionStore
+from clawft.server.protocol.executions import Chat
+from clawft.server.protocol.records import GetSession, ListSessions
 from serve_world import Client, ServeWorld
 
 pytestmark = pytest.mark.anyio

@@ -2,9 +2,9 @@
 
 import pytest
 
-from clawft.describe.files import MAX_BYTES
 from clawft.errors import ClawftError, NotFound, Refused, Unreadable
-from clawft.protocol.skills import GetSkill, GetSkillFile
+from clawft.server.protocol.skills import GetSkill, GetSkillFile
+from clawft.server.views.details import MAX_BYTES
 from serve_world import Client, ServeWorld
 
 pytestmark = pytest.mark.anyio

@@ -3,13 +3,13 @@
 import anyio
 import pytest
 
-from clawft.serve.slots import Slots
+from clawft.server.executions import FairSemaphore
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_whoever_has_least_at_work_is_next() -> None:
-    slots, done = Slots(2), anyio.Event()
+    slots, done = FairSemaphore(2), anyio.Event()
     begun: list[str] = []
 
     async def work(name: str) -> None:
@@ -29,7 +29,7 @@ async def test_whoever_has_least_at_work_is_next() -> None:
 
 
 async def test_one_that_does_not_wait_any_more_takes_nobodys_place() -> None:
-    slots, done = Slots(1), anyio.Event()
+    slots, done = FairSemaphore(1), anyio.Event()
     begun: list[str] = []
 
     async def work(name: str, scope: anyio.CancelScope) -> None:

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
 from clawft.config.serve import LimitSettings, ServeSettings
-from clawft.serve import socket as module
+from clawft.server import websocket as module
 from serve_site import START_S, TOKEN, Site, ask, hear, hear_until, open_site
 from serve_world import ServeWorld
 
@@ -197,7 +197,7 @@ async def test_one_client_that_is_gone_takes_its_work_with_it_and_nobody_elses(w
     ],
 )
 async def test_what_is_no_request_is_answered_with_what_is_wrong(world: ServeWorld, frame: str, said: str) -> None:
-    from clawft.serve.frames import BadFrame, parse_frame
+    from clawft.server.websocket import BadFrame, parse_frame
 
     with pytest.raises(BadFrame) as wrong:
         parse_frame(frame)

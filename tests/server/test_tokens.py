@@ -10,9 +10,9 @@ import pytest
 from clawft.config.secret import SecretRef
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable
-from clawft.serve.caller import ALL_SCOPES, Caller
-from clawft.serve.door import Visitor
-from clawft.serve.tokens import ServeTokens, load_own
+from clawft.server.callers import ALL_SCOPES, DaemonCaller
+from clawft.server.middleware import RequestClient
+from clawft.server.tokens import ServeTokens, load_own
 
 
 def test_the_users_own_token_is_made_once_and_is_theirs_alone(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_token_that_was_made_or_removed_elsewhere_is_known_at_once(tmp_path: P
     secret, token = other.create("ci", ("run", "read"), "for\x1b[2J builds")
     caller = running.check(secret)
     assert caller is not None
-    assert caller == Caller("ci", frozenset({"read", "run"}))
+    assert caller == DaemonCaller("ci", frozenset({"read", "run"}))
     assert token.scopes == ("read", "run")
     assert secret not in (tmp_path / "serve-tokens.json").read_text()
     assert "\x1b" not in token.label
@@ -94,10 +94,10 @@ def test_tokens_that_others_may_read_or_change_are_not_used(tmp_path: Path) -> N
 
 
 def test_a_token_that_lost_a_scope_or_did_not_count_once_is_not_known_any_more() -> None:
-    now = [Caller("ci", frozenset({"read", "run"}))]
-    visitor = Visitor(now[0], "127.0.0.1", lambda _kind: None, lambda: now[0])
+    now = [DaemonCaller("ci", frozenset({"read", "run"}))]
+    visitor = RequestClient(now[0], "127.0.0.1", lambda _kind: None, lambda: now[0])
     assert visitor.is_known()
-    now[0] = Caller("ci", frozenset({"read"}))
+    now[0] = DaemonCaller("ci", frozenset({"read"}))
     assert visitor.is_known(after_s=60)  # it was looked up just now
     assert not visitor.is_known()
     now[0] = visitor.caller

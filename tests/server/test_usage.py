@@ -5,14 +5,14 @@ from datetime import datetime
 
 import pytest
 
-from clawft.app import open_app
-from clawft.config.agents import Budget
+from clawft.agent.ledger import Ledger, Price
+from clawft.app.app import open_app
+from clawft.app.runtime import open_usage
+from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
-from clawft.protocol.running import ExecuteSkill
-from clawft.protocol.usage import GetUsage
-from clawft.run.ledger import Ledger, Price
-from clawft.wiring import open_usage
+from clawft.server.protocol.executions import ExecuteSkill
+from clawft.server.protocol.records import GetUsage
 from serve_world import Client, ServeWorld
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 def spend(world: ServeWorld, day: str, session: str, model: str, price: Price | None = None) -> None:
     world.write_config()
     with closing(open_usage(open_app(world.environ, str(world.project)))) as records:
-        ledger = Ledger(records, Budget(), lambda: datetime.fromisoformat(day))
+        ledger = Ledger(records, BudgetSettings(), lambda: datetime.fromisoformat(day))
         ledger.settle(ledger.reserve(session, model, Usage(1000, 1000), price), Usage(100, 20), price)
 
 

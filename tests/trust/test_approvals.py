@@ -8,9 +8,9 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from clawft.scan.findings import Power
+from clawft.scanner.findings import Power
 from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 
 
 def _open(path: Path) -> Approvals:

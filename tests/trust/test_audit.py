@@ -11,31 +11,29 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.config.masking import Secrets
+from clawft.config.redaction import Secrets
 from clawft.errors import Refused
-from clawft.trust.audit import Audit
-from clawft.trust.audit.head import read_head, write_head
-from clawft.trust.audit.line import encode_line
-from clawft.trust.audit.select import Wanted, select_lines
-from clawft.trust.audit.verify import check_end, verify_log
-from clawft.trust.seal import Seal
+from clawft.trust.audit import AuditLog
+from clawft.trust.audit.lines import encode_line, read_head, write_head
+from clawft.trust.audit.reader import AuditQuery, check_end, select_lines, verify_log
+from clawft.trust.records import Seal
 
 WRITER = """
 import sys
-from clawft.trust.audit import Audit
-from clawft.trust.seal import Seal
+from clawft.trust.audit import AuditLog
+from clawft.trust.records import Seal
 folder, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-audit = Audit(folder + "/audit.jsonl", Seal(folder + "/trust.key"), max_bytes=20_000)
+audit = AuditLog(folder + "/audit.jsonl", Seal(folder + "/trust.key"), max_bytes=20_000)
 for number in range(count):
     audit.write("command", f"{name}-{number}", decision="allowed")
 """
 
 
-def open_audit(folder: Path, mask: Callable[[str], str] = str, max_bytes: int = 1 << 20) -> Audit:
-    return Audit(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), mask, max_bytes=max_bytes)
+def open_audit(folder: Path, mask: Callable[[str], str] = str, max_bytes: int = 1 << 20) -> AuditLog:
+    return AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), mask, max_bytes=max_bytes)
 
 
-def write(audit: Audit, count: int, start: int = 1) -> None:
+def write(audit: AuditLog, count: int, start: int = 1) -> None:
     for number in range(start, start + count):
         audit.write("command", f"run {number}", decision="allowed")
 
@@ -101,7 +99,7 @@ def test_eight_processes_and_their_threads_write_one_chain(tmp_path: Path) -> No
     assert verdict.broken is None
     assert verdict.held == 8 * 40 + 4 * 20
     assert verdict.files > 3, "they turned the file over meanwhile"
-    subjects = [line.subject for line in select_lines(audit, 1000, Wanted()).lines]
+    subjects = [line.subject for line in select_lines(audit, 1000, AuditQuery()).lines]
     assert sorted(one for one in subjects if one.startswith("p3")) == sorted(f"p3-{number}" for number in range(40))
 
 
@@ -294,7 +292,7 @@ def test_the_chain_goes_on_over_full_files_and_none_may_be_missing(tmp_path: Pat
     verdict = verify_log(audit)
     assert (verdict.broken, verdict.held) == (None, 12)
     assert verdict.files == 1 + len(list(tmp_path.glob("audit-*.jsonl"))) == 3
-    assert select_lines(audit, 9, Wanted()).lines[0].subject == "run 4"
+    assert select_lines(audit, 9, AuditQuery()).lines[0].subject == "run 4"
     (tmp_path / "audit-000002.jsonl").unlink()
     missing = verify_log(audit)
     assert missing.broken is not None
@@ -337,11 +335,11 @@ def test_a_full_disk_refuses_and_leaves_whole_lines(tmp_path: Path) -> None:
     limited = f"""
 import resource, signal
 from clawft.errors import Refused
-from clawft.trust.audit import Audit
-from clawft.trust.seal import Seal
+from clawft.trust.audit import AuditLog
+from clawft.trust.records import Seal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size + 100}, {size + 100}))
-audit = Audit({str(tmp_path / "audit.jsonl")!r}, Seal({str(tmp_path / "trust.key")!r}))
+audit = AuditLog({str(tmp_path / "audit.jsonl")!r}, Seal({str(tmp_path / "trust.key")!r}))
 try:
     audit.write("approval", "power", decision="allowed")
 except Refused as error:
@@ -391,7 +389,7 @@ def test_lines_are_selected_newest_first_and_unreadable_ones_counted(tmp_path: P
     with (tmp_path / "audit.jsonl").open("ab") as file:
         file.write(b"garbage\n")
     write(audit, 1, start=5)
-    found = select_lines(audit, 2, Wanted(kind="command"))
+    found = select_lines(audit, 2, AuditQuery(kind="command"))
     assert [line.subject for line in found.lines] == ["run 4", "run 5"]
     assert found.unreadable == 1
 
@@ -412,7 +410,9 @@ def test_a_subject_that_is_cut_has_the_digest_of_the_whole(tmp_path: Path) -> No
 
 
 def test_the_digest_of_a_subject_is_that_of_its_text_without_secrets(tmp_path: Path) -> None:
-    audit = Audit(str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")), Secrets(["hunter2-hunter2"]).mask)
+    audit = AuditLog(
+        str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")), Secrets(["hunter2-hunter2"]).mask
+    )
     audit.write("command", "curl -u hunter2-hunter2 " + "x" * 2000, decision="allowed")
     (line,) = map(json.loads, read_log(tmp_path))
     masked = "curl -u <secret> " + "x" * 2000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clawft.config.tools import DEFAULT_COMMANDS, CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
-from clawft.trust.commands import CommandPolicy
+from clawft.trust.command_policy import CommandPolicy
 
 TABLE = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 LINES = [(line, verdict) for verdict, lists in TABLE.items() for lines in lists.values() for line in lines]

@@ -7,9 +7,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clawft.contracts import Permissions
-from clawft.trust.covering import covers_host, covers_path, find_held
-from clawft.trust.hosts import find_grant
-from clawft.trust.plugins import clip_permissions, compare_permissions, join_permissions
+from clawft.trust.network import find_grant
+from clawft.trust.plugins import (
+    clip_permissions,
+    compare_permissions,
+    covers_host,
+    covers_path,
+    join_permissions,
+    list_granted,
+)
 from clawft.workspace import resolve_path
 
 HOSTS = ["a.test", "b.a.test", "c.b.a.test", "xa.test", "test", "1.2.3.4", "[::1]", "A.TEST."]
@@ -152,7 +158,7 @@ def test_a_grant_is_in_force_only_as_far_as_it_is_asked_for_and_was_granted(
 
 def test_what_of_one_wish_was_granted_is_found() -> None:
     granted = Permissions(("~/Mail/work:ro",), ("imap.a.test:993", "b.a.test:993", "c.test"), (), False)
-    assert find_held("network", "*:993", granted) == ("imap.a.test:993", "b.a.test:993")
-    assert find_held("network", "c.test:443", granted) == ("c.test:443",)
-    assert find_held("filesystem", "~/Mail", granted) == ("~/Mail/work:ro",)
-    assert find_held("shell", "shell", granted) == find_held("env_vars", "KEY", granted) == ()
+    assert list_granted("network", "*:993", granted) == ("imap.a.test:993", "b.a.test:993")
+    assert list_granted("network", "c.test:443", granted) == ("c.test:443",)
+    assert list_granted("filesystem", "~/Mail", granted) == ("~/Mail/work:ro",)
+    assert list_granted("shell", "shell", granted) == list_granted("env_vars", "KEY", granted) == ()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clawft.config.tools import ExecSettings
 from clawft.trust.hook_lines import LinePolicy, fill_line, find_files
 from clawft.trust.patterns import parse_pattern
-from clawft.trust.rules import Rule, Rules
+from clawft.trust.permissions import PermissionRule, PermissionRules
 from clawft.workspace import Workspace
 
 PLACES = {"CLAUDE_PROJECT_DIR": "/home/me/my project", "CLAUDE_SKILL_DIR": "/skills/x", "HOME": "/home/me"}
@@ -39,7 +39,7 @@ def test_whatever_a_folder_is_called_it_is_one_word(folder: str) -> None:
 
 
 def test_a_folder_with_an_odd_name_does_not_keep_a_line_from_being_run(tmp_path: Path) -> None:
-    lines = LinePolicy(ExecSettings(), Rules(), _workspace(tmp_path))
+    lines = LinePolicy(ExecSettings(), PermissionRules(), _workspace(tmp_path))
     assert lines.object_to(fill_line('"$CLAUDE_PROJECT_DIR"/a.sh', PLACES)) == ""
 
 
@@ -61,7 +61,10 @@ def test_a_folder_with_an_odd_name_does_not_keep_a_line_from_being_run(tmp_path:
 def test_what_the_policy_or_a_rule_denies_is_objected_to_and_what_they_would_ask_is_not(
     tmp_path: Path, line: str, why: str
 ) -> None:
-    rules = Rules(deny=(Rule("deny", parse_pattern("Bash(curl:*)")),), ask=(Rule("ask", parse_pattern("Bash")),))
+    rules = PermissionRules(
+        deny=(PermissionRule("deny", parse_pattern("Bash(curl:*)")),),
+        ask=(PermissionRule("ask", parse_pattern("Bash")),),
+    )
     lines = LinePolicy(ExecSettings(denied_patterns=("shut",)), rules, _workspace(tmp_path))
     said = lines.object_to(fill_line(line, {}))
     assert why in said if why else said == ""

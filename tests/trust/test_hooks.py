@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import App, open_app
+from clawft.app.app import App, open_app
+from clawft.app.hooks import hook_settings, load_hook_statuses, load_rows
 from clawft.errors import ClawftError, Refused
-from clawft.hooking import hook_settings, load_rows, load_standings
-from clawft.trust.hooks import HookStanding, digest_of, entry_of
+from clawft.trust.hooks import HookStatus, compute_hook_digest, get_hook_entry
 
 
 def _open(tmp_path: Path, project: str = "project") -> App:
@@ -38,8 +38,8 @@ def _skill(folder: Path) -> Path:
     return folder
 
 
-def _judge(app: App) -> dict[str, HookStanding]:
-    return {one.name: one for one in load_standings(app, app.skills)}
+def _judge(app: App) -> dict[str, HookStatus]:
+    return {one.name: one for one in load_hook_statuses(app, app.skills)}
 
 
 def _states(app: App) -> dict[str, str]:
@@ -78,8 +78,8 @@ def test_an_approval_holds_for_the_content_and_for_that_hook_alone(tmp_path: Pat
     first, _ = _hook(pack / "first"), _hook(pack / "second")
     (pack / "package.json").write_text(json.dumps({"openclaw": {"hooks": ["first", "second"]}}))
     app = _open(tmp_path)
-    review = app.desk.review_hook(_judge(app)["first"].found)
-    app.desk.approve_hooks([review])
+    review = app.reviewer.review_hook(_judge(app)["first"].found)
+    app.reviewer.approve_hooks([review])
 
     judged = _judge(app.reopen())
     assert {name: one.state for name, one in judged.items()} == {"first": "ready", "second": "untrusted"}
@@ -89,7 +89,7 @@ def test_an_approval_holds_for_the_content_and_for_that_hook_alone(tmp_path: Pat
     assert _states(app.reopen())["first"] == "untrusted"
     (pack / "shared.js").unlink()
     assert _states(app.reopen())["first"] == "ready"
-    app.desk.revoke(app.approvals.load())
+    app.reviewer.revoke(app.approvals.load())
     assert _states(app.reopen())["first"] == "untrusted"
     assert first.exists()
 
@@ -101,19 +101,19 @@ def test_what_changes_between_two_looks_is_not_approved(tmp_path: Path) -> None:
     _hook(hook, ", permissions: {net: [evil.example]}")
 
     with pytest.raises(Refused, match="changed while it was looked at"):
-        app.desk.review_hook(found)
+        app.reviewer.review_hook(found)
 
 
 def test_what_a_hook_asks_for_is_read_from_what_the_digest_was_taken_of(tmp_path: Path) -> None:
     hook = _hook(tmp_path / "project" / "hooks" / "guard")
     app = _open(tmp_path)
-    app.desk.approve_hooks([app.desk.review_hook(_judge(app)["guard"].found)])
+    app.reviewer.approve_hooks([app.reviewer.review_hook(_judge(app)["guard"].found)])
     approved = (hook / "HOOK.md").read_text()
     _hook(hook, ", permissions: {net: [evil.example]}")
     wider = _judge(app.reopen())["guard"].found  # read now, and put back before the digest is taken
     (hook / "HOOK.md").write_text(approved)
 
-    assert digest_of(wider).value != app.approvals.load()[0].digest
+    assert compute_hook_digest(wider).value != app.approvals.load()[0].digest
 
 
 def test_links_and_settings_that_lead_into_the_project_make_nothing_ones_own(tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ def test_hooks_stand_and_fall_with_their_skill(tmp_path: Path) -> None:
     app = _open(tmp_path)
 
     assert _states(app) == {"of-mine": "ready", "of-off": "disabled", "of-theirs": "untrusted"}
-    review = app.desk.review(app.get_skill("theirs").found)
+    review = app.reviewer.review(app.get_skill("theirs").found)
     assert [one.name for one in review.hooks] == ["of-theirs"]
-    app.desk.approve([review])
+    app.reviewer.approve([review])
     judged = _judge(app.reopen())["of-theirs"]
     assert (judged.state, judged.digest, judged.hosts) == ("ready", review.digest, ())
     (theirs / "more.md").write_text("Something else.\n")
@@ -174,8 +174,8 @@ def test_hooks_of_a_skill_that_is_approved_for_this_run_run_on_that_digest(tmp_p
     theirs = _skill(tmp_path / "project" / ".clawft" / "skills" / "theirs")
     _hook(theirs / "hooks" / "of-theirs")
     app = _open(tmp_path)
-    review = app.desk.review(app.get_skill("theirs").found)
-    app.desk.approve_for_run(review)
+    review = app.reviewer.review(app.get_skill("theirs").found)
+    app.reviewer.approve_for_run(review)
 
     judged = _judge(app.reopen())["of-theirs"]
     assert (judged.state, judged.digest, judged.hosts) == ("ready", review.digest, ())
@@ -254,7 +254,7 @@ def test_a_hint_about_one_of_several_of_a_name_says_which(tmp_path: Path) -> Non
     _hook(tmp_path / "project" / "hooks" / "mail")
     _hook(tmp_path / "project" / "hooks" / "alone")
     app = _open(tmp_path)
-    hints = {one.name: one.reasons[0].hint for one in load_standings(app, app.skills) if one.reasons}
+    hints = {one.name: one.reasons[0].hint for one in load_hook_statuses(app, app.skills) if one.reasons}
     assert hints["mail"] == "Look at it, then: weft hooks enable project:mail"
     assert hints["alone"] == "Look at it, then: weft hooks enable alone"
 
@@ -268,7 +268,7 @@ def test_what_links_cover_cannot_be_approved_as_a_handler(tmp_path: Path) -> Non
     judged = _judge(app)["guard"]
     assert judged.state == "broken"
     with pytest.raises(ClawftError, match="is broken"):
-        app.desk.review_hook(judged.found)
+        app.reviewer.review_hook(judged.found)
 
 
 def test_a_strangers_hook_takes_neither_the_place_nor_the_settings_of_ones_own(tmp_path: Path) -> None:
@@ -278,14 +278,14 @@ def test_a_strangers_hook_takes_neither_the_place_nor_the_settings_of_ones_own(t
     _hook(project / "hooks" / "keyed", ", hookKey: mail")
     _config(tmp_path, 'hooks.entries.mail.env.TOKEN = "secret"\n')
     app = _open(tmp_path)
-    waiting = [one.found for one in load_standings(app, app.skills) if one.state == "untrusted"]
-    app.desk.approve_hooks([app.desk.review_hook(one) for one in waiting])
+    waiting = [one.found for one in load_hook_statuses(app, app.skills) if one.state == "untrusted"]
+    app.reviewer.approve_hooks([app.reviewer.review_hook(one) for one in waiting])
 
-    judged = load_standings(app.reopen(), app.skills)
+    judged = load_hook_statuses(app.reopen(), app.skills)
     assert [(one.name, one.found.scope, one.state) for one in judged] == [
         ("mail", "user", "ineligible"),
         ("keyed", "project", "ready"),
         ("mail", "project", "shadowed"),
     ]
     settings = hook_settings(app)
-    assert [sorted(entry_of(one.found, settings).env) for one in judged] == [["TOKEN"], [], ["TOKEN"]]
+    assert [sorted(get_hook_entry(one.found, settings).env) for one in judged] == [["TOKEN"], [], ["TOKEN"]]

@@ -3,10 +3,9 @@
 import pytest
 
 from clawft.errors import ClawftError
-from clawft.trust.granted import granted_hosts
-from clawft.trust.hosts import find_grant, parse_grant
+from clawft.trust.network import find_grant, parse_grant
 from clawft.trust.patterns import parse_pattern
-from clawft.trust.rules import Rule, Rules
+from clawft.trust.permissions import PermissionRule, PermissionRules, list_granted_hosts
 
 
 @pytest.mark.parametrize(
@@ -72,9 +71,9 @@ def test_what_is_taken_away_is_so_from_every_grant() -> None:
     assert find_grant("a.bad.test", 80, hosts) is not None
 
 
-def rules(**patterns: tuple[str, ...]) -> Rules:
-    made = {kind: tuple(Rule(kind, parse_pattern(one)) for one in some) for kind, some in patterns.items()}  # type: ignore[arg-type]
-    return Rules(**made)
+def rules(**patterns: tuple[str, ...]) -> PermissionRules:
+    made = {kind: tuple(PermissionRule(kind, parse_pattern(one)) for one in some) for kind, some in patterns.items()}  # type: ignore[arg-type]
+    return PermissionRules(**made)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +93,6 @@ def rules(**patterns: tuple[str, ...]) -> Rules:
     ],
 )
 def test_programs_get_the_hosts_of_rules_and_of_every_stranger(
-    written: Rules, approved: tuple[tuple[str, ...], ...], granted: tuple[str, ...]
+    written: PermissionRules, approved: tuple[tuple[str, ...], ...], granted: tuple[str, ...]
 ) -> None:
-    assert granted_hosts(written, approved) == granted
+    assert list_granted_hosts(written, approved) == granted

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery import Found, Location
-from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError
-from clawft.format import Skill
-from clawft.scan.screening import Objection, Screening
-from clawft.trust.blocking import Scanned, check_screening
-from clawft.trust.overrides import NEVER, Override, Overrides
-from clawft.trust.seal import Seal
+from clawft.scanner.screening import Objection, Screening
+from clawft.skills.discovery import DiscoveredSkill, Location
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.parse import Skill
+from clawft.trust.overrides import NEVER, Override, Overrides, ScreenedSkills, check_screening
+from clawft.trust.records import Seal
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 CRITICAL = Objection("secret-file-sent", "critical", "A key is read and sent", "run.sh", 3, 1, "mark")
@@ -29,14 +28,16 @@ def _open(path: Path) -> Overrides:
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Found:
+def found(tmp_path: Path) -> DiscoveredSkill:
     folder = tmp_path / "skill"
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: a\ndescription: b\n---\n")
-    return Found(Location("user", "skills", str(tmp_path)), str(folder), f"{folder}/SKILL.md", Skill(name="a"))
+    return DiscoveredSkill(
+        Location("user", "skills", str(tmp_path)), str(folder), f"{folder}/SKILL.md", Skill(name="a")
+    )
 
 
-def _override(found: Found, objection: Objection = CRITICAL, **changed: Any) -> Override:
+def _override(found: DiscoveredSkill, objection: Objection = CRITICAL, **changed: Any) -> Override:
     given: dict[str, Any] = {
         "rule": objection.rule,
         "name": "a",
@@ -52,15 +53,15 @@ def _override(found: Found, objection: Objection = CRITICAL, **changed: Any) -> 
 
 
 def _check(
-    found: Found, screening: Screening, *overrides: Override, block: bool = True
+    found: DiscoveredSkill, screening: Screening, *overrides: Override, block: bool = True
 ) -> tuple[bool, list[tuple[str, str]]]:
-    scanned = Scanned((), overrides, block, None, lambda: NOW)
+    scanned = ScreenedSkills((), overrides, block, None, lambda: NOW)
     blocked, said = check_screening(found, screening, scanned)
     return blocked, [(one.code, one.severity) for one in said]
 
 
-def test_a_critical_objection_blocks_and_says_where_and_what_to_do(found: Found) -> None:
-    blocked, (said,) = check_screening(found, Screening("malicious", (CRITICAL,)), Scanned())
+def test_a_critical_objection_blocks_and_says_where_and_what_to_do(found: DiscoveredSkill) -> None:
+    blocked, (said,) = check_screening(found, Screening("malicious", (CRITICAL,)), ScreenedSkills())
     assert blocked
     assert (said.code, said.severity, said.where) == ("scan-blocked", "error", f"{found.folder}/run.sh:3")
     assert said.message == "secret-file-sent: A key is read and sent"
@@ -68,29 +69,29 @@ def test_a_critical_objection_blocks_and_says_where_and_what_to_do(found: Found)
     assert 'weft skills allow a --rule secret-file-sent --because "…"' in said.hint
 
 
-def test_a_high_objection_and_unread_parts_are_said_and_block_nothing(found: Found) -> None:
+def test_a_high_objection_and_unread_parts_are_said_and_block_nothing(found: DiscoveredSkill) -> None:
     screening = Screening("suspicious", (HIGH,), ("a.zip: it asks for a password",))
     assert _check(found, screening) == (False, [("scan-suspicious", "warning"), ("scan-incomplete", "note")])
 
 
-def test_a_failure_blocks_whatever_is_allowed(found: Found) -> None:
+def test_a_failure_blocks_whatever_is_allowed(found: DiscoveredSkill) -> None:
     screening = Screening("malicious", (CRITICAL,), failure="It died")
     assert _check(found, screening, _override(found)) == (True, [("scan-blocked", "error"), ("scan-failed", "error")])
 
 
-def test_without_blocking_all_is_said_as_a_warning(found: Found) -> None:
+def test_without_blocking_all_is_said_as_a_warning(found: DiscoveredSkill) -> None:
     assert _check(found, Screening("malicious", (CRITICAL,)), block=False) == (False, [("scan-critical", "warning")])
     assert _check(found, Screening("suspicious", failure="x"), block=False) == (False, [("scan-failed", "warning")])
 
 
-def test_an_override_lifts_the_block_and_the_reason_stays(found: Found) -> None:
+def test_an_override_lifts_the_block_and_the_reason_stays(found: DiscoveredSkill) -> None:
     assert _check(found, Screening("malicious", (CRITICAL,)), _override(found)) == (
         False,
         [("scan-allowed", "warning")],
     )
 
 
-def test_every_critical_rule_needs_an_override(found: Found) -> None:
+def test_every_critical_rule_needs_an_override(found: DiscoveredSkill) -> None:
     screening = Screening("malicious", (CRITICAL, OTHER))
     one = _override(found)
     assert _check(found, screening, one) == (True, [("scan-blocked", "error"), ("scan-allowed", "warning")])
@@ -106,28 +107,32 @@ def test_every_critical_rule_needs_an_override(found: Found) -> None:
         ({"expires": NOW.isoformat()}, "it ended on 2026-01-31"),
     ],
 )
-def test_an_override_that_is_void_blocks_and_that_is_said(found: Found, changed: dict[str, Any], why: str) -> None:
-    scanned = Scanned((), (_override(found, **changed),), now=lambda: NOW)
+def test_an_override_that_is_void_blocks_and_that_is_said(
+    found: DiscoveredSkill, changed: dict[str, Any], why: str
+) -> None:
+    scanned = ScreenedSkills((), (_override(found, **changed),), now=lambda: NOW)
     blocked, (said,) = check_screening(found, Screening("malicious", (CRITICAL,)), scanned)
     assert blocked
     assert said.message.endswith(f"It was allowed on 2026-01-01, but {why}")
 
 
 @pytest.mark.parametrize("changed", [{"path": "/elsewhere"}, {"rule": "another"}])
-def test_an_override_of_something_else_counts_for_nothing(found: Found, changed: dict[str, Any]) -> None:
+def test_an_override_of_something_else_counts_for_nothing(found: DiscoveredSkill, changed: dict[str, Any]) -> None:
     assert _check(found, Screening("malicious", (CRITICAL,)), _override(found, **changed))[0]
 
 
 @pytest.mark.parametrize("expires", ["", "soon", "2030-01-31", "2030-01-31T12:00:00", "NEVER"])
-def test_an_override_whose_end_makes_no_sense_blocks(found: Found, expires: str) -> None:
+def test_an_override_whose_end_makes_no_sense_blocks(found: DiscoveredSkill, expires: str) -> None:
     blocked, (said,) = check_screening(
-        found, Screening("malicious", (CRITICAL,)), Scanned((), (_override(found, expires=expires),), now=lambda: NOW)
+        found,
+        Screening("malicious", (CRITICAL,)),
+        ScreenedSkills((), (_override(found, expires=expires),), now=lambda: NOW),
     )
     assert blocked
     assert "when it ends cannot be told" in said.message
 
 
-def test_what_cannot_be_written_is_refused_and_the_file_stays(found: Found, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_and_the_file_stays(found: DiscoveredSkill, tmp_path: Path) -> None:
     overrides = _open(tmp_path / "overrides.json")
     overrides.add([_override(found)])
     with pytest.raises(ClawftError) as caught:
@@ -136,18 +141,18 @@ def test_what_cannot_be_written_is_refused_and_the_file_stays(found: Found, tmp_
     assert overrides.load() == (_override(found),)
 
 
-def test_what_the_rules_found_is_said_though_the_scanner_failed_elsewhere(found: Found) -> None:
+def test_what_the_rules_found_is_said_though_the_scanner_failed_elsewhere(found: DiscoveredSkill) -> None:
     screening = Screening("malicious", (CRITICAL, HIGH), failure="big.py: the time was over")
-    blocked, said = check_screening(found, screening, Scanned())
+    blocked, said = check_screening(found, screening, ScreenedSkills())
     assert (blocked, [one.code for one in said]) == (True, ["scan-blocked", "scan-failed", "scan-suspicious"])
     assert "skills allow" not in said[0].hint  # since that is refused
 
 
-def test_an_override_may_never_end(found: Found) -> None:
+def test_an_override_may_never_end(found: DiscoveredSkill) -> None:
     assert not _check(found, Screening("malicious", (CRITICAL,)), _override(found, expires=NEVER))[0]
 
 
-def test_overrides_are_kept_for_the_user_alone_and_the_newest_counts(found: Found, tmp_path: Path) -> None:
+def test_overrides_are_kept_for_the_user_alone_and_the_newest_counts(found: DiscoveredSkill, tmp_path: Path) -> None:
     overrides = _open(tmp_path / "new" / "overrides.json")
     overrides.add([_override(found), _override(found, OTHER)])
     overrides.add([_override(found, because="Another reason")])
@@ -158,7 +163,7 @@ def test_overrides_are_kept_for_the_user_alone_and_the_newest_counts(found: Foun
     assert stat.S_IMODE((tmp_path / "new" / "overrides.json").stat().st_mode) == 0o600
 
 
-def test_overrides_are_taken_back_by_rule_or_all(found: Found, tmp_path: Path) -> None:
+def test_overrides_are_taken_back_by_rule_or_all(found: DiscoveredSkill, tmp_path: Path) -> None:
     overrides = _open(tmp_path / "overrides.json")
     both = [_override(found), _override(found, OTHER)]
     overrides.add(both)
@@ -171,7 +176,7 @@ def test_overrides_are_taken_back_by_rule_or_all(found: Found, tmp_path: Path) -
 
 def test_processes_that_allow_at_once_lose_nothing(tmp_path: Path) -> None:
     code = (
-        "import sys; from clawft.trust.overrides import Override, Overrides; from clawft.trust.seal import Seal\n"
+        "import sys; from clawft.trust.overrides import Override, Overrides; from clawft.trust.records import Seal\n"
         "for n in range(10):\n"
         "    kept = Overrides(sys.argv[1], Seal(sys.argv[1] + '.key'))\n"
         "    kept.add([Override(f'{sys.argv[2]}-{n}', *'abcdefgh')])"
@@ -197,7 +202,7 @@ def test_a_damaged_file_allows_nothing_and_is_not_overwritten(tmp_path: Path, co
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_may_write_allows_nothing(found: Found, tmp_path: Path, mode: int) -> None:
+def test_a_file_that_others_may_write_allows_nothing(found: DiscoveredSkill, tmp_path: Path, mode: int) -> None:
     overrides = _open(tmp_path / "overrides.json")
     overrides.add([_override(found)])
     (tmp_path / "overrides.json").chmod(mode)

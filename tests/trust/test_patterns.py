@@ -8,22 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.trust.call import Call, Where
-from clawft.trust.patterns import allows, check_patterns, describe_left, parse_pattern, parse_patterns, pattern_folders
-from clawft.trust.shell import NotUnderstood, parse_line
+from clawft.skills.render.shell import NotUnderstood, parse_line
+from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.patterns import (
+    allows,
+    check_patterns,
+    list_remaining_tools,
+    parse_pattern,
+    parse_patterns,
+    pattern_folders,
+)
 
-HERE = Where("/project", "/project", "/home/me")
+HERE = PatternRoots("/project", "/project", "/home/me")
 
 
-def _run(line: str, **more: Any) -> Call:
-    return Call("exec_shell", {"command": line, **more}, HERE)
+def _run(line: str, **more: Any) -> CheckedCall:
+    return CheckedCall("exec_shell", {"command": line, **more}, HERE)
 
 
-def _covers(pattern: str, call: Call) -> bool:
+def _covers(pattern: str, call: CheckedCall) -> bool:
     return parse_pattern(pattern, pattern_folders("/project", "/skills/x")).allows(call)
 
 
-def _touches(pattern: str, call: Call) -> bool:
+def _touches(pattern: str, call: CheckedCall) -> bool:
     return parse_pattern(pattern).touches(call)
 
 
@@ -124,13 +131,13 @@ def test_what_only_looks_like_the_command_is_not_covered(line: str) -> None:
         ("Bash(${CLAUDE_SKILL_DIR}/scripts/*:*)", _run("/skills/x/scripts/../../../bin/sh")),
         ("Bash(${CLAUDE_SKILL_DIR}/scripts/*:*)", _run("/skills/x/scripts/a/b.sh")),
         ("Bash(/opt/tool:*)", _run("/opt/tool/evil")),
-        ("Bash(git:*)", Call("exec_shell", {"command": ["git"]}, HERE)),
-        ("Bash(git:*)", Call("exec_shell", {}, HERE)),
-        ("Read(src/**)", Call("read_file", {"path": 7}, HERE)),
-        ("Read(src/**)", Call("read_file", {"path": "src/\0x"}, HERE)),
+        ("Bash(git:*)", CheckedCall("exec_shell", {"command": ["git"]}, HERE)),
+        ("Bash(git:*)", CheckedCall("exec_shell", {}, HERE)),
+        ("Read(src/**)", CheckedCall("read_file", {"path": 7}, HERE)),
+        ("Read(src/**)", CheckedCall("read_file", {"path": "src/\0x"}, HERE)),
     ],
 )
-def test_near_miss_is_not_covered(pattern: str, call: Call) -> None:
+def test_near_miss_is_not_covered(pattern: str, call: CheckedCall) -> None:
     assert not _covers(pattern, call)
 
 
@@ -154,8 +161,8 @@ def test_what_is_only_mentioned_is_not_forbidden(line: str) -> None:
     assert not _touches("Bash(rm:*)", _run(line))
 
 
-def _file(path: object, tool: str = "read_file") -> Call:
-    return Call(tool, {} if path is None else {"path": path}, HERE)
+def _file(path: object, tool: str = "read_file") -> CheckedCall:
+    return CheckedCall(tool, {} if path is None else {"path": path}, HERE)
 
 
 @pytest.mark.parametrize(
@@ -197,10 +204,10 @@ def test_links_are_resolved_before_a_path_is_judged(tmp_path: Path) -> None:
     (tmp_path / "private").mkdir()
     os.symlink("../private", tmp_path / "src" / "in")
     os.symlink("private", tmp_path / "shown")
-    where = Where(str(tmp_path), str(tmp_path), "/home/me")
+    where = PatternRoots(str(tmp_path), str(tmp_path), "/home/me")
 
-    def call(path: str) -> Call:
-        return Call("read_file", {"path": path}, where)
+    def call(path: str) -> CheckedCall:
+        return CheckedCall("read_file", {"path": path}, where)
 
     assert parse_pattern("Read(src/**)").allows(call("src/x"))
     assert not parse_pattern("Read(src/**)").allows(call("src/in/x"))
@@ -222,7 +229,7 @@ def test_denied_path_is_noticed_on_a_command_line() -> None:
 def test_denied_path_is_noticed_behind_a_glob(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "key").touch()
-    call = Call("exec_shell", {"command": "cat v*/k?y"}, Where(str(tmp_path), str(tmp_path), "/home/me"))
+    call = CheckedCall("exec_shell", {"command": "cat v*/k?y"}, PatternRoots(str(tmp_path), str(tmp_path), "/home/me"))
     assert _touches("Read(vault/**)", call)
     assert not _touches("Read(other/**)", call)
 
@@ -242,20 +249,22 @@ def test_denied_path_is_noticed_behind_a_glob(tmp_path: Path) -> None:
     ],
 )
 def test_hosts(pattern: str, url: str, covered: bool) -> None:
-    assert _covers(pattern, Call("web_fetch", {"url": url}, HERE)) is covered
+    assert _covers(pattern, CheckedCall("web_fetch", {"url": url}, HERE)) is covered
 
 
 def test_names_of_skills_and_agents() -> None:
-    def load(name: object) -> Call:
-        return Call("Skill", {"name": name}, HERE)
+    def load(name: object) -> CheckedCall:
+        return CheckedCall("Skill", {"name": name}, HERE)
 
     assert _covers("Skill(research)", load("research"))
     assert _covers("Skill(research:*)", load("/research"))
     assert not _covers("Skill(research)", load("research-evil"))
     assert not _covers("Skill(research)", load(None))
-    assert _covers("Task(reviewer)", Call("delegate", {"agent": "reviewer", "task": "x"}, HERE))
+    assert _covers("Task(reviewer)", CheckedCall("delegate", {"agent": "reviewer", "task": "x"}, HERE))
     assert _touches("Skill(research)", load(["research"]))
-    assert _covers("skill_run_script(research)", Call("skill_run_script", {"name": "research", "script": "x"}, HERE))
+    assert _covers(
+        "skill_run_script(research)", CheckedCall("skill_run_script", {"name": "research", "script": "x"}, HERE)
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,7 +285,7 @@ def test_names_of_skills_and_agents() -> None:
     ],
 )
 def test_names_of_tools(pattern: str, tool: str, meant: bool) -> None:
-    assert _covers(pattern, Call(tool, {}, HERE)) is meant
+    assert _covers(pattern, CheckedCall(tool, {}, HERE)) is meant
 
 
 OBSCURE = [
@@ -292,7 +301,7 @@ def test_what_is_not_understood_allows_nothing_and_forbids_the_whole_tool(patter
     tool = {"Bash": "exec_shell", "Read": "read_file", "WebFetch": "web_fetch", "mcp__s__t": "s__t"}.get(
         parsed.name, parsed.name
     )
-    call = Call(tool, {"command": "git", "path": "x", "url": "https://x.example/", "name": "a"}, HERE)
+    call = CheckedCall(tool, {"command": "git", "path": "x", "url": "https://x.example/", "name": "a"}, HERE)
     assert parsed.problem
     assert not parsed.allows(call)
     assert parsed.touches(call)
@@ -318,7 +327,7 @@ def test_no_line_passes_that_runs_a_command_which_is_not_meant(words: list[str],
 @given(st.text(max_size=60))
 def test_any_text_is_a_pattern_or_a_problem(text: str) -> None:
     parsed = parse_pattern(text)
-    for call in (_run("git log"), _file("x"), Call("Skill", {"name": "x"}, HERE)):
+    for call in (_run("git log"), _file("x"), CheckedCall("Skill", {"name": "x"}, HERE)):
         assert not (parsed.problem and parsed.allows(call))
 
 
@@ -329,7 +338,7 @@ def test_a_line_that_the_grammar_refuses_is_never_covered() -> None:
 
 
 def test_what_two_lists_leave_is_told_with_its_limits() -> None:
-    assert describe_left(["Read(src/**)", "Bash", "mcp__github", "slack__post"], ["Bash(rm:*)", "slack__*"]) == (
+    assert list_remaining_tools(["Read(src/**)", "Bash", "mcp__github", "slack__post"], ["Bash(rm:*)", "slack__*"]) == (
         "read_file (Read(src/**))",
         "list_directory (Read(src/**))",
         "glob (Read(src/**))",
@@ -337,7 +346,7 @@ def test_what_two_lists_leave_is_told_with_its_limits() -> None:
         "exec_shell (not Bash(rm:*))",
         "github__*",
     )
-    assert "write_file" not in describe_left([], ["Write"])
+    assert "write_file" not in list_remaining_tools([], ["Write"])
 
 
 def test_hostile_pattern_costs_no_time() -> None:

@@ -9,20 +9,20 @@ import msgspec
 import pytest
 
 from clawft import __version__
-from clawft.config.plugins import PluginsSettings
+from clawft.config.extensions import PluginsSettings
 from clawft.contracts import Permissions
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.plugins import FoundPlugin, load_plugin
 from clawft.errors import ClawftError
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.plugins import DiscoveredPlugin, load_plugin
 from clawft.trust.plugins import (
     PluginGrants,
-    PluginStanding,
+    PluginStatus,
     clip_permissions,
     compare_permissions,
     judge_plugins,
     make_grant,
 )
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 
 ID = "org.example.one"
 ASKED = {"network": ["a.example", "b.example"], "env_vars": ["KEY"], "filesystem": ["~/x"], "shell": True}
@@ -35,18 +35,20 @@ def grants(tmp_path: Path) -> PluginGrants:
     return PluginGrants(str(tmp_path / "user" / "grants.json"), Seal(str(tmp_path / "user" / "trust.key")))
 
 
-def add(folder: Path, scope: str = "user", **manifest: Any) -> FoundPlugin:
+def add(folder: Path, scope: str = "user", **manifest: Any) -> DiscoveredPlugin:
     folder.mkdir(parents=True, exist_ok=True)
     told = {"id": ID, "name": "One", "version": "1.0.0", "capabilities": ["skill"], "skill_dirs": ["skills"]}
     (folder / "clawft.plugin.json").write_text(json.dumps(told | {"permissions": ASKED} | manifest))
     return load_plugin(scope, str(folder))
 
 
-def grant(grants: PluginGrants, found: FoundPlugin, permissions: Permissions = ALL) -> None:
+def grant(grants: PluginGrants, found: DiscoveredPlugin, permissions: Permissions = ALL) -> None:
     grants.record(make_grant(found, compute_digest(found.folder).value, permissions))
 
 
-def judge(grants: PluginGrants, *found: FoundPlugin, by_digest: bool = True, **settings: Any) -> list[PluginStanding]:
+def judge(
+    grants: PluginGrants, *found: DiscoveredPlugin, by_digest: bool = True, **settings: Any
+) -> list[PluginStatus]:
     made = msgspec.convert(settings, PluginsSettings)
     return list(judge_plugins(found, made, grants.load, by_digest=by_digest))
 

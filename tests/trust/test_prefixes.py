@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.trust.prefixes import find_unlisted, suggest_setting
-from clawft.trust.shell import NotUnderstood
+from clawft.skills.render.prefixes import find_unlisted, suggest_setting
+from clawft.skills.render.shell import NotUnderstood
 
 
 @pytest.mark.parametrize(

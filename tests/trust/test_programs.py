@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import NotFound, Refused
-from clawft.programs import (
+from clawft.trust.programs import (
     BARE_PYTHON,
     Launcher,
-    Program,
+    PreparedProgram,
     clean_environ,
     find_files,
     make_launcher,
@@ -133,4 +133,4 @@ def test_the_files_of_a_line_are_found_and_shown_without_acting_on_a_terminal(tm
     assert show_files(found) == f"  ({tool}, {tmp_path}/odd\\n\\x1b[31m)"
     assert show_files(()) == ""
     assert show_files([str(number) for number in range(10)]).endswith("7 and 2 more)")
-    assert Program(("a",), "/", {}).files == ()
+    assert PreparedProgram(("a",), "/", {}).files == ()

@@ -12,12 +12,12 @@ import pytest
 from clawft.errors import ClawftError
 from clawft.trust.approvals import Approvals
 from clawft.trust.overrides import Overrides
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 
 APPROVES = """
 import sys
 from clawft.trust.approvals import Approvals
-from clawft.trust.seal import Seal
+from clawft.trust.records import Seal
 for number in range(int(sys.argv[3])):
     Approvals(sys.argv[1], Seal(sys.argv[1] + ".key")).add("config", {f"{sys.argv[2]}-{number}": b""})
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import ClawftError, Refused
-from clawft.trust.seal import KEY_BYTES, Seal
+from clawft.trust.records import KEY_BYTES, Seal
 
 
 def test_a_seal_holds_for_its_content_and_its_label_only(tmp_path: Path) -> None:

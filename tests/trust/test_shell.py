@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from clawft.config.tools import DEFAULT_COMMANDS, ExecSettings
-from clawft.trust.commands import CommandPolicy
-from clawft.trust.shell import MAX_LINE, Line, NotUnderstood, parse_line
+from clawft.skills.render.shell import MAX_LINE, Line, NotUnderstood, parse_line
+from clawft.trust.command_policy import CommandPolicy
 
 NAMES = sorted({entry.split()[0] for entry in DEFAULT_COMMANDS})
 ALLOWED = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))["allow"]["lines"]

@@ -5,35 +5,37 @@ from pathlib import Path
 import pytest
 
 from clawft.config import EnvValue, SecretRef, SkillEntry, SkillsSettings
-from clawft.discovery import Catalog, Found, Host, Location
-from clawft.discovery.agents import BUILTIN_AGENTS, FoundAgent
 from clawft.errors import Diagnostic
-from clawft.format import Agent, Requires, Skill
-from clawft.scan.screening import Objection, Screening
-from clawft.trust import STATES, Standing, judge_agents, judge_skills, known_tool_names
-from clawft.trust.blocking import Scanned
-from clawft.trust.state import is_copy
+from clawft.scanner.screening import Objection, Screening
+from clawft.skills.discovery import Catalog, DiscoveredSkill, LocalMachine, Location
+from clawft.skills.discovery.agents import BUILTIN_AGENTS, DiscoveredAgent
+from clawft.skills.parse import Agent, Skill, SkillRequirements
+from clawft.trust import STATES, SkillStatus, judge_agents, judge_skills, known_tool_names
+from clawft.trust.overrides import ScreenedSkills
+from clawft.trust.skill_status import is_copy
 
-HOST = Host("linux", {"PATH": ""}, {}, known_tool_names())
-NEEDY = Requires(bins=("no-such-program",))
+HOST = LocalMachine("linux", {"PATH": ""}, {}, known_tool_names())
+NEEDY = SkillRequirements(bins=("no-such-program",))
 
 
-def _found(skill: Skill, scope: str = "project", layer: str = "skills") -> Found:
+def _found(skill: Skill, scope: str = "project", layer: str = "skills") -> DiscoveredSkill:
     folder = f"/{scope}/{layer}/{skill.name}"
-    return Found(Location(scope, layer, f"/{scope}/{layer}"), folder, f"{folder}/SKILL.md", skill)
+    return DiscoveredSkill(Location(scope, layer, f"/{scope}/{layer}"), folder, f"{folder}/SKILL.md", skill)
 
 
-def _broken(name: str, scope: str = "project") -> Found:
+def _broken(name: str, scope: str = "project") -> DiscoveredSkill:
     folder = f"/{scope}/skills/{name}"
     problem = Diagnostic("frontmatter-unterminated", "error", "It never ends", f"{folder}/SKILL.md", 1)
-    return Found(Location(scope, "skills", f"/{scope}/skills"), folder, f"{folder}/SKILL.md", problem=problem)
+    return DiscoveredSkill(Location(scope, "skills", f"/{scope}/skills"), folder, f"{folder}/SKILL.md", problem=problem)
 
 
-def _judge(*found: Found, settings: SkillsSettings | None = None, host: Host = HOST) -> tuple[Standing, ...]:
+def _judge(
+    *found: DiscoveredSkill, settings: SkillsSettings | None = None, host: LocalMachine = HOST
+) -> tuple[SkillStatus, ...]:
     return judge_skills(Catalog(found), settings or SkillsSettings(), host)
 
 
-def _codes(standing: Standing) -> list[str]:
+def _codes(standing: SkillStatus) -> list[str]:
     return [one.code for one in standing.reasons]
 
 
@@ -102,7 +104,7 @@ def test_entry_is_found_by_the_key_a_skill_gives_itself() -> None:
 
 
 def test_missing_requirement_is_ineligible_with_every_unmet_one_as_reason() -> None:
-    requires = Requires(bins=("no-such-program",), env=("NO_SUCH_VARIABLE",))
+    requires = SkillRequirements(bins=("no-such-program",), env=("NO_SUCH_VARIABLE",))
 
     (standing,) = _judge(_found(Skill(name="a", description="d", requires=requires)))
 
@@ -267,7 +269,7 @@ def test_what_the_scanner_found_blocks_or_is_said_beside_the_state() -> None:
     why = Diagnostic("untrusted", "warning", "Nobody approved it", "/a")
     names = ("bad", "odd", "clean", "off", "manual", "strange")
     found = tuple(_found(Skill(name=name, description="d" * (name != "manual"))) for name in names)
-    scanned = Scanned((attack, odd, None, attack, odd, odd, attack))
+    scanned = ScreenedSkills((attack, odd, None, attack, odd, odd, attack))
     settings = SkillsSettings(entries={"off": SkillEntry(enabled=False)})
 
     standings = judge_skills(
@@ -289,7 +291,7 @@ def test_what_the_scanner_found_blocks_or_is_said_beside_the_state() -> None:
     assert codes[6] == ["frontmatter-unterminated"]
 
 
-def _served(skill: Skill, server: str) -> Found:
+def _served(skill: Skill, server: str) -> DiscoveredSkill:
     return _found(skill, "mcp", server)
 
 
@@ -316,13 +318,13 @@ def test_two_of_a_name_from_one_server_leave_each_other_alone() -> None:
     assert [one.state for one in _judge(twin, twin)] == ["ready", "ready"]
 
 
-def _place(root: Path, layer: str, name: str, *, kind: str = "skills", scope: str = "project") -> Found:
+def _place(root: Path, layer: str, name: str, *, kind: str = "skills", scope: str = "project") -> DiscoveredSkill:
     """The skill `a` in a folder, or a command in a file, that really are there."""
     folder = root / layer / name
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: a\n---\nDo it.\n")
     location = Location(scope, layer, str(root / layer), kind)  # type: ignore[arg-type]
-    return Found(location, str(folder), str(folder / "SKILL.md"), Skill(name="a", description="d"))
+    return DiscoveredSkill(location, str(folder), str(folder / "SKILL.md"), Skill(name="a", description="d"))
 
 
 def test_same_skill_in_the_folders_of_two_clients_is_a_copy_and_nothing_else_is(tmp_path: Path) -> None:
@@ -358,10 +360,12 @@ def test_when_all_of_a_name_are_unusable_none_is_shadowed() -> None:
 
 
 def test_always_makes_a_skill_ready_without_its_programs_but_not_on_another_system() -> None:
-    requires = Requires(bins=("no-such-program",), any_bins=("nor-this",), env=("NOR_THIS",), config=("nor.this",))
+    requires = SkillRequirements(
+        bins=("no-such-program",), any_bins=("nor-this",), env=("NOR_THIS",), config=("nor.this",)
+    )
     always = Skill(name="a", description="d", always=True, requires=requires)
-    elsewhere = Skill(name="b", description="d", always=True, requires=Requires(os=("darwin",)))
-    toolless = Skill(name="c", description="d", always=True, requires=Requires(tools=("telepathy",)))
+    elsewhere = Skill(name="b", description="d", always=True, requires=SkillRequirements(os=("darwin",)))
+    toolless = Skill(name="c", description="d", always=True, requires=SkillRequirements(tools=("telepathy",)))
 
     a, b, c = _judge(_found(always), _found(elsewhere), _found(toolless))
 
@@ -377,7 +381,7 @@ def test_always_does_not_undo_what_the_config_turns_off() -> None:
 
 
 def test_entries_of_the_config_satisfy_variables() -> None:
-    skill = Skill(name="a", description="d", primary_env="KEY", requires=Requires(env=("KEY", "OTHER")))
+    skill = Skill(name="a", description="d", primary_env="KEY", requires=SkillRequirements(env=("KEY", "OTHER")))
     entry = SkillEntry(env={"OTHER": EnvValue(literal="o")}, api_key=SecretRef(literal="k"))
 
     assert _judge(_found(skill))[0].state == "ineligible"
@@ -385,9 +389,9 @@ def test_entries_of_the_config_satisfy_variables() -> None:
 
 
 def test_settings_and_tools_are_requirements_too(tmp_path: Path) -> None:
-    host = Host("linux", {}, {"channels": {"slack": {"token": "t"}}}, known_tool_names())
-    met = Requires(config=("channels.slack.token",), tools=("Bash(git:*)", "web_search", "Read"))
-    unmet = Requires(config=("channels.discord",), tools=("telepathy",))
+    host = LocalMachine("linux", {}, {"channels": {"slack": {"token": "t"}}}, known_tool_names())
+    met = SkillRequirements(config=("channels.slack.token",), tools=("Bash(git:*)", "web_search", "Read"))
+    unmet = SkillRequirements(config=("channels.discord",), tools=("telepathy",))
 
     a, b = _judge(
         _found(Skill(name="a", description="d", requires=met)),
@@ -406,10 +410,10 @@ def test_no_skills_give_no_states() -> None:
 def test_agents_are_ready_shadowed_or_broken() -> None:
     problem = Diagnostic("yaml-invalid", "error", "no mapping", "/p/bad.yaml", 1)
     found = (
-        FoundAgent("project", "/p/bad.yaml", problem=problem),
-        FoundAgent("project", "/p/coder.yaml", Agent(name="coder", description="mine")),
-        FoundAgent("user", "/u/coder.yaml", Agent(name="coder", description="yours")),
-        *(FoundAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS),
+        DiscoveredAgent("project", "/p/bad.yaml", problem=problem),
+        DiscoveredAgent("project", "/p/coder.yaml", Agent(name="coder", description="mine")),
+        DiscoveredAgent("user", "/u/coder.yaml", Agent(name="coder", description="yours")),
+        *(DiscoveredAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS),
     )
 
     standings = judge_agents(found)
@@ -431,11 +435,11 @@ def test_agents_are_ready_shadowed_or_broken() -> None:
 def test_agent_that_takes_the_place_of_another_says_so_and_a_projects_is_warned_of() -> None:
     standings = judge_agents(
         (
-            FoundAgent("project", "/p/coder.yaml", Agent(name="coder")),
-            FoundAgent("user", "/u/coder.yaml", Agent(name="coder")),
-            FoundAgent("user", "/u/helper.yaml", Agent(name="helper")),
-            FoundAgent("built-in", agent=Agent(name="coder")),
-            FoundAgent("built-in", agent=Agent(name="helper")),
+            DiscoveredAgent("project", "/p/coder.yaml", Agent(name="coder")),
+            DiscoveredAgent("user", "/u/coder.yaml", Agent(name="coder")),
+            DiscoveredAgent("user", "/u/helper.yaml", Agent(name="helper")),
+            DiscoveredAgent("built-in", agent=Agent(name="coder")),
+            DiscoveredAgent("built-in", agent=Agent(name="helper")),
         )
     )
 
@@ -451,8 +455,8 @@ def test_agent_that_takes_the_place_of_another_says_so_and_a_projects_is_warned_
 def test_agent_that_is_not_trusted_says_why_and_hides_nothing() -> None:
     why = Diagnostic("untrusted", "warning", "Nobody approved it", "/p/coder.yaml")
     found = (
-        FoundAgent("project", "/p/coder.yaml", Agent(name="coder")),
-        FoundAgent("user", "/u/coder.yaml", Agent(name="coder")),
+        DiscoveredAgent("project", "/p/coder.yaml", Agent(name="coder")),
+        DiscoveredAgent("user", "/u/coder.yaml", Agent(name="coder")),
     )
 
     untrusted, ready = judge_agents(found, lambda one: why if one.scope == "project" else None)
@@ -465,7 +469,10 @@ def test_broken_agent_hides_nothing() -> None:
     problem = Diagnostic("yaml-invalid", "error", "no mapping", "/p/coder.yaml", 1)
 
     broken, ready = judge_agents(
-        (FoundAgent("project", "/p/coder.yaml", problem=problem), FoundAgent("user", "/u/c.yaml", Agent(name="coder")))
+        (
+            DiscoveredAgent("project", "/p/coder.yaml", problem=problem),
+            DiscoveredAgent("user", "/u/c.yaml", Agent(name="coder")),
+        )
     )
 
     assert (broken.state, ready.state) == ("broken", "ready")

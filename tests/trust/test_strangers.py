@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import App, open_app
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.snapshot import open_copy
+from clawft.app.app import App, open_app
 from clawft.errors import Refused
-from clawft.scan.findings import Power
+from clawft.scanner.findings import Power
+from clawft.skills.discovery.digest import compute_digest, open_copy
 from clawft.trust.approvals import make_approval
 
 TEXT = "---\nname: guest\ndescription: d\n---\n\n{}\n"
@@ -58,7 +57,7 @@ def test_what_nobody_approved_is_not_handed_out(app: App) -> None:
 def test_what_was_approved_is_handed_out_with_the_power_that_was_seen(app: App, skill: Path) -> None:
     _approve(app, skill)
     cleared = app.load_cleared(app.get_skill("guest").found)
-    assert (cleared.stranger, cleared.granted) == (True, Power(network=("a.example",)))
+    assert (cleared.is_untrusted, cleared.granted) == (True, Power(network=("a.example",)))
     assert cleared.digest == compute_digest(str(skill)).value
     assert cleared.skill.prompt == "Say hello."
 
@@ -68,7 +67,7 @@ def test_the_users_own_is_handed_out_without_a_grant(app: App, skill: Path, tmp_
     own.parent.mkdir(parents=True)
     skill.rename(own)
     cleared = app.load_cleared(app.get_skill("guest").found)
-    assert (cleared.stranger, cleared.granted) == (False, None)
+    assert (cleared.is_untrusted, cleared.granted) == (False, None)
 
 
 @pytest.mark.parametrize("change", ["text", "script", "new", "removed", "mode"])
@@ -104,7 +103,7 @@ def test_an_approval_that_is_taken_back_counts_at_the_next_use(app: App, skill: 
     _approve(app, skill)
     found = app.get_skill("guest").found
     app.load_cleared(found)
-    app.desk.revoke(app.approvals.load())
+    app.reviewer.revoke(app.approvals.load())
     assert _refused(app).code == "skill-untrusted"
 
 
@@ -162,7 +161,7 @@ def test_what_is_trusted_for_a_run_is_the_projects_only(app: App, tmp_path: Path
 
 
 def test_one_skill_may_be_approved_for_a_run(app: App) -> None:
-    app.desk.approve_for_run(app.desk.review(app.get_skill("guest").found))
+    app.reviewer.approve_for_run(app.reviewer.review(app.get_skill("guest").found))
     assert _state(app) == ("ready", "")
     assert open_app(app.environ, app.workspace.cwd).get_skill("guest").state == "untrusted"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.format.model import Agent, Skill, ToolDefinition
+from clawft.skills.parse.model import Agent, Skill, ToolDefinition
 from clawft.trust import CANONICAL_TOOLS, TOOL_ALIASES, known_tool_names
 from clawft.trust.tools import check_agent_tools, check_tools, tool_matches
 

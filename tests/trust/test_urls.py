@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
-from clawft.trust.urls import (
+from clawft.trust.network import (
     BlockedDomain,
     DisallowedScheme,
     InvalidUrl,

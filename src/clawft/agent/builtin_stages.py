@@ -1,33 +1,81 @@
-"""The stages that the product itself inserts: MCP servers join before the prompt is made, memory before and after."""
+"""The pipeline stages that the product inserts itself: MCP servers and their tools before the prompt, memory before
+and after a turn, notices on trust and sandbox.
+"""
 
+import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from anyio import to_thread
 
-from clawft.contracts import MemoryBackend
+from clawft.agent.hooks.registry import Hooks
+from clawft.agent.mcp import McpHub, RemoteError, RemoteTool
+from clawft.agent.memory import MemoryFiles
+from clawft.agent.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
+from clawft.agent.turn import Insertion, Turn
+from clawft.contracts import MemoryBackend, Phase
 from clawft.errors import ClawftError, Diagnostic
-from clawft.hooks.registry import Hooks
-from clawft.mcp import McpHub
-from clawft.memory import MemoryFiles
 from clawft.messages import Noticed
-from clawft.run.turn import Insertion, Phase, Turn
-from clawft.tools.mcp import server_tools
-from clawft.trust.unfollowed import find_unfollowed
+from clawft.trust.modes import find_unfollowed
 
-__all__ = [
-    "TELL_SANDBOX",
-    "TELL_UNTRUSTED",
-    "CheckSkills",
-    "Renew",
-    "hook_insertions",
-    "memory_insertions",
-    "served_insertion",
-    "server_insertion",
-]
+_MAX_ASKED = 500  # characters of arguments that a question shows
+_CODES: dict[str, ErrorCode] = {
+    "mcp-timeout": "TIMEOUT",
+    "mcp-arguments": "INVALID_PARAM",
+    "mcp-unknown": "NOT_FOUND",
+}
+
+
+def server_tools(hub: McpHub, remote: Iterable[RemoteTool]) -> tuple[Tool, ...]:
+    """One tool of ours for each that a server offers."""
+    return tuple(_make_tool(hub, tool) for tool in remote)
+
+
+def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
+    async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        if not remote.trusted or context.must_ask:
+            await _ask(hub, remote, arguments, context)
+        context.act.begin()
+        return await _call(hub, remote, arguments)
+
+    # What a server says of itself counts only where the user trusts it.
+    read_only = remote.trusted and remote.read_only_hint
+    twice = remote.trusted and (remote.read_only_hint or remote.idempotent_hint)
+    return Tool(
+        remote.name,
+        remote.description,
+        run,
+        remote.parameters,
+        read_only=read_only,
+        asks=True,
+        repeatable=lambda _: twice,
+    )
+
+
+async def _ask(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
+    shown = json.dumps(arguments, ensure_ascii=False, default=repr)
+    cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
+    question = f"Let the MCP server '{remote.server}' run {remote.name}?"
+    why = "The server is not trusted" if not remote.trusted else f"Asked by {context.must_ask}"
+    if not await context.ask(question, f"{why}. Arguments: {cut}"):
+        hint = f"Set trusted = true in [mcp.servers.{remote.server}] to run its tools without being asked"
+        if hub.is_from_plugin(remote.server):
+            hint = f"To run it without being asked: weft permissions allow {remote.name}"
+        raise ToolError("PERMISSION_DENIED", f"{remote.name} was not allowed to run", hint=hint)
+
+
+async def _call(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any]) -> ToolResult:
+    try:
+        result = await hub.call(remote.name, arguments)
+    except RemoteError as error:
+        raise ToolError(_CODES.get(error.code, "EXECUTION_ERROR"), str(error), hint=error.hint) from error
+    status: Status = "error" if result.is_error else "partial" if result.cut else "success"
+    data = {} if result.structured is None else {"structured": result.structured}
+    return ToolResult(result.text, status, data, result.images)
+
 
 Renew = Callable[[], Awaitable[Sequence[Diagnostic]]]
 CheckSkills = Callable[[], Awaitable[tuple[Sequence[Diagnostic], bool]]]  # what there is to say; is anything revoked
@@ -41,8 +89,10 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 async def _tell_untrusted(turn: Turn) -> None:
-    """Which skills are kept back since nobody approved them, at the first turn of a conversation."""
-    names = sorted({one.name for one in turn.skills.standings if one.state == "untrusted"}) if turn.id == 1 else []
+    """Tell the user, at the first turn of a conversation, which skills are not offered because nobody approved them."""
+    names = (
+        sorted({status.name for status in turn.skills.statuses if status.state == "untrusted"}) if turn.id == 1 else []
+    )
     if names:
         shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
         message = f"Not approved, so not offered: {shown}"
@@ -56,8 +106,8 @@ TELL_UNTRUSTED = Insertion(Phase.PRE_ROUTE, "untrusted", _tell_untrusted)
 async def _tell_sandbox(turn: Turn) -> None:
     """At the first turn: what of the project's config gives no power, and that commands run with all rights."""
     settings, runtime = turn.runtime.sandbox.settings, turn.runtime
-    for one in find_unfollowed(runtime.config, runtime.workspace.user_dir) if turn.id == 1 else ():
-        turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+    for diagnostic in find_unfollowed(runtime.config, runtime.workspace.user_dir) if turn.id == 1 else ():
+        turn.emit(Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint))
     if turn.id == 1 and settings.mode == "off":
         message = "Commands run WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
         turn.emit(Noticed(code="sandbox-off", message=message, severity="warning", hint="See: weft help security"))
@@ -68,17 +118,19 @@ TELL_SANDBOX = Insertion(Phase.PRE_ROUTE, "sandbox", _tell_sandbox)
 
 def hook_insertions(hooks: Hooks) -> tuple[Insertion, ...]:
     """Tell what keeps hooks from being run when it is first seen; of a skill's, once that is loaded."""
-    told: set[Diagnostic] = set()
+    reported: set[Diagnostic] = set()
 
     async def tell(turn: Turn) -> None:
-        waiting = {one.found.file for one in turn.skills.standings if one.name not in turn.skills.loaded}
-        new = [one for one in hooks.check() if one not in told and one.path not in waiting]
-        for one in new:
-            where = turn.runtime.workspace.shorten(one.path)
-            message = f"Hooks in {where}: {one.message}" if one.path else one.message
-            code = "hooks-untrusted" if one.code == "untrusted" else one.code
-            turn.notice(Noticed(code=code, message=message, severity="warning", hint=one.hint))
-        told.update(new)
+        waiting = {status.found.file for status in turn.skills.statuses if status.name not in turn.skills.loaded}
+        new = [
+            diagnostic for diagnostic in hooks.check() if diagnostic not in reported and diagnostic.path not in waiting
+        ]
+        for diagnostic in new:
+            where = turn.runtime.workspace.shorten(diagnostic.path)
+            message = f"Hooks in {where}: {diagnostic.message}" if diagnostic.path else diagnostic.message
+            code = "hooks-untrusted" if diagnostic.code == "untrusted" else diagnostic.code
+            turn.notice(Noticed(code=code, message=message, severity="warning", hint=diagnostic.hint))
+        reported.update(new)
 
     return Insertion(Phase.PRE_ROUTE, "hooks", tell), Insertion(Phase.POST_SCORE, "hooks", tell)
 
@@ -87,8 +139,8 @@ def served_insertion(renew: Renew, check: CheckSkills) -> Insertion:
     """Before a person's skill of an MCP server is loaded: ask the servers whether it is still what was approved."""
 
     async def look(turn: Turn) -> None:
-        asked = {one.rpartition(":")[2] for one in (turn.request.skill, *turn.request.more_skills)}
-        if any(one.name in asked and one.found.location.scope == "mcp" for one in turn.skills.standings):
+        asked = {more_skill.rpartition(":")[2] for more_skill in (turn.request.skill, *turn.request.more_skills)}
+        if any(status.name in asked and status.found.location.scope == "mcp" for status in turn.skills.statuses):
             _tell(turn, await renew())
             await _check_skills(turn, check)
 
@@ -97,18 +149,18 @@ def served_insertion(renew: Renew, check: CheckSkills) -> Insertion:
 
 async def _check_skills(turn: Turn, check: CheckSkills) -> None:
     try:
-        said, is_changed = await check()
+        diagnostics, is_changed = await check()
     except ClawftError as error:  # approvals that cannot be read approve nothing, and that is said where they count
-        said, is_changed = [error.diagnostic], True
-    _tell(turn, said)
+        diagnostics, is_changed = [error.diagnostic], True
+    _tell(turn, diagnostics)
     if is_changed:
         turn.skills.reload()
 
 
-def _tell(turn: Turn, said: Sequence[Diagnostic]) -> None:
-    for one in said:
-        severity: Literal["warning", "note"] = "note" if one.severity == "note" else "warning"
-        turn.notice(Noticed(code=one.code, message=one.message, severity=severity, hint=one.hint))
+def _tell(turn: Turn, diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        severity: Literal["warning", "note"] = "note" if diagnostic.severity == "note" else "warning"
+        turn.notice(Noticed(code=diagnostic.code, message=diagnostic.message, severity=severity, hint=diagnostic.hint))
 
 
 def server_insertion(hub: McpHub, renew: Renew | None = None, check: CheckSkills | None = None) -> Insertion:
@@ -123,8 +175,10 @@ def server_insertion(hub: McpHub, renew: Renew | None = None, check: CheckSkills
         if remote or had_any:
             turn.runtime.server_tools = server_tools(hub, remote)
         had_any = bool(remote)
-        for one in (*news, *diagnostics):
-            turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+        for diagnostic in (*news, *diagnostics):
+            turn.emit(
+                Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint)
+            )
         if check:
             await _check_skills(turn, check)
 
@@ -152,23 +206,25 @@ def memory_insertions(memory: MemoryBackend) -> tuple[Insertion, ...]:
 def _recall(memory: MemoryBackend) -> str:
     """The first facts of a memory, as many as fit, in the order that it lists them. Raises: ClawftError."""
     keys = memory.list_keys()
-    told: list[str] = []
+    facts: list[str] = []
     for key in keys[:MAX_RECALLED]:
         value = memory.retrieve(key)
         if value is not None:
-            told.append(f"## {key}\n{value.strip()}")
-        if sum(map(len, told)) > MAX_MEMORY:
+            facts.append(f"## {key}\n{value.strip()}")
+        if sum(map(len, facts)) > MAX_MEMORY:
             break
-    text = "\n\n".join(told)
-    if len(text) > MAX_MEMORY or len(keys) > len(told):
+    text = "\n\n".join(facts)
+    if len(text) > MAX_MEMORY or len(keys) > len(facts):
         text = f"{text[:MAX_MEMORY]}\n… (memory_read finds the rest)"
     return text
 
 
 def _file_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
     async def recall(turn: Turn) -> None:
-        for one in memory.check_index():
-            turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+        for diagnostic in memory.check_index():
+            turn.emit(
+                Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint)
+            )
         text = _COMMENT.sub("", memory.read_memory()).strip().removeprefix("# Memory").strip()
         if text:
             cut = text if len(text) <= MAX_MEMORY else text[:MAX_MEMORY] + "\n… (memory_read finds the rest)"
@@ -177,8 +233,8 @@ def _file_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
     async def note(turn: Turn) -> None:
         if turn.conversation.depth:  # the history is of what people asked for
             return
-        said = " ".join(turn.request.text.split())[:MAX_HISTORY]
-        memory.append_history(turn.runtime.secrets.mask(said), turn.session.key, datetime.now())
+        text = " ".join(turn.request.text.split())[:MAX_HISTORY]
+        memory.append_history(turn.runtime.secrets.mask(text), turn.session.key, datetime.now())
 
     return (
         Insertion(Phase.PRE_ASSEMBLE, "memory", recall),

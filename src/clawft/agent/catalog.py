@@ -1,10 +1,8 @@
-"""The catalog a model reads: every name as a floor, then descriptions, in rank order and inside a budget (D25)."""
+"""The catalog of skills that the model reads: all names first, then descriptions, in rank order and within a budget."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
-
-__all__ = ["CatalogText", "budget_for", "render_catalog"]
 
 MAX_DESCRIPTION = 1_000  # characters of one description; the skill itself says the rest
 _CHARS_PER_TOKEN = 4
@@ -28,7 +26,7 @@ class CatalogText(Struct, frozen=True):
         return self.described + self.named
 
 
-def budget_for(char_budget: int, context_window: int | None) -> int:
+def compute_catalog_budget(char_budget: int, context_window: int | None) -> int:
     """Characters the catalog may take: the setting, or 2 % of a window that is known, if that is less."""
     if context_window is None:
         return char_budget
@@ -56,7 +54,8 @@ def render_catalog(entries: Sequence[tuple[str, str]], budget: int) -> CatalogTe
 
 
 def _fit_names(names: Sequence[str], budget: int) -> tuple[int, int]:
-    """How many names fit, at least one, and what they take; the line that counts the others needs room too."""
+    """Return how many names fit the budget, at least one, and how many characters they take, leaving room for the line
+    that counts the rest."""
     costs = [2 * len(name) + _NAME_COST for name in names]
     if sum(costs) <= budget:
         return len(names), sum(costs)

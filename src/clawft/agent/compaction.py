@@ -1,15 +1,13 @@
-"""When the window fills, old turns become a summary. Skills that were loaded stay whole."""
+"""Compaction: when the context window fills, old turns become a summary. Loaded skills stay whole."""
 
 import msgspec
 
+from clawft.agent.model_call import ask_model, estimate_tokens
+from clawft.agent.providers.request import ModelRequest
+from clawft.agent.turn import Turn
+from clawft.agent.turn_hooks import fire_hooks
 from clawft.errors import ClawftError
 from clawft.messages import Compacted, Message
-from clawft.providers.request import Request
-from clawft.run.ask import ask_model, estimate_tokens
-from clawft.run.hooks import fire
-from clawft.run.turn import Turn
-
-__all__ = ["check_fits", "compact_now", "fit_window"]
 
 DEFAULT_WINDOW = 128_000
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
@@ -43,7 +41,7 @@ async def fit_window(turn: Turn) -> None:
 
 def check_fits(turn: Turn, message: Message) -> None:
     """A message that could never fit is not made part of the conversation. Raises: ClawftError."""
-    alone = Request(turn.bare_model, (Message("system", turn.system), message), turn.specs)
+    alone = ModelRequest(turn.bare_model, (Message("system", turn.system), message), turn.specs)
     tokens, window = estimate_tokens(alone), turn.context_window or DEFAULT_WINDOW
     if tokens > window:
         raise _full(f"This message alone needs about {tokens:,} tokens, and the model holds {window:,}")
@@ -55,7 +53,7 @@ def _full(message: str) -> ClawftError:
 
 
 async def compact_now(turn: Turn) -> None:
-    """Summarise all but the last turn, since somebody asked for it."""
+    """Summarise all but the last turn, because the user asked for it."""
     before, count = _tokens(turn), len(turn.session.messages)
     await _compact(turn, 1)
     after, now = _tokens(turn), len(turn.session.messages)
@@ -69,21 +67,21 @@ async def _compact(turn: Turn, keep_turns: int) -> None:
         return
     before, left_out = _tokens(turn), len(messages) - keep
     counts = {"messageCount": len(messages), "tokenCount": before}
-    await fire(turn, "session:compact:before", counts)
+    await fire_hooks(turn, "session:compact:before", counts)
     summary = await _summarise(turn, messages[:left_out])
     turn.session.compact(summary + _loaded_skills(turn), keep)
     done = {"compactedCount": left_out, "summaryLength": len(summary)}
     tokens = {"tokensBefore": before, "tokensAfter": _tokens(turn)}
-    await fire(turn, "session:compact:after", {**counts, **done, **tokens})
+    await fire_hooks(turn, "session:compact:after", {**counts, **done, **tokens})
 
 
 def _tokens(turn: Turn) -> int:
-    request = Request(turn.bare_model, turn.messages(), turn.specs)
+    request = ModelRequest(turn.bare_model, turn.messages(), turn.specs)
     return int(estimate_tokens(request) * turn.scale)
 
 
 def _count_latest(messages: tuple[Message, ...], turns: int) -> int:
-    """How many messages the latest turns have: each begins with a message of the person."""
+    """Count the messages of the latest turns; each turn begins with a user message."""
     starts = [index for index, message in enumerate(messages) if message.role == "user"]
     return len(messages) - starts[-turns] if len(starts) > turns else len(messages) - (starts[-1] if starts else 0)
 
@@ -94,9 +92,9 @@ def _loaded_skills(turn: Turn) -> str:
 
 
 async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
-    told = "\n\n".join(f"[{one.role}] {_tell(one)}" for one in messages)
-    asked = (Message("system", _ASK), Message("user", told[-MAX_SUMMARY_INPUT:]))
-    request = Request(turn.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
+    transcript = "\n\n".join(f"[{message.role}] {_tell(message)}" for message in messages)
+    asked = (Message("system", _ASK), Message("user", transcript[-MAX_SUMMARY_INPUT:]))
+    request = ModelRequest(turn.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
     answer = await ask_model(turn, request, lambda _: None, at="compact")
     return answer.text.strip()[:MAX_SUMMARY]
 
@@ -111,7 +109,7 @@ def _tell(message: Message) -> str:
 
 def _shorten_results(messages: tuple[Message, ...], whole: int) -> dict[str, str]:
     """By call: tool results but the last `whole`, cut to their beginning; a skill's text stays whole."""
-    results = [one for one in messages if one.role == "tool" and one.name != "Skill"]
+    results = [message for message in messages if message.role == "tool" and message.name != "Skill"]
     shortened = {}
     for message in results[:-whole]:
         text = message.content or ""

@@ -1,43 +1,96 @@
-"""A conversation: one session with an agent, its skills and what the person approved. Turns run one at a time."""
+"""A conversation: one session with an agent, its skills, its approvals and its token allowance. Turns run one at
+a time.
+"""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
-from clawft.errors import ClawftError
-from clawft.format.model import Agent
-from clawft.messages import Answer, Answered, ApprovalNeeded, By, Event
-from clawft.run.allowance import Allowance
-from clawft.run.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
-from clawft.run.loop import run_turn, work_turn
-from clawft.run.permit import authority_of
-from clawft.run.pipeline import compact_stages, run_stages
-from clawft.run.text_limits import add_limits_above
-from clawft.run.turn import Stage, Turn, TurnRequest
-from clawft.sessions import OpenSession, SkillRecord, TextLimits
-from clawft.sessions.opened import AboutSkill
-from clawft.tools.registry import Registry
-from clawft.tools.skillset import Skillset
-from clawft.tools.steps import Steps
-from clawft.trust import Standing
+from clawft.agent.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
+from clawft.agent.loop import compact_stages, run_stages, run_turn, work_turn
+from clawft.agent.sessions import OpenSession, SkillRecord, TextLimits
+from clawft.agent.sessions.session import AboutSkill
+from clawft.agent.text_limits import add_limits_above, is_bound
+from clawft.agent.tool_permission import authority_of
+from clawft.agent.tools.skillset import Skillset
+from clawft.agent.tools.steps import TurnSteps
+from clawft.agent.tools.tool import ToolRegistry
+from clawft.agent.turn import Stage, Turn, TurnRequest
+from clawft.errors import ClawftError, Refused
+from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, By, Event
+from clawft.skills.parse.model import Agent
+from clawft.trust import SkillStatus
 from clawft.trust.modes import Mode, agent_mode
 
 if TYPE_CHECKING:
-    from clawft.run.runtime import Runtime
+    from clawft.agent.runtime import Runtime
 
-__all__ = ["Approve", "Conversation"]
 
-Approve = Callable[[ApprovalNeeded], Awaitable[Answer | Answered]]
+class TokenHold:
+    """The tokens reserved for one model call; the caller sets `used` to what the call used."""
+
+    used = 0
+
+
+class TokenAllowance:
+    """Tokens of one conversation and those below it. `limit` None is no limit but those above."""
+
+    def __init__(self, limit: int | None, above: "TokenAllowance | None" = None) -> None:
+        self.limit = limit
+        self.taken = 0
+        self._above = above
+
+    @contextmanager
+    def hold(self, worst: int) -> Iterator[TokenHold]:
+        """Take what a call could use at worst; when it is over, what its hold says it used. Raises: Refused."""
+        chain = tuple(self._chain())
+        for allowance in chain:
+            if allowance.limit is not None and allowance.taken + worst > allowance.limit:
+                raise Refused(
+                    "fork-budget",
+                    f"agents.fork.max_tokens is {allowance.limit}: {allowance.taken} are spent, "
+                    f"and this call could take {worst}",
+                    hint="Raise agents.fork.max_tokens, or ask for less at once",
+                )
+        for allowance in chain:
+            allowance.taken += worst
+        call = TokenHold()
+        try:
+            yield call
+        finally:
+            for allowance in chain:
+                allowance.taken += call.used - worst
+
+    @property
+    def left(self) -> int | None:
+        """The tokens left under the narrowest limit; None if there is no limit."""
+        left = [max(0, allowance.limit - allowance.taken) for allowance in self._chain() if allowance.limit is not None]
+        return min(left, default=None)
+
+    def spend(self, tokens: int) -> None:
+        """Count what was used before, by a process that is gone."""
+        for allowance in self._chain():
+            allowance.taken += tokens
+
+    def _chain(self) -> Iterator["TokenAllowance"]:
+        one: TokenAllowance | None = self
+        while one is not None:
+            yield one
+            one = one._above
+
+
+Approve = Callable[[ApprovalNeeded], Awaitable[Answer | ApprovalAnswer]]
 
 
 class Conversation:
-    """State that lives from turn to turn. `approve` answers when a tool asks; without it the answer is no.
+    """The state of a conversation between turns. `approve` answers when a tool asks; without it the answer is no.
 
-    A conversation with a `parent` or a `lineage` is a fork. It sees nothing of what was said there, and can do no more:
-    the agents above it, and the skills that were active in them, limit it too. With a parent it also shares what that
-    is told and spends while both are at work.
+    A conversation with a `parent` or a `lineage` is a fork. It sees no message of the parent and can do no more than
+    the parent: the agents above it, and the skills that were active in them, limit it too. With a parent it also shares
+    the parent's approvals and token budget while both run.
     """
 
     def __init__(
@@ -54,7 +107,7 @@ class Conversation:
         self.session = session
         self.agent = agent
         self.approve = approve
-        self.steps = Steps()
+        self.steps = TurnSteps()
         self.lineage = made
         self.depth: int = made.depth  # how many forks deep
         self.account: str = made.account  # the session whose budget pays
@@ -69,7 +122,7 @@ class Conversation:
             runtime.dynamic(lambda: authority_of(self), lambda: self.steps),
             session_id=session.key,
             refresh_on_call=runtime.refresh_on_call,
-            standings=parent.skills.standings if parent else None,
+            statuses=parent.skills.statuses if parent else None,
         )
         # Limits of what was read, by the name of their record, until the next message is written.
         self.pending_limits: list[tuple[str, AboutSkill]] = []
@@ -77,15 +130,16 @@ class Conversation:
         add_limits_above(self)
         self.started = False  # hooks heard that it begins in this process
         self.sections: list[str] = []  # what they added to its prompts then
-        self.told: set[str] = set()  # notices that are said once
-        self.forked: Standing | None = None  # the skill that this conversation is for
+        self.noticed: set[str] = set()  # notices that are said once
+        self.forked: SkillStatus | None = None  # the skill that this conversation is for
         self.forked_by: By = made.by
         self.forks: tuple[str, ...] = made.forks  # the skills that were forked, down to here
-        self.allowance: Allowance = Allowance(made.max_tokens, parent.allowance if parent else None)
+        self.allowance: TokenAllowance = TokenAllowance(made.max_tokens, parent.allowance if parent else None)
         self.slots: anyio.CapacityLimiter = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)
-        folders = {one.name: one.found.folder for one in self.skills.standings if one.usable}
+        folders = {status.name: status.found.folder for status in self.skills.statuses if status.usable}
         self.skills.loaded = {name: folders[name] for name in session.activated if name in folders}
-        self.registry: Registry | None = None
+        self.skills.is_bound = partial(is_bound, self)
+        self.registry: ToolRegistry | None = None
         self._parent = parent
         self._ending = ""
         # What it means when the task of its turn is cancelled from outside, in the words of the audit log.
@@ -100,7 +154,7 @@ class Conversation:
 
     @property
     def effective_mode(self) -> Mode:
-        """How much is done unasked: what was chosen, or what the agent asks for if that is less."""
+        """The mode in force: the chosen one, or the agent's if that allows less without asking."""
         return agent_mode(self.agent, self.mode)
 
     def set_mode(self, mode: Mode, by: str) -> None:
@@ -122,8 +176,9 @@ class Conversation:
         with self._starting() as scope:
             await work_turn(self._make(request, send), scope, run_stages)
 
-    async def ask(self, event: ApprovalNeeded) -> Answer | Answered:
-        """Put a question to whoever started this; one at a time, since there is one person."""
+    async def ask(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
+        """Put an approval question to the person behind this conversation, one question at a time; "nobody" if there is
+        no one to ask."""
         if self.approve is None:
             return "nobody"
         async with self._asking:
@@ -148,7 +203,7 @@ class Conversation:
         if not self.depth:  # a fork is one turn, with the skills that its parent sees
             self.turn = self.session.next_turn
             self.skills.start_turn()
-            self.runtime.hooks.refresh(self.skills.standings)
+            self.runtime.hooks.refresh(self.skills.statuses)
         try:
             yield self._scope
         finally:
@@ -162,6 +217,6 @@ class Conversation:
 
     @property
     def ending(self) -> str:
-        """Who or what ends the turn that is running, here or above; '' where that is not known."""
+        """The cause that ends the running turn, here or in a parent; '' if unknown."""
         above = self._parent.ending if self._parent else ""
         return self._ending or above or self.steps.ending

@@ -1,4 +1,5 @@
-"""The tool `delegate`: a fresh agent here, Claude's command line, or a command of the user's does a part (R161)."""
+"""The tool `delegate`: hands part of a task to a fresh local agent, to Claude's command line or to a command that the
+user configured."""
 
 import math
 import shlex
@@ -7,21 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, structs
 
+from clawft.agent.fork import Fork, run_fork
+from clawft.agent.skill_invocation import has_room, render_fork_result
+from clawft.agent.tools.environment import command_env
+from clawft.agent.tools.exec_shell import show_all
+from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.turn import TurnRequest
 from clawft.config.tools import DelegationTarget
 from clawft.errors import NotFound, Refused
-from clawft.programs import clean_environ, show_files
-from clawft.run.fork import Fork, run_fork
-from clawft.run.fork_skill import has_room, tell_result
-from clawft.run.turn import TurnRequest
 from clawft.sandbox.process import run_process
-from clawft.tools.environment import command_env
-from clawft.tools.exec_shell import show_all
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.trust.programs import clean_environ, show_files
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
+    from clawft.agent.conversation import Conversation
 
-__all__ = ["delegate_tool"]
 
 _MAX_TASK = 8_000  # characters for another program: a person must be able to read what they approve
 _CLAUDE = ("claude", "-p")
@@ -48,9 +48,9 @@ def delegate_tool(conversation: "Conversation") -> Tool:
         target = arguments.get("target") or None
         return target in _TARGETS and _choose_target(conversation, target) is DelegationTarget.LOCAL
 
-    # Whoever does it has a limit of its own; an agent here goes on by its own steps, another program would begin anew.
+    # Each target has a limit of its own. A local agent resumes from its own steps; another program would start over.
     tool = define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
-    return structs.replace(tool, timeout_s=math.inf, beside=stays_here, repeatable=stays_here)
+    return structs.replace(tool, timeout_s=math.inf, may_run_parallel=stays_here, repeatable=stays_here)
 
 
 def _choose_target(conversation: "Conversation", asked: str | None) -> DelegationTarget:
@@ -80,15 +80,17 @@ async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
     if not has_room(conversation):
         limit = conversation.runtime.config.agents.fork.max_depth
         raise ToolError("PERMISSION_DENIED", f"Delegation stops {limit} levels deep", hint="Do the task yourself")
-    return tell_result(await run_fork(turn, Fork(TurnRequest(task, model=turn.request.model), conversation.agent)))
+    return render_fork_result(
+        await run_fork(turn, Fork(TurnRequest(task, model=turn.request.model), conversation.agent))
+    )
 
 
 async def _run_command(
     conversation: "Conversation", command: Sequence[str], task: str, context: ToolContext
 ) -> ToolResult:
     if task.startswith("-") or "\0" in task or len(task) > _MAX_TASK:
-        said = f"For another program a task is at most {_MAX_TASK} characters of text that do not begin with '-'"
-        raise ToolError("INVALID_PARAM", said)
+        message = f"For another program a task is at most {_MAX_TASK} characters of text that do not begin with '-'"
+        raise ToolError("INVALID_PARAM", message)
     words = (*command, task)
     tools = conversation.runtime.config.tools
     env = command_env(tools.exec, clean_environ(context.environ), {})
@@ -99,7 +101,7 @@ async def _run_command(
         raise ToolError("NOT_FOUND", str(error), hint=error.hint) from error
     question = f"Delegate to: {show_all(shlex.join(words))}{show_files(program.files)}"
     # It has all rights of the person, so no flag, mode or earlier answer says yes to it.
-    if not await context.ask(question, "another program does this with its own rights", grave=True):
+    if not await context.ask(question, "another program does this with its own rights", dangerous=True):
         raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
     context.act.begin()
     context.record(

@@ -1,6 +1,6 @@
-"""What extends the agent: one value, for what is built in and for what a plugin brings, and how all of them are joined.
+"""Extensions of the agent, built in or from plugins, and how they are joined.
 
-An extension has tools, stages of the pipeline, memories, or some of each. Nothing else puts any of these into a turn.
+An extension has tools, pipeline stages, memories, or some of each. Nothing else adds any of these to a turn.
 """
 
 from collections import Counter
@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from clawft.contracts import MemoryBackend
+from clawft.agent.tools.tool import Tool
+from clawft.agent.turn import Insertion, Turn
+from clawft.contracts import MemoryBackend, Phase
 from clawft.errors import Diagnostic
 from clawft.messages import Noticed
-from clawft.run.turn import Insertion, Phase, Turn
-from clawft.tools.tool import Tool
 from clawft.trust.tools import CANONICAL_TOOLS, canonical_tool
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
+    from clawft.agent.conversation import Conversation
 
-__all__ = ["Extension", "Joined", "MakeTools", "find_memories", "join_extensions"]
 
 MakeTools = Callable[["Conversation"], Sequence[Tool]]
 
@@ -37,7 +36,7 @@ class Extension(Struct, frozen=True, kw_only=True):
     is_plugin: bool = False
 
 
-class Joined(Struct, frozen=True):
+class JoinedExtensions(Struct, frozen=True):
     """All extensions as turns use them: those that came first win, and stages run in this order."""
 
     tools: tuple[Tool, ...]
@@ -46,37 +45,41 @@ class Joined(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...]
 
 
-def join_extensions(extensions: Sequence[Extension]) -> Joined:
+def join_extensions(extensions: Sequence[Extension]) -> JoinedExtensions:
     """Put extensions together. No two tools have the same name: a plugin's is called by its plugin then, and where two
     plugins claim one, both are."""
-    taken = {name.lower() for one in extensions for name in one.names}
-    claims = Counter(name for one in extensions if one.is_plugin for name in _find_claims(one))
+    taken = {name.lower() for extension in extensions for name in extension.names}
+    claims = Counter(name for extension in extensions if extension.is_plugin for name in _find_claims(extension))
     tools: list[Tool] = []
-    said: list[Diagnostic] = []
-    for one in extensions:
-        for tool in one.tools:
+    diagnostics: list[Diagnostic] = []
+    for extension in extensions:
+        for tool in extension.tools:
             # What a person allowed of one plugin by a name must not come to mean another's: then it is neither's.
-            names = [name for name in _possible_names(one, tool) if not one.is_plugin or claims[name.lower()] == 1]
+            names = [
+                name
+                for name in _possible_names(extension, tool)
+                if not extension.is_plugin or claims[name.lower()] == 1
+            ]
             free = [name for name in names if name.lower() not in taken]
             if free:
                 taken.add(free[0].lower())
                 tools.append(tool if free[0] == tool.name else structs.replace(tool, name=free[0]))
             if not free or free[0] != tool.name:
-                said.append(_tell_clash(one, tool, free))
-    makers = tuple(one.make_tools for one in extensions if one.make_tools is not None)
-    stages = tuple(stage for one in extensions for stage in one.stages)
-    if said:
-        stages = (*stages, _tell(said))
-    return Joined(tuple(tools), makers, stages, tuple(said))
+                diagnostics.append(_tell_clash(extension, tool, free))
+    makers = tuple(extension.make_tools for extension in extensions if extension.make_tools is not None)
+    stages = tuple(stage for extension in extensions for stage in extension.stages)
+    if diagnostics:
+        stages = (*stages, _tell(diagnostics))
+    return JoinedExtensions(tuple(tools), makers, stages, tuple(diagnostics))
 
 
 def find_memories(extensions: Iterable[Extension], name: str) -> list[MemoryBackend]:
     """The memories of a name; `ID:NAME` says which plugin's."""
     return [
         memory
-        for one in extensions
-        for memory in one.memories
-        if name == memory.name or (one.is_plugin and name == f"{one.name}:{memory.name}")
+        for extension in extensions
+        for memory in extension.memories
+        if name == memory.name or (extension.is_plugin and name == f"{extension.name}:{memory.name}")
     ]
 
 
@@ -103,10 +106,12 @@ def _tell_clash(extension: Extension, tool: Tool, free: Sequence[str]) -> Diagno
     return Diagnostic("tool-name", "warning", message, hint=hint)
 
 
-def _tell(said: Sequence[Diagnostic]) -> Insertion:
+def _tell(diagnostics: Sequence[Diagnostic]) -> Insertion:
     async def tell(turn: Turn) -> None:
         if turn.id == 1 and not turn.conversation.depth:
-            for one in said:
-                turn.emit(Noticed(code=one.code, message=one.message, severity="warning", hint=one.hint))
+            for diagnostic in diagnostics:
+                turn.emit(
+                    Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint)
+                )
 
     return Insertion(Phase.PRE_ROUTE, "tool-names", tell)

@@ -1,8 +1,5 @@
-"""A fork: an agent does one thing in a conversation of its own, and only the result comes back (R87, R88, D23).
-
-It starts from a skill's text or a task alone, pays from the session of whoever forked it, and can do no more than they:
-their agents, active skills, mode and rules hold below them too. It runs in the task of its parent's turn, so that
-whatever ends that turn ends the fork, at every depth.
+"""Forks: an agent does one task in a conversation of its own, here or as a background run, and only the result
+comes back.
 """
 
 import time
@@ -10,13 +7,20 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import anyio
+import msgspec
 from msgspec import Struct, structs
 
+from clawft.agent.lineage import ForkedSkill, Lineage, lineage_of, power_of
+from clawft.agent.sessions import new_fork_key
+from clawft.agent.text_limits import add_fork_limits
+from clawft.agent.tools.execution import PausableClock
+from clawft.agent.tools.steps import TurnStep
+from clawft.agent.tools.tool import ToolError, ToolResult
+from clawft.agent.turn import Turn, TurnRequest
 from clawft.errors import ClawftError, Refused
-from clawft.format.model import Agent
 from clawft.messages import (
     Answer,
-    Answered,
+    ApprovalAnswer,
     ApprovalNeeded,
     By,
     Compacted,
@@ -38,49 +42,44 @@ from clawft.messages import (
     Usage,
     UsageReported,
 )
-from clawft.run.lineage import Lineage, lineage_of
-from clawft.run.text_limits import add_fork_limits
-from clawft.run.turn import Turn, TurnRequest
-from clawft.sessions import new_fork_key
-from clawft.tools.clock import Clock
-from clawft.tools.tool import ToolError
-from clawft.trust import Standing
+from clawft.skills.parse.model import Agent
+from clawft.trust import SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
-
-__all__ = ["Fork", "ForkResult", "inherit", "run_fork"]
+    from clawft.agent.conversation import Conversation
+    from clawft.agent.run_request import RunRequest
 
 
 class Fork(Struct, frozen=True):
-    """What is to be done in a conversation of its own, and by whom. With `standing`, it is that skill."""
+    """A request to run in a separate conversation: its agent, who asked for it, and the skill it runs, if any."""
 
     request: TurnRequest
     agent: Agent
     by: By = "model"
-    standing: Standing | None = None
+    skill_status: SkillStatus | None = None
 
     @property
     def skill(self) -> str:
-        return self.standing.name if self.standing else ""
+        return self.skill_status.name if self.skill_status else ""
 
     @property
     def background(self) -> bool:
-        """Whether its skill asks to run by itself. Claude's default is yes; here a person waits unless it says so."""
-        skill = self.standing.found.skill if self.standing else None
+        """Return whether its skill asks to run by itself. Claude's default is yes; here a person waits unless it says
+        so."""
+        skill = self.skill_status.found.skill if self.skill_status else None
         return bool(skill and skill.background)
 
     def new_key(self, turn: Turn) -> str:
         """A session below the parent's."""
-        return new_fork_key(turn.session.key, "fork" if self.standing else "task", turn.conversation.steps.mark())
+        return new_fork_key(turn.session.key, "fork" if self.skill_status else "task", turn.conversation.steps.mark())
 
     @property
     def who(self) -> str:
-        return f"The fork '{self.skill}'" if self.standing else "A delegated task"
+        return f"The fork '{self.skill}'" if self.skill_status else "A delegated task"
 
 
 class ForkResult(Struct, frozen=True):
-    """What came of a fork, and where all of it is."""
+    """The answer of a fork, and the session that holds its whole conversation."""
 
     text: str
     session: str
@@ -90,10 +89,10 @@ class ForkResult(Struct, frozen=True):
     usage: Usage
 
 
-def inherit(parent: "Conversation", fork: Fork) -> Lineage:
-    """What limits a fork from its first moment on."""
+def inherit_lineage(parent: "Conversation", fork: Fork) -> Lineage:
+    """Return the limits that a fork inherits from its parent."""
     lineage = structs.replace(lineage_of(parent), max_tokens=parent.runtime.config.agents.fork.max_tokens)
-    if not fork.standing:
+    if not fork.skill_status:
         return lineage
     return structs.replace(lineage, forks=(*parent.forks, fork.skill), by=fork.by)
 
@@ -112,7 +111,7 @@ async def run_fork(turn: Turn, fork: Fork, key: str = "") -> ForkResult:
 
 
 class _Running:
-    """A fork while it runs: what its parent is told of it, and how it ends."""
+    """A running fork: forwards its events to the parent and records how it ends."""
 
     def __init__(self, turn: Turn, fork: Fork, key: str) -> None:
         self._turn = turn
@@ -140,13 +139,13 @@ class _Running:
             )
         )
         with anyio.move_on_after(settings.timeout_s) as scope:
-            approve = self._approve(Clock(scope)) if parent.approve else None
-            lineage = inherit(parent, fork)
+            approve = self._approve(PausableClock(scope)) if parent.approve else None
+            lineage = inherit_lineage(parent, fork)
             opened = self._turn.runtime.open_conversation(
                 fork.agent, key=self._key, approve=approve, parent=parent, lineage=lineage
             )
             async with opened as child:
-                child.forked = fork.standing
+                child.forked = fork.skill_status
                 try:
                     await child.work(fork.request, self._take)
                 finally:
@@ -192,8 +191,8 @@ class _Running:
             )
         )
 
-    def _approve(self, clock: Clock) -> Callable[[ApprovalNeeded], Awaitable[Answer | Answered]]:
-        async def approve(event: ApprovalNeeded) -> Answer | Answered:
+    def _approve(self, clock: PausableClock) -> Callable[[ApprovalNeeded], Awaitable[Answer | ApprovalAnswer]]:
+        async def approve(event: ApprovalNeeded) -> Answer | ApprovalAnswer:
             with clock.stopped():
                 return await self._turn.conversation.ask(self._name(event))
 
@@ -237,3 +236,155 @@ class _Running:
                 self._turn.forward(event)
         elif isinstance(event, ToolStarted):
             self._turn.emit(ForkActed(child=self._key, tool=event.tool, summary=event.summary))
+
+
+class BackgroundStart(Struct, frozen=True):
+    """A fork that goes on by itself, or `why` it has to run here. `reserved` are the tokens that it took with it."""
+
+    run: str = ""
+    session: str = ""
+    reserved: int = 0
+    why: str = ""
+    hint: str = ""
+
+
+async def start_background(turn: Turn, fork: Fork, key: str = "") -> BackgroundStart | None:
+    """Start a fork as a run; None, with a note that says why, where it has to run here. Raises: ClawftError."""
+    allowance, session = turn.conversation.allowance, key or fork.new_key(turn)
+    reserved, most = _divide(allowance.left, turn.runtime.config.agents.fork.max_tokens)
+
+    async def start() -> BackgroundStart:
+        return await _start(turn, fork, BackgroundStart(session=session, reserved=reserved), most)
+
+    allowance.spend(reserved)  # before anything else is forked
+    charged = 0
+    try:
+        # All of it is one step: a turn that goes on after a crash goes the way that it went, whatever changed since. A
+        # session of a fork has one run, so to do it again where nobody knows whether it was done starts no second one.
+        step = TurnStep("tool", "Skill", summary=f"start {fork.skill}")
+        started = await turn.conversation.steps.run(step, start, BackgroundStart, at="start")
+        charged = started.reserved
+    finally:
+        allowance.spend(charged - reserved)
+    if started.why:
+        message = f"The skill '{fork.skill}' asks to run in the background; it runs in the foreground: {started.why}"
+        turn.notice(Noticed(code="fork-foreground", message=message, hint=started.hint))
+        return None
+    _tell(turn, fork, started)
+    return started
+
+
+async def _start(turn: Turn, fork: Fork, planned: BackgroundStart, most: int | None) -> BackgroundStart:
+    """Start what is planned, or say why not. Raises: ClawftError."""
+    status, start_run = fork.skill_status, turn.runtime.start_run
+    assert status is not None  # only skills ask for it
+    if start_run is None:
+        return BackgroundStart(why="nothing here runs in the background")
+    if fork.request.images:
+        return BackgroundStart(why="it was given pictures")
+    digest = turn.runtime.clear(status.found).digest
+    if not digest:
+        return BackgroundStart(why="there is no digest of its folder, by which a run could tell that it is the same")
+    skill = ForkedSkill(status.name, status.found.location.scope, digest)
+    lineage = structs.replace(
+        inherit_lineage(turn.conversation, fork), max_tokens=most, skill=skill, agent=power_of(fork.agent)
+    )
+    request = _make_request(turn, fork, lineage, planned.session)
+    try:
+        msgspec.json.encode(request)
+        run = await start_run(request)
+    except UnicodeEncodeError:
+        return BackgroundStart(why="a name or an argument is no Unicode, so it cannot be written down")
+    except ClawftError as error:
+        if error.code != "durable-missing":
+            raise
+        return BackgroundStart(why=str(error), hint=error.hint)
+    return structs.replace(planned, run=run)
+
+
+def _divide(left: int | None, most: int | None) -> tuple[int, int | None]:
+    """Return how many of the remaining tokens a fork reserves, and the limit it gets. It takes half at most, so that
+    all forks together never use more than what is left."""
+    if left is None:
+        return 0, most
+    part = left // 2 if most is None else min(left // 2, most)
+    return part, part
+
+
+def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "RunRequest":
+    from clawft.agent.run_request import RunRequest, settings_of  # a turn in the foreground needs none of it
+
+    workspace, asked, mask = turn.runtime.workspace, fork.request, turn.runtime.secrets.mask
+    return RunRequest(
+        kind="fork",
+        cwd=workspace.cwd,
+        project=workspace.project,
+        text=mask(asked.text),  # it is written down
+        skill=fork.skill,
+        words=tuple(map(mask, asked.words)),
+        agent=fork.agent.name,
+        model=asked.model,
+        session=session,
+        deadline_s=turn.runtime.config.agents.fork.timeout_s,
+        parent=turn.conversation.steps.owner,
+        lineage=lineage,
+        settings=settings_of(turn.runtime.environ),
+    )
+
+
+def _tell(turn: Turn, fork: Fork, started: BackgroundStart) -> None:
+    turn.emit(
+        ForkStarted(
+            child=started.session,
+            skill=fork.skill,
+            agent=fork.agent.name,
+            model=fork.request.model,
+            by=fork.by,
+            depth=turn.conversation.depth + 1,
+            run=started.run,
+        )
+    )
+    message = f"The skill '{fork.skill}' runs in the background: run {started.run}"
+    turn.emit(Noticed(code="fork-background", message=message, hint=f"Run: weft runs watch {started.run}"))
+
+
+def render_background_start(fork: Fork, started: BackgroundStart) -> str:
+    """Render the message for the caller that a fork was started in the background."""
+    what = f"The skill '{fork.skill}' runs in the background as run {started.run}, session {started.session}."
+    return f"{what} To see what comes of it: weft runs watch {started.run}"
+
+
+def render_background_start_for_model(fork: Fork, started: BackgroundStart) -> ToolResult:
+    """The same for a model, which must not wait for it."""
+    notice = f"[it goes on in a conversation of its own, session {started.session}; its result does not come back here]"
+    data = {"run": started.run, "session": started.session, "agent": fork.agent.name, "model": fork.request.model}
+    return ToolResult(f"{notice}\n\n{render_background_start(fork, started)}", data=data)
+
+
+def prepare_background_fork(conversation: "Conversation", request: "RunRequest") -> TurnRequest:
+    """Prepare the turn of a fork that was started as a run, in a conversation opened with the lineage of the request.
+
+    Raises: Refused if its skill changed since the fork was requested.
+    """
+    skill = conversation.lineage.skill
+    if skill is None or skill.name != request.skill:
+        raise Refused("fork-changed", f"The fork is not of the skill '{request.skill}'", hint="Start the skill again")
+    conversation.forked = _find_same(conversation, skill)
+    return TurnRequest(request.text, model=request.model, skill=skill.name, words=request.words)
+
+
+def _find_same(conversation: "Conversation", skill: ForkedSkill) -> SkillStatus:
+    """The skill with the very files that it had. Raises: Refused."""
+    named = [
+        status
+        for status in conversation.skills.statuses
+        if (status.name, status.found.location.scope) == (skill.name, skill.scope)
+    ]
+    by_person = conversation.forked_by == "user"
+    usable = [candidate for candidate in named if (candidate.user_may_invoke if by_person else candidate.offered)]
+    for candidate in usable:
+        if conversation.runtime.clear(candidate.found).digest == skill.digest:
+            return candidate
+    what = "changed since the fork was asked for" if usable else f"is {named[0].state} now" if named else "is gone"
+    hint = f"Look at it, then start it again. Run: weft skills why {skill.name}"
+    raise Refused("fork-changed", f"The skill '{skill.name}' {what}", hint=hint)

@@ -1,8 +1,8 @@
-"""A language model's opinion on a skill that was scanned: it may make a verdict worse, never better.
+"""A language model's opinion on a scanned skill: it may make a verdict worse, never better.
 
-The skill is a stranger's text, and may well address the model. It is given as data between marks that it cannot know;
-and since no answer can lower a verdict, talking a model into `clean` gains nothing. What it calls an attack must be
-shown: a line that it quotes has to stand in the skill.
+The skill is untrusted text that may well address the model. The model gets it as data between marks that the skill
+cannot know; and since no answer can lower a verdict, talking the model into `clean` gains nothing. The model must prove
+what it calls an attack: the line that it quotes must be in the skill.
 """
 
 import os
@@ -15,16 +15,14 @@ import anyio
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from clawft.agent.providers.request import ModelRequest, Provider, TextChunk
+from clawft.agent.providers.selection import OFFLINE, check_model, open_provider
 from clawft.config import Config
-from clawft.discovery.digest import list_files
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
 from clawft.messages import Message
-from clawft.providers.request import Provider, Request, Text
-from clawft.providers.select import OFFLINE, check_model, open_provider
-from clawft.scan.findings import SEVERITIES, VERDICTS, Finding, Report, Severity, Verdict
-
-__all__ = ["RULE", "Judged", "check_judge", "judge_report", "judge_skill", "load_texts"]
+from clawft.scanner.findings import SEVERITIES, VERDICTS, Finding, Report, Severity, Verdict
+from clawft.skills.discovery.digest import list_files
 
 RULE = "model-judged"
 TIMEOUT_S = 180.0
@@ -60,7 +58,7 @@ class _Opinion(Struct, frozen=True):
     findings: tuple[_Finding, ...] = ()
 
 
-class Judged(Struct, frozen=True):
+class JudgedReport(Struct, frozen=True):
     """The report with what the model adds, and a note on how that went."""
 
     report: Report
@@ -68,7 +66,7 @@ class Judged(Struct, frozen=True):
 
 
 def load_texts(path: str) -> dict[str, str]:
-    """What a model is shown of a skill: its files that are text, within bounds. Raises: OSError."""
+    """Load the text files of a skill for the model, within size limits. Raises: OSError."""
     names = ["SKILL.md", *list_files(path)] if os.path.isdir(path) else [""]
     texts: dict[str, str] = {}
     room = MAX_TEXTS
@@ -84,17 +82,17 @@ def load_texts(path: str) -> dict[str, str]:
     return texts
 
 
-async def judge_report(report: Report, texts: Mapping[str, str], provider: Provider, model: str) -> Judged:
+async def judge_report(report: Report, texts: Mapping[str, str], provider: Provider, model: str) -> JudgedReport:
     """Ask a model what it thinks of a skill. Whatever goes wrong, the report stays as it was, and the note says so."""
     try:
         with anyio.fail_after(TIMEOUT_S):
             opinion = _parse(await _ask(texts, provider, model))
     except TimeoutError:
-        return Judged(report, f"The model did not answer within {TIMEOUT_S:.0f} s")
+        return JudgedReport(report, f"The model did not answer within {TIMEOUT_S:.0f} s")
     except ClawftError as error:
-        return Judged(report, f"The model did not answer: {error}")
+        return JudgedReport(report, f"The model did not answer: {error}")
     except ValueError as error:
-        return Judged(report, f"The model's answer was no verdict: {error}")
+        return JudgedReport(report, f"The model's answer was no verdict: {error}")
     return _raise(report, opinion, texts)
 
 
@@ -107,9 +105,9 @@ async def _ask(texts: Mapping[str, str], provider: Provider, model: str) -> str:
         Message("user", f"{begin}\n{shown}\n{end}\nYour verdict on what stands between the marks, as JSON:"),
     )
     answer = ""
-    async with aclosing(provider.stream(Request(model, messages, temperature=0.0))) as stream:
+    async with aclosing(provider.stream(ModelRequest(model, messages, temperature=0.0))) as stream:
         async for chunk in stream:
-            if isinstance(chunk, Text):
+            if isinstance(chunk, TextChunk):
                 answer += chunk.text
                 if len(answer) > MAX_ANSWER:
                     raise ValueError("it does not end")
@@ -127,27 +125,29 @@ def _parse(answer: str) -> _Opinion:
         raise ValueError(str(error)) from error
 
 
-def _raise(report: Report, opinion: _Opinion, texts: Mapping[str, str]) -> Judged:
+def _raise(report: Report, opinion: _Opinion, texts: Mapping[str, str]) -> JudgedReport:
     """The report with a worse verdict, if the model has one and can show why."""
     if VERDICTS.index(opinion.verdict) <= VERDICTS.index(report.verdict):
-        return Judged(report, f"The model says {opinion.verdict}; the verdict stays {report.verdict}")
-    shown = [(one, *place) for one in opinion.findings if (place := _find_quote(one, texts))][:MAX_FINDINGS]
+        return JudgedReport(report, f"The model says {opinion.verdict}; the verdict stays {report.verdict}")
+    shown = [(finding, *place) for finding in opinion.findings if (place := _find_quote(finding, texts))][:MAX_FINDINGS]
     if opinion.verdict == "malicious" and shown:
         verdict: Verdict = "malicious"
     elif report.verdict == "clean":
         verdict = "suspicious"
     else:
-        return Judged(report, "The model calls it malicious, and quotes no line of it; the verdict stays")
+        return JudgedReport(report, "The model calls it malicious, and quotes no line of it; the verdict stays")
     severity: Severity = "critical" if verdict == "malicious" else "high"
-    added = [_describe(one, path, line, text, severity) for one, path, line, text in shown]
+    added = [_describe(quoted_finding, path, line, text, severity) for quoted_finding, path, line, text in shown]
     if not added:
-        reason = next((one.reason for one in opinion.findings if one.reason), "it does not say why")
+        reason = next((finding.reason for finding in opinion.findings if finding.reason), "it does not say why")
         added = [_describe(_Finding(reason=reason), next(iter(texts), ""), 1, "", severity)]
-    return Judged(_add(report, verdict, added), f"The model raised the verdict from {report.verdict} to {verdict}")
+    return JudgedReport(
+        _add(report, verdict, added), f"The model raised the verdict from {report.verdict} to {verdict}"
+    )
 
 
 def _find_quote(finding: _Finding, texts: Mapping[str, str]) -> tuple[str, int, str] | None:
-    """Where the line stands that a finding quotes: its file first; None if nowhere."""
+    """Find the line that a finding quotes, in the finding's own file first; None if it is nowhere."""
     wanted = " ".join(finding.quote.split())
     if len(wanted) < MIN_QUOTE:
         return None
@@ -189,7 +189,9 @@ def check_judge(config: Config, environ: Mapping[str, str], model: str = "") -> 
     return wanted
 
 
-async def judge_skill(report: Report, config: Config, environ: Mapping[str, str], project: str, model: str) -> Judged:
+async def judge_skill(
+    report: Report, config: Config, environ: Mapping[str, str], project: str, model: str
+) -> JudgedReport:
     """A report with what a configured model thinks of the skill.
 
     Raises: ClawftError when no language model is configured; OSError when the skill is gone.

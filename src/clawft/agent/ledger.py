@@ -1,19 +1,19 @@
-"""What model calls cost, and the budgets that stop one before it is made. One record for all sessions: of this machine,
-or of all that share a database."""
+"""The costs of model calls: prices, budgets that stop a call before it is made, requests per minute, and sums by
+day, model and session.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
-from random import SystemRandom
+from random import SystemRandom, uniform
 from typing import Any, Literal
 
+import anyio
 from msgspec import Struct
 
-from clawft.config.agents import Budget
-from clawft.errors import Refused
+from clawft.agent.records import UsageRecords, work_on
+from clawft.config.agents import BudgetSettings
+from clawft.errors import ClawftError, Refused
 from clawft.messages import Usage
-from clawft.run.database import Records
-
-__all__ = ["Ledger", "Price"]
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS {0}call(
@@ -60,15 +60,15 @@ class Ledger:
 
     Sums are kept by session and by day. Who adds to one holds it until the end of the transaction, so that two
     processes never both take the last cent. The day, which all want, comes last and is held for the shortest time.
-    What was used is kept by day, session and model as well, for who wants to see where it went (`run/used.py`).
+    What was used is kept by day, session and model as well, for who wants to see where it went.
     """
 
-    def __init__(self, records: Records, budget: Budget, now: Callable[[], datetime]) -> None:
+    def __init__(self, records: UsageRecords, budget: BudgetSettings, now: Callable[[], datetime]) -> None:
         self.budget = budget
         self.now = now
         self.records = records
         self._booked: list[tuple[str, str, Usage]] = []
-        records.prepare(*(one.format(records.prefix) for one in _TABLES))
+        records.prepare(*(table.format(records.prefix) for table in _TABLES))
         if not self._execute("SELECT 1 FROM {0}spent LIMIT 1") and self._execute("SELECT 1 FROM {0}call LIMIT 1"):
             self._sum_up()
 
@@ -115,7 +115,7 @@ class Ledger:
                     self._execute(_BOOK, _ANY_ID.getrandbits(62), day, session, model, *tokens, None)
                     self._execute(_USE, day, session, model, calls[session, model], *tokens, 0.0, 0)
                     self._add("session", session, used.total_tokens, 0.0)
-                self._add("day", day, sum(one.total_tokens for one in sums.values()), 0.0)
+                self._add("day", day, sum(sum_.total_tokens for sum_ in sums.values()), 0.0)
         except BaseException:
             self._booked += booked
             raise
@@ -172,3 +172,107 @@ class Ledger:
                     f" and this call could take {unit}{more:g}",
                     hint=f"Raise agents.budget.{name}, or use a cheaper model",
                 )
+
+
+_AHEAD_S = 10.0
+_TABLE = "CREATE TABLE IF NOT EXISTS {0}pace(provider TEXT PRIMARY KEY, next DOUBLE PRECISION NOT NULL)"
+# Who writes to a row has it for itself until the end of the transaction.
+_HOLD = "INSERT INTO {0}pace(provider, next) VALUES (?1, 0) ON CONFLICT(provider) DO UPDATE SET next = {0}pace.next"
+_READ = "SELECT next FROM {0}pace WHERE provider = ?1"
+_MOVE = "UPDATE {0}pace SET next = ?2 WHERE provider = ?1"
+
+
+class RequestSlot(Struct, frozen=True):
+    """The time until a request may be sent, in seconds from now; or, if it is not `taken`, until to ask again."""
+
+    wait_s: float
+    taken: bool
+
+
+class RequestPace:
+    """The next moment of each provider, in the record that holds the costs too."""
+
+    def __init__(self, records: UsageRecords, clock: Callable[[], float]) -> None:
+        self._records = records
+        self._clock = clock
+        records.prepare(_TABLE.format(records.prefix))
+
+    async def wait(
+        self, provider: str, per_minute: float, tell: Callable[[float], None], warn: Callable[[ClawftError], None]
+    ) -> None:
+        """Returns when the next request may be sent. `tell` hears of each wait, in seconds; `warn` of what is away."""
+        while True:
+            slot = await work_on(self._records, lambda: self.take(provider, per_minute), warn)
+            if slot.wait_s:
+                tell(slot.wait_s)
+                await anyio.sleep(slot.wait_s)
+            if slot.taken:
+                return
+
+    def take(self, provider: str, per_minute: float) -> RequestSlot:
+        """Take the next moment, unless that is too far ahead. Raises: ClawftError."""
+        every_s = 60 / per_minute
+        ahead_s = max(_AHEAD_S, every_s)
+        with self._records.transaction():
+            self._records.execute(_HOLD.format(self._records.prefix), (provider,))
+            now = self._clock()  # only now: others may have held it for long
+            ((moment,),) = self._records.execute(_READ.format(self._records.prefix), (provider,))
+            wait_s = max(moment - now, 0.0)
+            if wait_s > ahead_s + every_s:  # nobody can have taken that: the clock was put back
+                wait_s = ahead_s
+            if wait_s > ahead_s:
+                return RequestSlot(ahead_s * uniform(0.4, 0.8), taken=False)  # not all at once
+            self._records.execute(_MOVE.format(self._records.prefix), (provider, now + wait_s + every_s))
+        return RequestSlot(wait_s, taken=True)
+
+
+_SUMS = """SELECT {1}, sum(calls), sum(input_tokens), sum(output_tokens), sum(usd), sum(unpriced) FROM {0}used
+    WHERE day >= ?1 AND day <= ?2 GROUP BY {1} ORDER BY {2} LIMIT ?3"""
+_MOST_FIRST = "sum(usd) DESC, sum(input_tokens + output_tokens) DESC, {0}"
+_DAYS = "SELECT scope, tokens, usd FROM {0}spent WHERE scope >= ?1 AND scope <= ?2 ORDER BY scope LIMIT ?3"
+
+
+class LedgerSum(Usage, frozen=True, kw_only=True):
+    """The usage of one day, model or session. `tokens` also counts tokens of unknown kind, from days before the kind
+    was recorded."""
+
+    name: str
+    calls: int
+    tokens: int
+    usd: float
+    unpriced: int = 0  # calls of models whose price is not known
+
+
+def load_sums(
+    records: UsageRecords, by: Literal["day", "model", "session"], since: str, until: str, most: int
+) -> list[LedgerSum]:
+    """Load the usage between two days, both included: days in order, otherwise the most expensive first.
+
+    The tables of the ledger must exist. Raises: ClawftError.
+    """
+
+    def select(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        order = by if by == "day" else _MOST_FIRST.format(by)
+        return records.execute(statement.format(records.prefix, by, order), (*values, most))
+
+    sums = {row[0]: _sum(*row) for row in select(_SUMS, since, until)}
+    for scope, tokens, usd in select(_DAYS, f"day:{since}", f"day:{until}") if by == "day" else ():
+        day = scope.removeprefix("day:")
+        if day not in sums:
+            sums[day] = LedgerSum(
+                name=day, calls=0, input_tokens=0, output_tokens=0, tokens=int(tokens), usd=float(usd)
+            )
+    return sorted(sums.values(), key=lambda one: one.name) if by == "day" else list(sums.values())
+
+
+def _sum(name: str, calls: Any, taken: Any, generated: Any, usd: Any, unpriced: Any) -> LedgerSum:
+    """A server sums whole numbers to numbers of another kind."""
+    return LedgerSum(
+        name=name,
+        calls=int(calls),
+        input_tokens=int(taken),
+        output_tokens=int(generated),
+        tokens=int(taken) + int(generated),
+        usd=float(usd),
+        unpriced=int(unpriced),
+    )

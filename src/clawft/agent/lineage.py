@@ -1,32 +1,30 @@
-"""What a fork has from whoever forked it, as a value.
+"""The lineage of a fork: what it inherits from its parent, as a value.
 
-A fork in this process and one in another, later, are made from the same value, so both are limited alike: by the agents
-above, as their files said then, by the skills at work in them, as they were written then, and by what was heard. What
-the user's rules and settings say counts as it is when the fork works.
+A fork in this process and one started later in another process are made from the same value, so both are limited alike:
+by the agents above and the skills active in them, as their files were then, and by the text that was read. The user's
+rules and settings apply as they are when the fork runs.
 """
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from clawft.agent.sessions import TextLimits
+from clawft.agent.text_limits import list_prompted, list_text_limits
+from clawft.agent.tool_permission import list_active
 from clawft.errors import Refused
-from clawft.format.model import Agent
 from clawft.messages import By
-from clawft.run.permit import list_active
-from clawft.run.text_limits import list_prompted, list_text_limits
-from clawft.sessions import TextLimits
-from clawft.trust.cleared import AtWork
+from clawft.skills.parse.model import Agent
 from clawft.trust.modes import Mode
+from clawft.trust.permissions import ActiveSkill
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
-    from clawft.run.runtime import Runtime
-
-__all__ = ["AgentPower", "ForkedSkill", "Lineage", "begin_lineage", "check_lineage", "lineage_of", "power_of"]
+    from clawft.agent.conversation import Conversation
+    from clawft.agent.runtime import Runtime
 
 
 class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an agent's file says about power; its prompt and its model are not."""
+    """The permissions in an agent's file, without its prompt and its model."""
 
     name: str
     tools: tuple[str, ...] | None
@@ -36,7 +34,7 @@ class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForkedSkill(Struct, frozen=True, forbid_unknown_fields=True):
-    """The skill that a fork is for, as it was when somebody asked for it."""
+    """The skill that a fork runs, as it was when the fork was requested."""
 
     name: str
     scope: str
@@ -52,10 +50,10 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     project: str  # what patterns of paths start at
     mode: Mode
     above: tuple[AgentPower, ...]
-    active: tuple[AtWork, ...]  # the skills at work above
-    prompted: tuple[AtWork, ...]  # skills that are not the user's own, in the prompts above
+    active: tuple[ActiveSkill, ...]  # the skills at work above
+    prompted: tuple[ActiveSkill, ...]  # skills that are not the user's own, in the prompts above
     loaded: tuple[str, ...]  # the skills that were loaded above: their hooks last as long as the session
-    heard: tuple[TextLimits, ...]
+    read_texts: tuple[TextLimits, ...] = field(name="heard")
     approved: tuple[str, ...]  # what the person allowed for the session, by digest
     forks: tuple[str, ...]  # the skills that were forked, down to here
     max_tokens: int | None
@@ -65,7 +63,7 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
-    """Of a conversation that nobody forked."""
+    """Return the lineage of a conversation that is not a fork."""
     return Lineage(
         depth=0,
         account=account,
@@ -76,7 +74,7 @@ def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
         active=(),
         prompted=(),
         loaded=(),
-        heard=(),
+        read_texts=(),
         approved=(),
         forks=(),
         max_tokens=None,
@@ -84,7 +82,7 @@ def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
 
 
 def lineage_of(conversation: "Conversation") -> Lineage:
-    """What a fork of a conversation inherits now."""
+    """Return the lineage that a fork of a conversation inherits now."""
     lineage = conversation.lineage
     return Lineage(
         depth=conversation.depth + 1,
@@ -96,7 +94,7 @@ def lineage_of(conversation: "Conversation") -> Lineage:
         active=list_active(conversation),
         prompted=list_prompted(conversation),
         loaded=tuple(dict.fromkeys((*lineage.loaded, *conversation.skills.loaded))),
-        heard=tuple(list_text_limits(conversation)),
+        read_texts=tuple(list_text_limits(conversation)),
         approved=tuple(sorted(conversation.approved)),
         forks=conversation.forks,
         max_tokens=None,
@@ -104,12 +102,12 @@ def lineage_of(conversation: "Conversation") -> Lineage:
 
 
 def power_of(agent: Agent) -> AgentPower:
-    """What of an agent gives or takes power."""
+    """Return the permissions of an agent."""
     return AgentPower(agent.name, agent.tools, agent.disallowed_tools, agent.permission_mode, agent.skills)
 
 
 def check_lineage(lineage: Lineage, agent: Agent, runtime: "Runtime") -> None:
-    """Whether a fork that another process asked for may begin. Raises: Refused if it would not be the same."""
+    """Check that a fork that another process requested may begin. Raises: Refused if it would not be the same."""
     if lineage.project != runtime.workspace.project:
         raise Refused("fork-changed", f"The fork belongs to the project {lineage.project}", hint="Start it there again")
     if lineage.agent is not None and lineage.agent != power_of(agent):

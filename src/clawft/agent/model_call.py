@@ -1,4 +1,4 @@
-"""One model call: paid for from the budget, streamed, masked, and settled however it ends."""
+"""One model call: reserved in the budget, streamed, masked and settled."""
 
 from collections.abc import Callable
 from contextlib import aclosing
@@ -8,22 +8,21 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from clawft.agent.providers.request import CallChunk, DoneChunk, ModelRequest, RetryChunk, Stop, TextChunk
+from clawft.agent.records import work_on
+from clawft.agent.tools.steps import TurnStep
+from clawft.agent.turn import Turn, run_inserted
+from clawft.contracts import Phase
 from clawft.errors import ClawftError
 from clawft.messages import Noticed, ToolCall, Usage, UsageReported
-from clawft.providers.request import Call, Done, Request, Retry, Stop, Text
-from clawft.run.database import work_on
-from clawft.run.turn import Phase, Turn, run_inserted
-from clawft.tools.steps import Step
-
-__all__ = ["Answer", "ask_model", "estimate_tokens", "prepare", "warn_away"]
 
 _CHARS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_500
 _SETTLE_S = 30.0
 
 
-class Answer(Struct):
-    """What a model said, so far or in full."""
+class ModelAnswer(Struct):
+    """The answer of a model, so far or in full."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -33,7 +32,7 @@ class Answer(Struct):
     estimated: int = 0  # tokens of the request
 
 
-def estimate_tokens(request: Request) -> int:
+def estimate_tokens(request: ModelRequest) -> int:
     """About how many tokens a request has; the counts of earlier calls correct it."""
     characters = len(msgspec.json.encode(request.tools))
     images = 0
@@ -43,19 +42,19 @@ def estimate_tokens(request: Request) -> int:
     return characters // _CHARS_PER_TOKEN + images * _IMAGE_TOKENS
 
 
-async def ask_model(turn: Turn, request: Request, show: Callable[[str], None], *, at: str = "") -> Answer:
+async def ask_model(turn: Turn, request: ModelRequest, show: Callable[[str], None], *, at: str = "") -> ModelAnswer:
     """The model's answer; `show` gets its text as it comes. `at` tells calls apart that are no turn of the talk.
 
     Raises: Refused by a budget, ProviderError.
     """
     asked_now = False
 
-    async def ask() -> Answer:
+    async def ask() -> ModelAnswer:
         nonlocal asked_now
         asked_now = True
-        return await _ask(turn, await prepare(turn, request), show)
+        return await _ask(turn, await prepare_request(turn, request), show)
 
-    answer = await turn.conversation.steps.run(Step("model", turn.model), ask, Answer, at=at)
+    answer = await turn.conversation.steps.run(TurnStep("model", turn.model), ask, ModelAnswer, at=at)
     usage = answer.usage or Usage()
     if not asked_now:  # it was asked for before, by a process that is gone
         turn.conversation.allowance.spend(usage.total_tokens)
@@ -67,7 +66,7 @@ async def ask_model(turn: Turn, request: Request, show: Callable[[str], None], *
     return answer
 
 
-async def prepare(turn: Turn, request: Request) -> Request:
+async def prepare_request(turn: Turn, request: ModelRequest) -> ModelRequest:
     """A request as it is sent: what is inserted before the transport has had its say. Raises: ClawftError."""
     try:
         while True:
@@ -79,13 +78,13 @@ async def prepare(turn: Turn, request: Request) -> Request:
         turn.outgoing = None
 
 
-async def _ask(turn: Turn, request: Request, show: Callable[[str], None]) -> Answer:
+async def _ask(turn: Turn, request: ModelRequest, show: Callable[[str], None]) -> ModelAnswer:
     estimated = estimate_tokens(request)
     worst = Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.model) else Usage()
     ledger = turn.runtime.ledger
-    answer = Answer(estimated=estimated)
+    answer = ModelAnswer(estimated=estimated)
     whole = False
-    warn = partial(warn_away, turn)
+    warn = partial(warn_records_unavailable, turn)
     await _keep_pace(turn)
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
         account, price = turn.conversation.account, turn.price
@@ -123,23 +122,23 @@ async def _keep_pace(turn: Turn) -> None:
             hint = f"The limit is providers.{name}.requests_per_minute"
             turn.notice(Noticed(code="provider-pace", message=message, hint=hint))
 
-    await turn.runtime.pace.wait(name, limit, tell, partial(warn_away, turn))
+    await turn.runtime.pace.wait(name, limit, tell, partial(warn_records_unavailable, turn))
 
 
-def warn_away(turn: Turn, error: ClawftError) -> None:
+def warn_records_unavailable(turn: Turn, error: ClawftError) -> None:
     """Tell of a record that cannot be used just now, once a turn."""
     message = f"{error}; it is tried again until it can be"
     turn.notice(Noticed(code=error.code, message=message, severity="warning", hint=error.hint))
 
 
-def _guess(answer: Answer, worst: Usage) -> Usage:
-    """What a call that broke off was paid for: nothing if nothing came."""
+def _guess(answer: ModelAnswer, worst: Usage) -> Usage:
+    """Estimate the paid usage of a call that broke off: none if nothing was received."""
     if not answer.text and not answer.calls:
         return Usage()
     return Usage(worst.input_tokens, len(answer.text) // _CHARS_PER_TOKEN)
 
 
-async def _read(turn: Turn, request: Request, answer: Answer, show: Callable[[str], None]) -> None:
+async def _read(turn: Turn, request: ModelRequest, answer: ModelAnswer, show: Callable[[str], None]) -> None:
     assert turn.provider is not None  # route chose it
     masked = turn.runtime.secrets.stream()
 
@@ -151,14 +150,14 @@ async def _read(turn: Turn, request: Request, answer: Answer, show: Callable[[st
     async with aclosing(turn.provider.stream(request)) as stream:
         async for chunk in stream:
             match chunk:
-                case Text(text=text):
+                case TextChunk(text=text):
                     take(masked.feed(text))
-                case Call(call=call):
+                case CallChunk(call=call):
                     answer.calls = (*answer.calls, call)
-                case Retry(attempt=attempt, wait_s=wait_s, reason=reason):
+                case RetryChunk(attempt=attempt, wait_s=wait_s, reason=reason):
                     message = f"{reason}; attempt {attempt + 1} in {wait_s:.1f} s"
                     turn.emit(Noticed(code="provider-retry", message=message))
                     await _keep_pace(turn)  # it is sent when this goes on
-                case Done(stop=stop, usage=usage):
+                case DoneChunk(stop=stop, usage=usage):
                     answer.stop, answer.usage = stop, usage
     take(masked.flush())

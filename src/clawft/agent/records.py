@@ -1,22 +1,20 @@
-"""Where costs, counts and paces are kept: a SQLite file of this machine, or a database that several machines share.
-
-The file is opened for many processes at once. Whatever fails is told as an error of ours. What several share is in
-`run/durable/shared.py`.
+"""The records of costs, counts and paces: tables in a SQLite file of this machine or in a shared database,
+and the use of each skill that the ranking of the catalog reads.
 """
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain, repeat
 from threading import RLock
 from typing import Any, Protocol, TypeVar
 
-from clawft.errors import ClawftError
-from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
+from msgspec import Struct
 
-__all__ = ["Database", "Records", "RecordsAway", "work_on"]
+from clawft.errors import ClawftError
+from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, is_there, restore_hint
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
@@ -28,23 +26,23 @@ _PAUSES_S = (0.1, 0.25, 0.5, 1.0, 2.0)
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
-class RecordsAway(ClawftError):
+class RecordsUnavailable(ClawftError):
     """The record cannot be used just now: a server that is away, a full disk, a lock. To try again later may help."""
 
 
-class Records(Protocol):
-    """Tables that many processes use. Values stand for `?1`, `?2` and so on; every method raises ClawftError."""
+class UsageRecords(Protocol):
+    """The tables that many processes share. Values replace `?1`, `?2` and so on; every method raises ClawftError."""
 
     @property
     def prefix(self) -> str:
-        """What the names of our tables begin with."""
+        """The prefix of the table names."""
 
     @property
     def patient(self) -> bool:
-        """Whether who uses it would rather wait than fail, as a run in the background does."""
+        """Return whether who uses it would rather wait than fail, as a run in the background does."""
 
     def prepare(self, *statements: str) -> None:
-        """Make tables that are missing, whoever else is about to."""
+        """Create the tables that are missing, even while other processes do the same."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]: ...
 
@@ -60,7 +58,7 @@ class Records(Protocol):
     def close(self) -> None: ...
 
 
-async def work_on(records: Records, work: Callable[[], R], tell: Callable[[ClawftError], None]) -> R:
+async def work_on(records: UsageRecords, work: Callable[[], R], tell: Callable[[ClawftError], None]) -> R:
     """Do something with records. With patience it is done aside, and again while they cannot be used; `tell` hears why.
 
     Work that was done just when a connection broke may be done twice.
@@ -72,13 +70,13 @@ async def work_on(records: Records, work: Callable[[], R], tell: Callable[[Clawf
     for pause_s in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
         try:
             return await to_thread.run_sync(work)
-        except RecordsAway as error:
+        except RecordsUnavailable as error:
             tell(error)
         await sleep(pause_s)
     raise AssertionError  # that has no end
 
 
-class Database:
+class UsageDatabase:
     """The file of this machine, on one connection that one thread uses at a time."""
 
     prefix = ""
@@ -148,5 +146,55 @@ class Database:
             message = f"The record of costs and use cannot be used: {error}"
             hint = get_database_hint(error, self._path, _LOST)
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            kind = RecordsAway if code in _PASSING else ClawftError
+            kind = RecordsUnavailable if code in _PASSING else ClawftError
             raise kind("usage-file", message, path=self._path, hint=hint) from error
+
+
+_TABLE = """CREATE TABLE IF NOT EXISTS skill(
+    name TEXT PRIMARY KEY, offered INTEGER NOT NULL DEFAULT 0, loaded INTEGER NOT NULL DEFAULT 0,
+    score REAL NOT NULL DEFAULT 0, last_loaded TEXT NOT NULL DEFAULT '')"""
+_OFFERED = "INSERT INTO skill(name, offered) VALUES (?, 1) ON CONFLICT(name) DO UPDATE SET offered = offered + 1"
+_LOADED = """INSERT INTO skill(name, loaded, score, last_loaded) VALUES (?1, 1, ?2, ?3) ON CONFLICT(name)
+    DO UPDATE SET loaded = loaded + 1, score = score + ?2, last_loaded = ?3"""
+
+
+class SkillUse(Struct, frozen=True):
+    """One skill's record. `score` is the mean, 0 to 1, over the turns it was loaded in."""
+
+    name: str
+    offered: int = 0
+    loaded: int = 0
+    score: float = 0.0
+    last_loaded: str = ""
+
+
+class SkillStats:
+    """Counts in one SQLite file."""
+
+    def __init__(self, database: UsageDatabase, now: Callable[[], datetime]) -> None:
+        self.now = now
+        self.database = database
+        database.prepare(_TABLE)
+
+    def record(self, offered: Iterable[str], loaded: Iterable[str], score: float) -> None:
+        """Count one turn."""
+        at = self.now().isoformat(timespec="seconds")
+        with self.database.transaction():
+            self.database.execute_many(_OFFERED, [(name,) for name in offered])
+            self.database.execute_many(_LOADED, [(name, score, at) for name in loaded])
+
+    def load(self) -> Mapping[str, SkillUse]:
+        """Every skill that was ever offered or loaded."""
+        rows = self.database.execute("SELECT name, offered, loaded, score, last_loaded FROM skill")
+        return {
+            name: SkillUse(name, offered, loaded, round(score / loaded, 3) if loaded else 0.0, last)
+            for name, offered, loaded, score, last in rows
+        }
+
+
+def load_uses(path: str) -> dict[str, SkillUse]:
+    """Load how often skills were used, by name; empty before the first turn."""
+    if not is_there(path):
+        return {}
+    with closing(UsageDatabase(path)) as database:
+        return dict(SkillStats(database, datetime.now).load())

@@ -1,14 +1,12 @@
-"""What a run is asked to do, by value: any worker can do it, today or after a reboot."""
+"""The request of a run, by value: any worker can do it, today or after a reboot."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from clawft.run.lineage import Lineage
-from clawft.run.turn import Source
-
-__all__ = ["Kind", "RunRequest", "settings_of"]
+from clawft.agent.lineage import Lineage
+from clawft.agent.turn import MessageSource
 
 _SECTIONS = ("AGENTS", "MEMORY", "PERMISSIONS", "SANDBOX", "SKILLS", "TOOLS")
 Kind = Literal["agent", "skill", "fork", "cron", "scan", "gateway"]
@@ -30,20 +28,20 @@ class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     mode: str = ""
     session: str = ""  # the session to go on with; '' for one of its own
     yes: bool = False  # tools may do what they ask for
-    trusted: dict[str, str] = {}  # strangers' skills that were approved for this run: digests by folder
+    trusted: dict[str, str] = {}  # untrusted skills that were approved for this run: digests by folder
     deadline_s: float | None = None
     parent: str = ""  # the run that asks for it
     lineage: Lineage | None = None  # what a fork inherits
     task: dict[str, Any] = {}  # of a run without an agent: what to scan
-    source: Source | None = None  # of a message that a channel brought
+    source: MessageSource | None = None  # of a message that a channel brought
     by: str = ""  # the token of a program that asked the daemon for it
-    settings: dict[str, str] = {}  # variables of whoever asked for it that set how much may be done
+    settings: dict[str, str] = {}  # variables of the requester that limit how much may be done
 
 
 def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a run takes along: whoever does it has others, or those of somebody who asked for another.
+    """Return the variables that a run takes along, since the worker has other variables, or those of another request.
 
-    What may hold a secret is left out, since it would be written down.
+    Variables that may hold a secret are left out, since they would be stored.
     """
     return {name: value for name, value in environ.items() if _goes_along(name, value)}
 

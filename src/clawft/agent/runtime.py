@@ -1,4 +1,6 @@
-"""What turns share in one process: settings, tools, providers, stores. Built by `app`, closed when all is done."""
+"""The runtime that all turns of one process share: settings, tools, providers, stores; and a preview of what the
+next turn would send.
+"""
 
 import os
 import uuid
@@ -9,49 +11,47 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from clawft.agent.conversation import Approve, Conversation
+from clawft.agent.extension import MakeTools
+from clawft.agent.hooks.registry import Hooks
+from clawft.agent.ledger import Ledger, RequestPace
+from clawft.agent.lineage import Lineage, check_lineage
+from clawft.agent.loop import make_request, run_until_transport
+from clawft.agent.model_call import prepare_request
+from clawft.agent.prompt import choose_tools
+from clawft.agent.providers.request import ModelRequest, Provider
+from clawft.agent.providers.selection import check_model, open_provider
+from clawft.agent.records import SkillStats
+from clawft.agent.sessions import SessionStore, encode_key
+from clawft.agent.tools.dynamic import DynamicContext
+from clawft.agent.tools.environment import SkillVariables
+from clawft.agent.tools.skill_programs import SkillPrograms, program_tools
+from clawft.agent.tools.skill_tools import CallPlugin, SkillEngines
+from clawft.agent.tools.steps import TurnSteps
+from clawft.agent.tools.tool import Tool, ToolRegistry
+from clawft.agent.turn import Insertion, Turn, TurnRequest, run_inserted
 from clawft.config import Config
-from clawft.config.masking import Secrets
-from clawft.config.plugins import PluginsSettings, own_plugins
-from clawft.discovery.catalog import Found
-from clawft.discovery.instructions import Instructions, load_instructions
+from clawft.config.extensions import PluginsSettings, own_plugins
+from clawft.config.redaction import Secrets
+from clawft.contracts import Phase
 from clawft.errors import ClawftError
-from clawft.format.model import Agent
-from clawft.hooks.registry import Hooks
 from clawft.messages import Event, Noticed
-from clawft.providers.request import Provider
-from clawft.providers.select import check_model, open_provider
-from clawft.run.conversation import Approve, Conversation
-from clawft.run.extension import MakeTools
-from clawft.run.ledger import Ledger
-from clawft.run.lineage import Lineage, check_lineage
-from clawft.run.pace import Pace
-from clawft.run.stats import Stats
-from clawft.run.turn import Insertion
 from clawft.sandbox.sandbox import Sandbox
-from clawft.sessions import SessionStore, encode_key
-from clawft.tools.dynamic import DynamicContext
-from clawft.tools.engines import CallPlugin, Engines
-from clawft.tools.program import Programs
-from clawft.tools.registry import Registry
-from clawft.tools.skill_env import Supplies
-from clawft.tools.skill_programs import program_tools
-from clawft.tools.steps import Steps
-from clawft.tools.tool import Tool
-from clawft.trust import Standing
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.instructions import Instructions, load_instructions
+from clawft.skills.parse.model import Agent
+from clawft.trust import SkillStatus
 from clawft.trust.approvals import Approvals
-from clawft.trust.audit import Audit
-from clawft.trust.cleared import Cleared
-from clawft.trust.commands import CommandPolicy
-from clawft.trust.decide import Authority
+from clawft.trust.audit import AuditLog
+from clawft.trust.command_policy import CommandPolicy
 from clawft.trust.modes import Mode, default_mode
-from clawft.trust.rules import Rules, load_rules
+from clawft.trust.permissions import CallAuthority, PermissionRules, UsableSkill, load_rules
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clawft.run.durable.request import RunRequest
+    from clawft.agent.run_request import RunRequest
     from clawft.sandbox.wasi import Wasi
 
-__all__ = ["Runtime", "new_key"]
 
 _LOCAL = ("offline", "scripted")
 
@@ -64,17 +64,17 @@ class Runtime:
     environ: Mapping[str, str]
     config: Config
     secrets: Secrets
-    load_skills: Callable[[], Sequence[Standing]]
-    clear: Callable[[Found], Cleared]
+    load_skills: Callable[[], Sequence[SkillStatus]]
+    clear: Callable[[DiscoveredSkill], UsableSkill]
     find_agent: Callable[[str], Agent]  # raises a ClawftError for one that is not there, or not approved
     sessions: SessionStore
     ledger: Ledger
-    pace: Pace
-    stats: Stats
+    pace: RequestPace
+    stats: SkillStats
     approvals: Approvals
     sandbox: Sandbox
-    audit: Audit
-    supplies: Supplies
+    audit: AuditLog
+    supplies: SkillVariables
     hooks: Hooks
     tools: tuple[Tool, ...] = ()
     makers: tuple[MakeTools, ...] = ()  # of tools that know their conversation
@@ -85,16 +85,16 @@ class Runtime:
     native_plugins: Collection[str] = ()  # that do tools of skills which they bring
     call_plugin: CallPlugin | None = None
     _providers: dict[str, Provider] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)  # about instructions, each once
+    _noticed: set[str] = field(default_factory=set)  # about instructions, each once
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> PermissionRules:
         """The lasting rules of the user and the project."""
         return load_rules(self.config, self.workspace.project)
 
     @cached_property
     def default_mode(self) -> Mode:
-        """How much a conversation may do unasked, until a person says otherwise."""
+        """The mode of a conversation until the user changes it."""
         return default_mode(self.config, self.workspace.user_dir)
 
     def open_provider(self, model: str) -> tuple[Provider, str]:
@@ -104,11 +104,11 @@ class Runtime:
         )
 
     def check_model(self, model: str) -> None:
-        """Raises: ClawftError for a model that cannot be used (R115)."""
+        """Check that a model can be used. Raises: ClawftError."""
         check_model(model, self.config.providers, self.environ)
 
     def is_remote(self, model: str) -> bool:
-        """Whether a model's tokens are paid for, by money or by somebody's machine."""
+        """Return whether a model's tokens cost something: money, or the time of another machine."""
         name = model.partition("/")[0]
         settings = self.config.providers.get(name)
         return name not in _LOCAL and not (settings and settings.wire == "scripted")
@@ -122,7 +122,7 @@ class Runtime:
         approve: Approve | None = None,
         parent: Conversation | None = None,
         lineage: Lineage | None = None,
-        steps: Steps | None = None,
+        steps: TurnSteps | None = None,
     ) -> AsyncIterator[Conversation]:
         """A conversation in the session of a key, new or continued; it is the only writer while it is open.
 
@@ -130,42 +130,42 @@ class Runtime:
         """
         if lineage is not None and parent is None:
             check_lineage(lineage, agent, self)
-        kept = steps or (parent.steps.below() if parent else Steps())
-        with kept.open_session(self.sessions, key or new_key(datetime.now()), self.workspace.cwd) as session:
+        turn_steps = steps or (parent.steps.below() if parent else TurnSteps())
+        with turn_steps.open_session(self.sessions, key or new_key(datetime.now()), self.workspace.cwd) as session:
             conversation = Conversation(self, session, agent, approve, parent, lineage)
-            conversation.steps = kept
+            conversation.steps = turn_steps
             yield conversation
 
-    def registry_for(self, conversation: Conversation) -> Registry:
-        """Every tool of a conversation; built once, and anew only when a server's tools changed (R81, R158)."""
+    def registry_for(self, conversation: Conversation) -> ToolRegistry:
+        """Return every tool of a conversation; built once, and again only when a server's tools change."""
         known = conversation.registry
         if known is None or any(known.find(tool.name) is not tool for tool in self.server_tools):
             made = (tool for make in self.makers for tool in make(conversation))
-            known = conversation.registry = Registry((*self.tools, *made, *self.server_tools))
+            known = conversation.registry = ToolRegistry((*self.tools, *made, *self.server_tools))
         if not conversation.skills.loaded:
             return known
-        return Registry((*known, *program_tools(self._programs_of(conversation), known.names)))
+        return ToolRegistry((*known, *program_tools(self._programs_of(conversation), known.names)))
 
-    def _programs_of(self, conversation: Conversation) -> Programs:
-        """What runs the programs of the skills that are loaded in a conversation."""
+    def _programs_of(self, conversation: Conversation) -> SkillPrograms:
+        """Return the runner for the programs of the skills that are loaded in a conversation."""
         settings, session = self.config.tools.exec, conversation.session.key
         policy = CommandPolicy(settings)
-        return Programs(
+        return SkillPrograms(
             conversation.skills,
             settings,
             policy,
             lambda cleared: self.supplies.take(cleared, session),
-            Engines(self.plugins_settings.wasm, lambda: self.wasi, self.native_plugins, self.call_plugin),
+            SkillEngines(self.plugins_settings.wasm, lambda: self.wasi, self.native_plugins, self.call_plugin),
         )
 
     @cached_property
     def plugins_settings(self) -> PluginsSettings:
-        """What the user says of plugins, and of WebAssembly."""
+        """The user's settings for plugins and for WebAssembly."""
         return own_plugins(self.config, self.workspace.user_dir, self.environ)
 
     @cached_property
     def wasi(self) -> "Wasi":
-        """What runs programs of skills that are WebAssembly."""
+        """The engine for skill programs that are WebAssembly."""
         from clawft.sandbox.wasi import Wasi  # few skills have any
 
         return Wasi(self.plugins_settings, self.sandbox)
@@ -176,22 +176,27 @@ class Runtime:
         for problem in problems:
             emit(Noticed(code=problem.code, message=f"{problem.path}: {problem.message}", severity="warning"))
         used = []
-        for one in found:
-            if one.own or self.approvals.has("instructions", one.path, one.content):
-                used.append(one)
+        for instructions in found:
+            if instructions.own or self.approvals.has("instructions", instructions.path, instructions.content):
+                used.append(instructions)
             else:
-                shown = self.workspace.shorten(one.path)
-                known = any(old.path == one.path for old in self.approvals.load() if old.kind == "instructions")
+                shown = self.workspace.shorten(instructions.path)
+                known = any(
+                    old.path == instructions.path for old in self.approvals.load() if old.kind == "instructions"
+                )
                 why = "changed since it was approved" if known else "is not approved"
                 message = f"{shown} {why}, so it is not part of the prompt"
                 hint = "Read it, then start weft agent with --trust-instructions"
-                if message not in self._told:
+                if message not in self._noticed:
                     emit(Noticed(code="instructions-untrusted", message=message, severity="warning", hint=hint))
-                self._told.add(message)
+                self._noticed.add(message)
         return used
 
-    def dynamic(self, authority: Callable[[], Authority], steps: Callable[[], Steps] = Steps) -> DynamicContext:
-        """What the text of skills may be used with, as far as an authority goes; `steps` are the conversation's."""
+    def dynamic(
+        self, authority: Callable[[], CallAuthority], steps: Callable[[], TurnSteps] = TurnSteps
+    ) -> DynamicContext:
+        """Return the context in which skill texts are rendered, limited by an authority; `steps` are the
+        conversation's."""
         return DynamicContext(
             self.workspace,
             self.environ,
@@ -205,12 +210,12 @@ class Runtime:
         )
 
     def spill_dir(self, session: str) -> str:
-        """Where the rest of long output of a session goes; made when it is needed."""
+        """Return the folder for the rest of a session's long output; it is created when needed."""
         return os.path.join(self.workspace.user_dir, "output", encode_key(session))
 
     @property
     def char_budget(self) -> int:
-        """D24: the variable wins over the setting."""
+        """The character budget of the skill catalog; the environment variable wins over the setting."""
         written = self.environ.get("SKILLS_PROMPT_CHAR_BUDGET", "")
         return int(written) if written.isdecimal() else self.config.skills.prompt.char_budget
 
@@ -219,9 +224,9 @@ class Runtime:
         written = self.environ.get("SKILLS_REFRESH_ON_CALL", "").lower()
         return written not in ("0", "false", "no", "off") if written else self.config.skills.prompt.refresh_on_call
 
-    def is_pinned(self, standing: Standing) -> bool:
-        entries, skill = self.config.skills.entries, standing.found.skill
-        entry = entries.get(standing.name) or (entries.get(skill.skill_key) if skill else None)
+    def is_pinned(self, status: SkillStatus) -> bool:
+        entries, skill = self.config.skills.entries, status.found.skill
+        entry = entries.get(status.name) or (entries.get(skill.skill_key) if skill else None)
         return entry is not None and entry.pinned
 
     def keep_trace(self, trace: str) -> str:
@@ -249,3 +254,22 @@ def new_key(now: datetime, mark: str = "") -> str:
     Where many begin in the same second, a `mark` keeps them apart.
     """
     return f"{now:%Y%m%d-%H%M%S}-{mark or uuid.uuid4().hex[:4]}"
+
+
+async def preview_turn(
+    runtime: Runtime, agent: Agent, key: str, request: TurnRequest, take: Callable[[Event], None]
+) -> tuple[Turn, ModelRequest]:
+    """The turn as it stands before the model is called, and the request. Raises: ClawftError."""
+    with runtime.sessions.open_draft(key or "preview", cwd=runtime.workspace.cwd) as session:
+        turn = Turn(Conversation(runtime, session, agent), request, take)
+        # Hooks that change the prompt run, or the preview would differ. No message is sent, so no message hook runs.
+        turn.is_preview = True
+        await run_until_transport(turn)
+        return turn, await prepare_request(turn, make_request(turn))
+
+
+async def list_tools(conversation: Conversation, take: Callable[[Event], None]) -> ToolRegistry:
+    """The tools that the next turn would have; servers are started for it, as a turn does."""
+    turn = Turn(conversation, TurnRequest(""), take)
+    await run_inserted(turn, Phase.PRE_ASSEMBLE)
+    return choose_tools(conversation)

@@ -1,25 +1,37 @@
-"""Skills with `context: fork`: which agent and model they get, and how a person or a model starts one (R88, R69)."""
+"""Invocation of a skill by a person or a model: its text becomes the message, or it runs in a fork with its own
+agent and model.
+"""
 
 import re
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clawft.errors import ClawftError, NotFound
-from clawft.format.model import Agent, Skill
+from clawft.agent.compaction import check_fits
+from clawft.agent.fork import (
+    Fork,
+    ForkResult,
+    render_background_start,
+    render_background_start_for_model,
+    run_fork,
+    start_background,
+)
+from clawft.agent.providers.selection import is_claude_alias, read_model
+from clawft.agent.text_limits import record_skill
+from clawft.agent.tools.skill import wants_fork
+from clawft.agent.tools.skillset import Activation
+from clawft.agent.tools.tool import ToolError, ToolResult
+from clawft.agent.turn import Insertion, Turn, TurnRequest
+from clawft.contracts import Phase
+from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import By, Message, Noticed, TextDelta
-from clawft.providers.select import is_claude_alias, read_model
-from clawft.run.background import describe_started, start_background, tell_started
-from clawft.run.compact import check_fits
-from clawft.run.fork import Fork, ForkResult, run_fork
-from clawft.run.turn import Turn, TurnRequest
-from clawft.tools.tool import ToolError, ToolResult
-from clawft.trust import Standing
+from clawft.skills.parse.model import Agent, Skill
+from clawft.skills.render import PromptArguments, split_arguments
+from clawft.trust import STATES, SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
+    from clawft.agent.conversation import Conversation
 
-__all__ = ["SkillForker", "answer_by_fork", "has_room", "tell_inline", "tell_result"]
 
 MAX_RESULT = 32 * 1024  # characters that come back to a model; the whole is then saved to a file
 # What Claude calls the agents that it has built in.
@@ -36,48 +48,53 @@ class SkillForker:
         self._conversation = conversation
 
     def has_room(self) -> bool:
-        """Whether a fork would not be too deep."""
+        """Return whether a fork would not be too deep."""
         return has_room(self._conversation)
 
-    async def fork(self, standing: Standing, args: str) -> ToolResult | None:
-        """What came of a skill's fork; None if it has to be loaded here (D23). Raises: ClawftError."""
+    async def fork(self, status: SkillStatus, args: str) -> ToolResult | None:
+        """Run a skill as a fork and return its result; None if the skill must be loaded here instead. Raises:
+        ClawftError."""
         turn = self._conversation.running
         assert turn is not None  # tools are called by turns
-        check_cycle(turn, standing)
+        check_cycle(turn, status)
         if not has_room(self._conversation):
-            turn.notice(tell_inline(turn, standing))
+            turn.notice(render_inline_notice(turn, status))
             return None
-        fork = plan_fork(turn, standing, TurnRequest(args), "model")
+        fork = plan_fork(turn, status, TurnRequest(args), "model")
         started = await start_background(turn, fork) if fork.background else None
-        return tell_started(fork, started) if started else tell_result(await run_fork(turn, fork))
+        return (
+            render_background_start_for_model(fork, started)
+            if started
+            else render_fork_result(await run_fork(turn, fork))
+        )
 
 
 def has_room(conversation: "Conversation") -> bool:
-    """Whether a fork of this conversation would not be too deep."""
+    """Return whether a fork of this conversation would not be too deep."""
     return conversation.depth < conversation.runtime.config.agents.fork.max_depth
 
 
-def tell_inline(turn: Turn, standing: Standing) -> Noticed:
-    """Why a skill that asks for a fork gets none."""
+def render_inline_notice(turn: Turn, status: SkillStatus) -> Noticed:
+    """Render the notice that a skill runs in this conversation although it asks for a fork."""
     limit = turn.runtime.config.agents.fork.max_depth
     why = "others were started with it" if has_room(turn.conversation) else f"forks stop {limit} deep"
-    message = f"The skill '{standing.name}' asks for a conversation of its own; it runs in this one, since {why}"
+    message = f"The skill '{status.name}' asks for a conversation of its own; it runs in this one, since {why}"
     return Noticed(code="fork-inline", message=message, severity="warning", hint="See agents.fork.max_depth")
 
 
-def check_cycle(turn: Turn, standing: Standing) -> None:
-    """R69: a skill that was forked must not start itself further down. Raises: ToolError."""
+def check_cycle(turn: Turn, status: SkillStatus) -> None:
+    """Check that a forked skill does not start itself further down. Raises: ToolError."""
     forks = turn.conversation.forks
-    if standing.name in forks:
-        inline = (one.name for one in turn.skills.active if one.name not in forks)
-        cycle = " → ".join((*forks[forks.index(standing.name) :], *inline, standing.name))
+    if status.name in forks:
+        inline = (activation.name for activation in turn.skills.active if activation.name not in forks)
+        cycle = " → ".join((*forks[forks.index(status.name) :], *inline, status.name))
         raise ToolError("INVALID_PARAM", f"The skill would start itself: {cycle}", hint="Do the task without it")
 
 
-def tell_result(result: ForkResult) -> ToolResult:
+def render_fork_result(result: ForkResult) -> ToolResult:
     """A fork's result as the model that asked for it reads it."""
     note = "" if result.stop == "done" else f"; it is not whole: {result.stop}"
-    told = f"[what follows came of a conversation of its own, session {result.session}{note}]"
+    heading = f"[what follows came of a conversation of its own, session {result.session}{note}]"
     data = {
         "session": result.session,
         "stop": result.stop,
@@ -86,29 +103,29 @@ def tell_result(result: ForkResult) -> ToolResult:
         "usage": structs.asdict(result.usage),
     }
     return ToolResult(
-        f"{told}\n\n{_WRAPPER.sub(_NO_WRAPPER, result.text) or '(no answer)'}",
+        f"{heading}\n\n{_WRAPPER.sub(_NO_WRAPPER, result.text) or '(no answer)'}",
         "success" if result.stop == "done" else "partial",
         data,
         max_chars=MAX_RESULT,
     )
 
 
-async def answer_by_fork(turn: Turn, standing: Standing) -> None:
+async def run_fork_as_answer(turn: Turn, status: SkillStatus) -> None:
     """Let a skill that the person started answer the turn from its fork.
 
     What is said of it here is the person's message and the result, so that the conversation goes on from them.
     Raises: ClawftError.
     """
     request = turn.request
-    fork = plan_fork(turn, standing, structs.replace(request, added=turn.added), "user")
+    fork = plan_fork(turn, status, structs.replace(request, added=turn.added), "user")
     key = fork.new_key(turn)
-    said = f"/{standing.name} {request.text}".strip()
-    told = f"[the skill ran in a conversation of its own, session {key}; what follows is its result]"
-    message = Message("user", f"{said}\n\n{told}", images=request.images)
+    command = f"/{status.name} {request.text}".strip()
+    heading = f"[the skill ran in a conversation of its own, session {key}; what follows is its result]"
+    message = Message("user", f"{command}\n\n{heading}", images=request.images)
     check_fits(turn, message)
     # What is in the background already does its work there.
     if fork.background and not turn.conversation.steps.owner and (started := await start_background(turn, fork, key)):
-        _answer_started(turn, said, describe_started(fork, started))
+        _answer_started(turn, command, render_background_start(fork, started))
         return
     turn.append(message)
     result = await run_fork(turn, fork, key)
@@ -116,20 +133,20 @@ async def answer_by_fork(turn: Turn, standing: Standing) -> None:
     turn.text, turn.stop = result.text, result.stop
 
 
-def _answer_started(turn: Turn, said: str, text: str) -> None:
-    turn.append(Message("user", f"{said}\n\n[the skill runs in the background, in a conversation of its own]"))
+def _answer_started(turn: Turn, command: str, text: str) -> None:
+    turn.append(Message("user", f"{command}\n\n[the skill runs in the background, in a conversation of its own]"))
     turn.emit(TextDelta(text=text))
     turn.append(Message("assistant", text))
     turn.text = text
 
 
-def plan_fork(turn: Turn, standing: Standing, request: TurnRequest, by: By) -> Fork:
-    """How a skill that asks for it is forked. Raises: ClawftError for an agent or model that may not be used (R115)."""
-    skill = standing.found.skill
+def plan_fork(turn: Turn, status: SkillStatus, request: TurnRequest, by: By) -> Fork:
+    """Plan the fork of a skill that asks for one. Raises: ClawftError for an agent or model that may not be used."""
+    skill = status.found.skill
     assert skill is not None  # a broken one is neither offered nor started
     agent = _choose_agent(turn, skill)
-    model = _choose_model(turn, standing.name, skill, agent)
-    return Fork(structs.replace(request, model=model, skill=standing.name, more_skills=()), agent, by, standing)
+    model = _choose_model(turn, status.name, skill, agent)
+    return Fork(structs.replace(request, model=model, skill=status.name, more_skills=()), agent, by, status)
 
 
 def _choose_agent(turn: Turn, skill: Skill) -> Agent:
@@ -144,10 +161,10 @@ def _choose_agent(turn: Turn, skill: Skill) -> Agent:
         if ours is None:
             raise
         agent = find(ours)
-    for one in agent.diagnostics:
-        if one.code == "agent-not-honoured" and one.severity == "warning":
-            message = f"{agent.name}: {one.message}"
-            turn.notice(Noticed(code=one.code, message=message, severity="warning", hint=one.hint))
+    for diagnostic in agent.diagnostics:
+        if diagnostic.code == "agent-not-honoured" and diagnostic.severity == "warning":
+            message = f"{agent.name}: {diagnostic.message}"
+            turn.notice(Noticed(code=diagnostic.code, message=message, severity="warning", hint=diagnostic.hint))
     return agent
 
 
@@ -170,10 +187,82 @@ def _choose_model(turn: Turn, name: str, skill: Skill, agent: Agent) -> str:
 
 
 def _check_model(turn: Turn, who: str, model: str) -> str:
-    """R115: a model must belong to a provider that is there. Raises: ClawftError."""
+    """Check that a model belongs to a configured provider, and return it. Raises: ClawftError."""
     try:
         turn.runtime.check_model(model)
     except ClawftError as error:
         message = f"{who} asks for the model '{model}', which cannot be used: {error}"
         raise type(error)(error.code, message, hint=error.hint) from error
     return model
+
+
+async def _invoke(turn: Turn) -> None:
+    forked = turn.conversation.forked
+    if not turn.request.skill:
+        return
+    request = turn.request
+    statuses = [forked] if forked else [_get(turn, name) for name in (request.skill, *request.more_skills)]
+    if forked is None and wants_fork(statuses[0]) and len(statuses) == 1 and has_room(turn.conversation):
+        turn.forking = statuses[0]
+        return
+    arguments = PromptArguments(request.text, request.words) if request.words else split_arguments(request.text)
+    # Several skills share one message: what follows them is said to the model, not filled into each.
+    loaded = [
+        await _start(turn, status, PromptArguments() if request.more_skills else arguments) for status in statuses
+    ]
+    command = " ".join([*(f"/{activation.name}" for activation in loaded), request.text]).strip()
+    text = "\n\n".join([command, *(activation.text for activation in loaded)])
+    turn.invoked = structs.replace(loaded[0], text=text)
+
+
+async def _start(turn: Turn, status: SkillStatus, arguments: PromptArguments) -> Activation:
+    """Load one skill, and say what there is to say about it. Raises: ClawftError."""
+    asked_for = turn.conversation.lineage.skill
+    activation = await turn.skills.read(status, arguments, turn.emit, asked_for.digest if asked_for else "")
+    turn.skills.activate(activation)
+    turn.emit(turn.skills.event(activation, turn.conversation.forked_by))
+    for reason in (*status.reasons, *activation.diagnostics):
+        if reason.severity != "note":
+            turn.emit(Noticed(code=reason.code, message=reason.message, severity="warning", hint=reason.hint))
+    if wants_fork(status) and turn.conversation.forked is None:
+        turn.emit(render_inline_notice(turn, status))
+    record_skill(turn, activation, arguments)
+    return activation
+
+
+def _get(turn: Turn, reference: str) -> SkillStatus:
+    """The skill of a name or of `scope:name` or `plugin:name`, if a person may start it. Raises: NotFound, Refused."""
+    scope, colon, bare = reference.rpartition(":")
+    named = [
+        status
+        for status in turn.skills.statuses
+        if status.name == bare and (not colon or status.found.location.matches_reference(scope))
+    ]
+    if not named:
+        raise NotFound("skill-not-found", f"No skill '{reference}'", hint="Run: weft skills list")
+    status = next((candidate for candidate in named if candidate.usable), named[0])
+    if not status.user_may_invoke:
+        why = STATES[status.state] if not status.usable else "its user-invocable is false"
+        raise Refused(
+            "skill-refused",
+            f"The skill '{status.name}' may not be started: {why}",
+            hint=f"Run: weft skills why {bare}",
+        )
+    return status
+
+
+async def _tell_config(turn: Turn) -> None:
+    """Report the diagnostics of the config and its rules, at the first turn of a conversation."""
+    runtime = turn.runtime
+    first = turn.id == 1 and not turn.conversation.depth
+    for diagnostic in (*runtime.config.diagnostics, *runtime.rules.diagnostics()) if first else ():
+        where = turn.runtime.workspace.shorten(diagnostic.path)
+        turn.emit(
+            Noticed(
+                code=diagnostic.code, message=f"{where}: {diagnostic.message}", severity="warning", hint=diagnostic.hint
+            )
+        )
+
+
+INVOKE = Insertion(Phase.PRE_ROUTE, "invoke", _invoke)
+TELL_CONFIG = Insertion(Phase.PRE_ROUTE, "config", _tell_config)

@@ -1,4 +1,4 @@
-"""The tool calls of one answer: read-only ones side by side, the others one after the other, results in order."""
+"""The tool calls of one answer: read-only ones in parallel, the others in order, with hooks before and after each."""
 
 import hashlib
 import json
@@ -8,19 +8,78 @@ from itertools import groupby
 
 import anyio
 
+from clawft.agent.hooks.events import EventOutcome
+from clawft.agent.tool_permission import (
+    answer_tool_question,
+    asks_by_itself,
+    check_hidden,
+    explain_asking_hook,
+    guard,
+    is_denied,
+    permit,
+)
+from clawft.agent.tools.execution import (
+    Envelope,
+    check_tool,
+    make_failure,
+    render_doubtful_call,
+    render_for_model,
+    run_tool,
+)
+from clawft.agent.tools.steps import StepDoubt, TurnStep
+from clawft.agent.tools.tool import AskPerson, CallAct, Tool, ToolContext, ToolError, may_repeat
+from clawft.agent.turn import Turn
+from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
-from clawft.format.invisible import escape_invisible
-from clawft.hooks.events import Outcome
 from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
-from clawft.run.hook_calls import ask_hooks, tell_hooks
-from clawft.run.permit import answer, asks_by_itself, check_hidden, guard, permit
-from clawft.run.turn import Turn
-from clawft.tools.execute import Envelope, check_tool, fail, render_for_model, run_tool, tell_doubtful
-from clawft.tools.steps import Doubt, Step
-from clawft.tools.tool import Act, Tool, ToolContext, ToolError, may_repeat
+from clawft.skills.parse.model import escape_invisible
 from clawft.trust.tools import canonical_tool
 
-__all__ = ["run_calls"]
+MAX_RESULT = 20_000  # characters of a result that hooks get
+
+
+async def run_before_call_hooks(
+    turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, at: int
+) -> EventOutcome | None:
+    """Run the hooks before a tool call; None if no hook was asked."""
+    if not turn.runtime.hooks.wants("tool:before") or is_denied(turn, tool, call, context):
+        return None
+    outcome = await fire_hooks(turn, "tool:before", _tell_call(tool, call), str(at))
+    if outcome is not None and outcome.asks is not None:
+        context.ask = _name_asker(context.ask, explain_asking_hook(outcome.asks))
+    return outcome
+
+
+def _name_asker(ask: AskPerson, who: str) -> AskPerson:
+    """Ask as before. Whatever else is the reason, the person reads that a hook wants it."""
+
+    async def named(question: str, reason: str, *, dangerous: bool = False) -> bool:
+        return await ask(question, reason if who in reason else f"{reason}; {who}", dangerous=dangerous)
+
+    return named
+
+
+async def run_after_call_hooks(turn: Turn, tool: Tool, call: ToolCall, envelope: Envelope, at: int) -> str:
+    """Tell hooks what came of a call that was made; what they add to what the model reads of it."""
+    if not turn.runtime.hooks.wants("tool:after") or envelope.error.get("code") == "PERMISSION_DENIED":
+        return ""
+    text = turn.runtime.secrets.mask(render_for_model(envelope))  # before it is cut, which may part a secret
+    fields = {
+        **_tell_call(tool, call),
+        "result": text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}… ({len(text)} characters)",
+        "isError": envelope.status == "error",
+        "durationMs": envelope.stats.get("time_ms", 0),
+    }
+    outcome = await fire_hooks(turn, "tool:after", fields, str(at))
+    if outcome is None:
+        return ""
+    objection = mark_hook_texts((outcome.blocked,)) if outcome.blocked else ""  # too late to refuse it, not to say so
+    return "\n\n".join(filter(None, (render_added_texts(turn, outcome, f"the result of {tool.name}"), objection)))
+
+
+def _tell_call(tool: Tool, call: ToolCall) -> dict[str, object]:
+    return {"toolName": tool.name, "params": call.arguments, "toolCallId": call.id}
+
 
 MAX_PARALLEL = 8
 _MAX_NAME = 100  # characters of a name that a model made up
@@ -29,7 +88,7 @@ _MAX_NAME = 100  # characters of a name that a model made up
 async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     """A result for every call, in the order of the calls, whatever happens to each."""
     results: list[Message] = []
-    for parallel, group in groupby(enumerate(calls), lambda one: _may_run_beside(turn, one[1])):
+    for parallel, group in groupby(enumerate(calls), lambda one: _may_run_parallel(turn, one[1])):
         some = list(group)
         if parallel and len(some) > 1:
             results += await _run_side_by_side(turn, some)
@@ -38,9 +97,11 @@ async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     return results
 
 
-def _may_run_beside(turn: Turn, call: ToolCall) -> bool:
+def _may_run_parallel(turn: Turn, call: ToolCall) -> bool:
     tool = _find(turn, call.name)
-    return tool is not None and (tool.read_only or (tool.beside is not None and tool.beside(call.arguments)))
+    return tool is not None and (
+        tool.read_only or (tool.may_run_parallel is not None and tool.may_run_parallel(call.arguments))
+    )
 
 
 def _find(turn: Turn, name: str) -> Tool | None:
@@ -68,7 +129,7 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     context = _context(turn, call, name)
     context.call = turn.conversation.steps.name(str(at))
     # Before the step that the call is: one that only got as far as a hook was not in flight.
-    hooked = await ask_hooks(turn, tool, call, context, at) if tool else None
+    hooked = await run_before_call_hooks(turn, tool, call, context, at) if tool else None
 
     async def attempt() -> Envelope:
         return await _attempt(turn, tool, call, context, hooked)
@@ -80,15 +141,15 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
             await _check_as_before(turn, envelope, summary, at)
     else:  # also where there is no such tool: there may be one, or have been one, when the turn is run again
         is_harmless = tool is not None and may_repeat(tool, call.arguments)
-        step = Step("tool", name, is_harmless, turn.runtime.secrets.mask(summary))
-        doubt = Doubt(
+        step = TurnStep("tool", name, is_harmless, turn.runtime.secrets.mask(summary))
+        doubt = StepDoubt(
             partial(check_tool, tool, call.arguments, context) if tool else None,
-            partial(tell_doubtful, call.arguments, context),
+            partial(render_doubtful_call, call.arguments, context),
         )
         envelope = await turn.conversation.steps.run(step, attempt, Envelope, at=str(at), doubt=doubt)
     _count(turn, envelope)
     turn.emit(ToolFinished(call=call.id, tool=name, status=envelope.status, result=envelope.to_dict()))
-    added = await tell_hooks(turn, tool, call, envelope, at) if tool else ""
+    added = await run_after_call_hooks(turn, tool, call, envelope, at) if tool else ""
     return Message(
         "tool",
         "\n\n".join(filter(None, (render_for_model(envelope), added))),
@@ -106,7 +167,7 @@ async def _check_as_before(turn: Turn, envelope: Envelope, summary: str, at: int
     async def tell() -> bool:
         return envelope.status == "success"
 
-    step = Step("tool", "Skill", summary=turn.runtime.secrets.mask(summary))
+    step = TurnStep("tool", "Skill", summary=turn.runtime.secrets.mask(summary))
     was_there = await turn.conversation.steps.run(step, tell, bool, at=str(at))
     if was_there and envelope.status != "success":
         why = envelope.error.get("message", "")
@@ -115,13 +176,13 @@ async def _check_as_before(turn: Turn, envelope: Envelope, summary: str, at: int
 
 
 async def _attempt(
-    turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext, hooked: Outcome | None
+    turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext, hooked: EventOutcome | None
 ) -> Envelope:
-    """What came of a call, whatever that is; a refusal is written down."""
+    """Make a call and return its result, even if it fails; a refusal goes to the audit log."""
     try:
         envelope = await _execute(turn, _get(turn, tool, call, context), call, context, hooked)
     except (ToolError, Refused) as error:
-        envelope = fail(error, call.arguments, context)
+        envelope = make_failure(error, call.arguments, context)
     if envelope.error.get("code") == "PERMISSION_DENIED":
         subject = f"{tool.name if tool else call.name[:_MAX_NAME]} {_summarise(tool, call)}".strip()
         context.record("denial", subject, "deny", envelope.error["message"], detail=_identify(turn, call))
@@ -129,17 +190,20 @@ async def _attempt(
 
 
 def _has_steps_inside(tool: Tool | None, call: ToolCall) -> bool:
-    """Whether what a call does are steps of their own: it loads a skill, or works in a conversation of its own."""
+    """Return whether what a call does are steps of their own: it loads a skill, or works in a conversation of its
+    own."""
     if tool is None or tool.name != "delegate":
         return _is_skill(tool, call)
-    return tool.beside is not None and tool.beside(call.arguments)
+    return tool.may_run_parallel is not None and tool.may_run_parallel(call.arguments)
 
 
 def _is_skill(tool: Tool | None, call: ToolCall) -> bool:
     return (tool.name if tool else canonical_tool(call.name)) == "Skill"
 
 
-async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, hooked: Outcome | None) -> Envelope:
+async def _execute(
+    turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, hooked: EventOutcome | None
+) -> Envelope:
     """Run a tool, if it may be used so. Of one that acts two facts are written down: that it was allowed, before it
     begins, and how it ended. Raises: ToolError, Refused."""
     context.granted = await permit(turn, tool, call, context, hooked)
@@ -151,7 +215,7 @@ async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext,
     def allow() -> None:
         context.record("tool", subject, "allow", context.granted.rule, detail=_identify(turn, call))
 
-    context.act = Act(allow)
+    context.act = CallAct(allow)
     if not asks_by_itself(tool):
         context.act.begin()
     how: dict[str, object] = {"status": "cancelled"}
@@ -165,20 +229,21 @@ async def _execute(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext,
 
 
 def _identify(turn: Turn, call: ToolCall) -> dict[str, object]:
-    """Which call a line is about, and the digest of all that it was given: a subject shows only the start of that."""
+    """Return the id of a call and the digest of all its arguments, for the audit log: the subject shows only their
+    start."""
     try:
-        given = json.dumps(call.arguments, sort_keys=True, default=repr)
+        text = json.dumps(call.arguments, sort_keys=True, default=repr)
     except (RecursionError, ValueError):
-        given = call.malformed
-    digest = hashlib.sha256(turn.runtime.secrets.mask(given).encode("utf-8", "replace")).hexdigest()
+        text = call.malformed
+    digest = hashlib.sha256(turn.runtime.secrets.mask(text).encode("utf-8", "replace")).hexdigest()
     return {"call": call.id, "arguments_sha256": digest}
 
 
 def _tell_end(envelope: Envelope) -> dict[str, object]:
-    """How a call ended, as the audit log tells it."""
+    """Return how a call ended, for the audit log."""
     code, exit_code = envelope.error.get("code"), envelope.data.get("exit_code")
-    told = {"status": envelope.status, "code": code, "exit_code": exit_code, "ms": envelope.stats.get("time_ms")}
-    return {name: value for name, value in told.items() if value is not None}
+    fields = {"status": envelope.status, "code": code, "exit_code": exit_code, "ms": envelope.stats.get("time_ms")}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Tool:
@@ -192,10 +257,10 @@ def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) ->
 
 
 def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         shown = escape_invisible(question), escape_invisible(reason)  # whichever front end puts it to a person
-        event = ApprovalNeeded(call=call.id, tool=name, question=shown[0], reason=shown[1], grave=grave)
-        return await answer(turn, event, context)
+        event = ApprovalNeeded(call=call.id, tool=name, question=shown[0], reason=shown[1], dangerous=dangerous)
+        return await answer_tool_question(turn, event, context)
 
     runtime = turn.runtime
     context = ToolContext(
@@ -210,8 +275,8 @@ def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
     context.tool, context.mask = name, runtime.secrets.mask
     context.sandbox = runtime.sandbox
     context.take_shell_env = lambda: runtime.supplies.take_alone(
-        [one.cleared for one in turn.skills.active],
-        [one.name for one in turn.conversation.lineage.active],
+        [activation.cleared for activation in turn.skills.active],
+        [skill.name for skill in turn.conversation.lineage.active],
         turn.session.key,
     )
     context.read_roots = tuple(turn.skills.loaded.values())

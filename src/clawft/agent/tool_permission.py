@@ -1,108 +1,102 @@
-"""May this call be made? What bears on it is put together here, judged in `trust/decide.py`, asked and written down."""
+"""Permission for one tool call: collect what bears on it, have `trust` judge it, ask the person, write the audit
+log.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.hooks.events import Outcome, Said
-from clawft.messages import Answer, Answered, ApprovalNeeded, ToolCall
-from clawft.run.hooks import escape_marks
-from clawft.run.text_limits import list_prompted, list_text_limits, restrict_hosts
-from clawft.tools.exec_shell import show_all
-from clawft.tools.paths import base_folder
-from clawft.tools.steps import STAYS
-from clawft.tools.tool import Record, Tool, ToolContext, ToolError
+from clawft.agent.hooks.events import EventOutcome, HookText
+from clawft.agent.text_limits import list_prompted, list_text_limits, restrict_hosts
+from clawft.agent.tools.exec_shell import show_all
+from clawft.agent.tools.file_access import base_folder
+from clawft.agent.tools.steps import STAYS
+from clawft.agent.tools.tool import RecordDecision, Tool, ToolContext, ToolError
+from clawft.agent.turn_hooks import escape_marks
+from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, ToolCall
 from clawft.trust.approvals import hash_bytes
-from clawft.trust.audit.log import asking_by
-from clawft.trust.call import Call, Where
-from clawft.trust.cleared import AtWork
-from clawft.trust.decide import (
-    Authority,
-    Decision,
-    Limit,
-    decide,
+from clawft.trust.audit.log import observe_questions
+from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.patterns import PATH_TOOLS, pattern_folders
+from clawft.trust.permissions import (
+    ActiveSkill,
+    CallAuthority,
+    ToolDecision,
+    ToolLimit,
+    decide_call,
     find_closed,
     limit_read_text,
     limit_servers,
     make_limit,
 )
-from clawft.trust.modes import Mode
-from clawft.trust.patterns import PATH_TOOLS, pattern_folders
 from clawft.trust.tools import canonical_tool
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
-    from clawft.run.turn import Turn
+    from clawft.agent.conversation import Conversation
+    from clawft.agent.turn import Turn
 
-__all__ = [
-    "answer",
-    "asks_by_itself",
-    "authority_of",
-    "check_hidden",
-    "guard",
-    "is_denied",
-    "list_active",
-    "permit",
-    "recorder",
-    "tell_asker",
-]
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _ENDINGS = {"cancelled": "the run was cancelled", "deadline": "the time of the run was over"}
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 
 
-def authority_of(conversation: "Conversation") -> Authority:
-    """All that bears on the calls of a conversation now: it changes when a skill is loaded, or the mode."""
+def authority_of(conversation: "Conversation") -> CallAuthority:
+    """Return everything that limits the calls of a conversation now: it changes when a skill is loaded, or the mode."""
     runtime = conversation.runtime
-    limits = [make_limit(f"the agent '{one.name}'", one.tools, one.disallowed_tools) for one in conversation.agents]
-    limits += [_limit_of(one, conversation) for one in list_active(conversation)]
+    limits = [
+        make_limit(f"the agent '{agent.name}'", agent.tools, agent.disallowed_tools) for agent in conversation.agents
+    ]
+    limits += [_limit_of(skill, conversation) for skill in list_active(conversation)]
     prompted = list_prompted(conversation)
-    limits += [limit_servers(f"the skill '{one.name}'", one.allowed_tools) for one in prompted]
-    heard = tuple(limit_read_text(one.who, one.hosts, one.tools) for one in list_text_limits(conversation))
-    return Authority(conversation.effective_mode, runtime.rules, tuple(limits), heard)
+    limits += [limit_servers(f"the skill '{skill.name}'", skill.allowed_tools) for skill in prompted]
+    text_limits = tuple(
+        limit_read_text(limit.who, limit.hosts, limit.tools) for limit in list_text_limits(conversation)
+    )
+    return CallAuthority(conversation.effective_mode, runtime.rules, tuple(limits), text_limits)
 
 
-def list_active(conversation: "Conversation") -> tuple[AtWork, ...]:
-    """The skills at work: those of whoever forked this, then its own."""
-    own = (one.at_work for one in conversation.skills.active)
+def list_active(conversation: "Conversation") -> tuple[ActiveSkill, ...]:
+    """Return the active skills: those of the parent conversations, then its own."""
+    own = (activation.at_work for activation in conversation.skills.active)
     return restrict_hosts((*conversation.lineage.active, *own), conversation)
 
 
-def _limit_of(active: AtWork, conversation: "Conversation") -> Limit:
+def _limit_of(active: ActiveSkill, conversation: "Conversation") -> ToolLimit:
     limit = make_limit(
         f"the skill '{active.name}'",
         active.allowed_tools or None,
         active.disallowed_tools,
         folders=pattern_folders(conversation.lineage.project, active.folder),
-        stranger=active.stranger,
+        untrusted=active.is_untrusted,
         own=conversation.skills.brought.get(active.name, frozenset()),
     )
-    return structs.replace(limit, hosts=active.hosts if active.stranger else None)
+    return structs.replace(limit, hosts=active.hosts if active.is_untrusted else None)
 
 
 def guard(turn: "Turn", context: ToolContext) -> None:
-    """Give a tool what it needs to judge what it does on the way: the mode, the rules, and whom they bind."""
+    """Give a tool what it needs to check its own actions: the mode, the rules, and the active skills."""
     conversation = turn.conversation
     authority = authority_of(conversation)
     context.mode, context.rules = authority.mode, authority.rules
     context.active = list_active(conversation)
-    context.record = recorder(conversation)
+    context.record = make_audit_recorder(conversation)
     where = _where(context)
 
-    def judge(tool: str, arguments: Mapping[str, Any]) -> Decision:
+    def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
         known = turn.registry.find(tool)
         read_only = known.read_only if known else False
-        return decide(Call(tool, arguments, where, read_only=read_only), authority_of(conversation))
+        return decide_call(CheckedCall(tool, arguments, where, read_only=read_only), authority_of(conversation))
 
     context.decide = judge
     paths = find_closed(authority)
     if paths:
-        context.may_read = lambda path: not any(one.forbids(path, where) for one in paths)
+        context.may_read = lambda path: not any(closed.forbids(path, where) for closed in paths)
 
 
-def recorder(conversation: "Conversation") -> Record:
+def make_audit_recorder(conversation: "Conversation") -> RecordDecision:
     """Writes what was decided into the audit log: with the session, and the skills that are at work."""
     audit = conversation.runtime.audit
 
@@ -117,8 +111,8 @@ def recorder(conversation: "Conversation") -> Record:
             subject,
             decision=decision,
             rule=rule,
-            skill=", ".join(one.name for one in active),
-            digest=", ".join(one.digest for one in active),
+            skill=", ".join(skill.name for skill in active),
+            digest=", ".join(skill.digest for skill in active),
             session=conversation.session.key,
             detail=detail,
         )
@@ -127,8 +121,8 @@ def recorder(conversation: "Conversation") -> Record:
 
 
 async def permit(
-    turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext, hooked: Outcome | None = None
-) -> Decision:
+    turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext, hooked: EventOutcome | None = None
+) -> ToolDecision:
     """Judge one call, and ask where that is due. What is allowed and acts is written down before it is done.
 
     Hooks can refuse what the rules allow, and have a person asked; they allow nothing. So nobody is asked about what a
@@ -141,20 +135,20 @@ async def permit(
     if tool.name in PATH_TOOLS:
         context.check_path = lambda real: _check_path(turn, tool, real, context)
     if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
-        decision = Decision("ask", f"{decision.rule} does not say which skill's tool it means")
+        decision = ToolDecision("ask", f"{decision.rule} does not say which skill's tool it means")
     if hooked is not None and hooked.asks is not None and decision.decision != "ask":
-        decision = Decision("ask", tell_asker(hooked.asks))
+        decision = ToolDecision("ask", explain_asking_hook(hooked.asks))
     if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):  # a task is asked about as any call
         context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
         if not await context.ask(_question(tool, call), decision.rule):
             raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
-        decision = Decision("pass", f"approved ({decision.rule})")
+        decision = ToolDecision("pass", f"approved ({decision.rule})")
     return decision
 
 
 def asks_by_itself(tool: Tool) -> bool:
-    """Whether a tool may ask before it acts, and says when it begins."""
+    """Return whether a tool may ask before it acts, and says when it begins."""
     return tool.asks or tool.name in ("exec_shell", "delegate")
 
 
@@ -164,7 +158,7 @@ def _check_path(turn: "Turn", tool: Tool, real: str, context: ToolContext) -> No
 
 
 def _is_brought(turn: "Turn", name: str) -> bool:
-    """Whether a skill brought the tool: any other could bring one of its name, so no rule by name allows it."""
+    """Return whether a skill brought the tool: any other could bring one of its name, so no rule by name allows it."""
     return any(name in brought for brought in turn.skills.brought.values())
 
 
@@ -179,13 +173,13 @@ def check_hidden(turn: "Turn", call: ToolCall, context: ToolContext) -> None:
         _judge(turn, tool, call, context)
 
 
-def tell_asker(asks: Said) -> str:
-    """Why a person is asked: a hook wants it."""
+def explain_asking_hook(asks: HookText) -> str:
+    """Return the reason to show when a hook asks for approval."""
     return f"the hook '{asks.hook}': {escape_marks(asks.text)}"
 
 
 def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> bool:
-    """Whether the rules refuse a call, whatever a person or a hook may say."""
+    """Return whether the rules refuse a call, whatever a person or a hook may say."""
     try:
         _judge(turn, tool, call, context)
     except ToolError:
@@ -193,19 +187,19 @@ def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) ->
     return False
 
 
-def _judge(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> Decision:
-    server = bool(tool.plugin) or any(tool is one for one in turn.runtime.server_tools)
-    asked = Call(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
-    decision = decide(asked, authority_of(turn.conversation))
+def _judge(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> ToolDecision:
+    server = bool(tool.plugin) or any(tool is server_tool for server_tool in turn.runtime.server_tools)
+    asked = CheckedCall(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
+    decision = decide_call(asked, authority_of(turn.conversation))
     if decision.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
     return decision
 
 
-async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> bool:
-    """The answer to a tool's question: of the mode or a rule, of an earlier answer, or of whoever started the turn.
+async def answer_tool_question(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> bool:
+    """Answer a tool's question: by the mode or a rule, by an earlier answer, or by the person who started the turn.
 
-    Nobody there, or no answer, is a no. Raises: ToolError in a mode that only looks.
+    If nobody is there or answers, it is a no. Raises: ToolError in plan mode, which only reads.
     """
     if turn.conversation.effective_mode is Mode.PLAN:
         raise ToolError("PERMISSION_DENIED", f"Not allowed: mode plan only looks ({event.reason or event.question})")
@@ -217,32 +211,32 @@ async def answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> b
 
 
 def _about(event: ApprovalNeeded) -> dict[str, Any]:
-    """What lines about one question have in common, and with those about its call."""
-    return {"tool": event.tool, "grave": event.grave, "call": event.call}
+    """Return the fields that audit entries about one question share with each other and with those about its call."""
+    return {"tool": event.tool, "grave": event.dangerous, "call": event.call}
 
 
-async def _find_answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Answered:
+async def _find_answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> ApprovalAnswer:
     conversation, approvals, decision = turn.conversation, turn.runtime.approvals, context.granted
     place = f"{turn.runtime.workspace.project}#{event.tool}#{event.question}"
-    if not event.grave:
+    if not event.dangerous:
         # What answers a call does not answer for another host that it is led to.
         if decision.decision == "allow" and event.tool != "web_fetch":
-            return Answered("once", decision.rule)
+            return ApprovalAnswer("once", decision.rule)
         if name_question(event) in conversation.approved:
-            return Answered("session", "an answer for this session")
+            return ApprovalAnswer("session", "an answer for this session")
         if approvals.has("tool", place, _meant(turn, event.question)):
-            return Answered("always", "a lasting answer")
+            return ApprovalAnswer("always", "a lasting answer")
     turn.emit(event)
     answered = await _ask(turn, event, context)
-    if answered.answer == "session" and not event.grave:
+    if answered.answer == "session" and not event.dangerous:
         conversation.approved.add(name_question(event))
-    elif answered.answer == "always" and not event.grave:
+    elif answered.answer == "always" and not event.dangerous:
         approvals.add("tool", {place: _meant(turn, event.question)})
     return answered
 
 
-async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Answered:
-    """Put a question to whoever started the turn. That they were asked is a line, and so is that it was withdrawn."""
+async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> ApprovalAnswer:
+    """Ask the person who started the turn. The audit log records the question, and also if it is withdrawn."""
     conversation, asked = turn.conversation, False
 
     def note(again: bool) -> None:
@@ -252,7 +246,7 @@ async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Ans
         asked = True
 
     try:
-        with asking_by(note):
+        with observe_questions(note):
             answer = await conversation.ask(event)
     except BaseException:
         ending = conversation.ending or conversation.reason_if_left
@@ -260,25 +254,26 @@ async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> Ans
             why = _ENDINGS.get(ending, ending)
             context.record("approval", event.question, "withdrawn", why, detail=_about(event))
         raise
-    return answer if isinstance(answer, Answered) else Answered(answer, _BY.get(answer, "the person"))
+    return answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer, _BY.get(answer, "the person"))
 
 
 def name_question(event: ApprovalNeeded) -> str:
-    """What an answer for the session is kept by: not the words, which may hold what must not be written down."""
+    """Return the key under which an answer for the session is stored: a hash, since the question may hold text that
+    must not be stored."""
     return hash_bytes(f"{event.tool}\0{event.question}".encode("utf-8", "surrogatepass"))
 
 
 def _meant(turn: "Turn", question: str) -> bytes:
-    """What a lasting yes is bound to: the question itself, and the skills that were active, as they are."""
-    return "\n".join([question, *(one.digest for one in list_active(turn.conversation))]).encode("utf-8", "replace")
+    """Return what a lasting approval is bound to: the question itself and the digests of the active skills."""
+    return "\n".join([question, *(skill.digest for skill in list_active(turn.conversation))]).encode("utf-8", "replace")
 
 
-def _where(context: ToolContext) -> Where:
-    return Where(context.workspace.project, base_folder(context), context.workspace.home)
+def _where(context: ToolContext) -> PatternRoots:
+    return PatternRoots(context.workspace.project, base_folder(context), context.workspace.home)
 
 
 def _question(tool: Tool, call: ToolCall) -> str:
-    """What a person reads before a tool that does not ask by itself is run."""
+    """Render the question that a person reads before a tool runs that does not ask by itself."""
     shown, is_sure = [], True
     for name, value in call.arguments.items():
         text = show_all(value if isinstance(value, str) else repr(value))

@@ -7,29 +7,28 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
 
 from msgspec import Struct, structs
 
-from clawft.config.masking import Secrets
+from clawft.agent.catalog import CatalogText
+from clawft.agent.ledger import Price
+from clawft.agent.providers.request import ModelRequest, ModelTool, Provider
+from clawft.agent.text_limits import record_pending_limits
+from clawft.agent.tools.skillset import Activation
+from clawft.agent.tools.tool import ToolRegistry
+from clawft.config.redaction import Secrets
 from clawft.contracts import Phase
-from clawft.discovery.instructions import Instructions
-from clawft.format.model import Agent
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
-from clawft.providers.request import Provider, Request, ToolSpec
-from clawft.run.catalog import CatalogText
-from clawft.run.ledger import Price
-from clawft.run.text_limits import record_pending_limits
-from clawft.tools.registry import Registry
-from clawft.tools.skillset import Activation
-from clawft.trust import Standing
+from clawft.skills.discovery.instructions import Instructions
+from clawft.skills.parse.model import Agent
+from clawft.trust import SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.run.conversation import Conversation
+    from clawft.agent.conversation import Conversation
 
-__all__ = ["Insertion", "Phase", "Source", "Stage", "Turn", "TurnRequest", "run_inserted"]
 
 S = TypeVar("S", bound=Struct)
 
 
-class Source(Struct, frozen=True):
-    """Where a message came from that nobody typed here: its channel, and what that says of it."""
+class MessageSource(Struct, frozen=True):
+    """The origin of a message from a channel: the channel, and what it says of the message."""
 
     channel: str
     sender: str
@@ -38,7 +37,7 @@ class Source(Struct, frozen=True):
 
 
 class TurnRequest(Struct, frozen=True):
-    """What a person, a job or a program asks for. With `skill`, that is started, and `text` are its arguments;
+    """The request of a person, a job or a program. With `skill`, that skill is started, and `text` are its arguments;
     `words` are the same, where a shell has split them already."""
 
     text: str
@@ -48,7 +47,7 @@ class TurnRequest(Struct, frozen=True):
     words: tuple[str, ...] = ()
     more_skills: tuple[str, ...] = ()  # started with it, without arguments
     added: str = ""  # what hooks wrote beside it, marked as theirs
-    source: Source | None = None
+    source: MessageSource | None = None
 
 
 class Turn:
@@ -64,7 +63,7 @@ class Turn:
         self.id = self.session.next_turn
         self._send = send
         self._noticed: set[tuple[str, str]] = set()
-        self.is_preview = False  # nobody sent it, so nobody is told of it
+        self.is_preview = False  # nothing was sent, so no message hook runs
         self.is_received = False  # hooks heard of the message, so they hear of the answer
         self.added = request.added  # what hooks wrote beside the message
         self.held = 0  # how often a hook had the model go on that was done
@@ -79,16 +78,16 @@ class Turn:
         self.context_window: int | None = None
         # assemble
         self.invoked: Activation | None = None
-        self.forking: Standing | None = None  # a skill that the person started, and that answers from its own fork
+        self.forking: SkillStatus | None = None  # a skill that the person started, and that answers from its own fork
         self.instructions: list[Instructions] = []
         self.system = ""
         self.extra_sections: list[str] = []  # what inserted stages add to the system prompt
         self.catalog = CatalogText()
-        self.registry = Registry(())
-        self.specs: tuple[ToolSpec, ...] = ()
+        self.registry = ToolRegistry(())
+        self.specs: tuple[ModelTool, ...] = ()
         # transport
         self.began = False  # something of it is on record
-        self.outgoing: Request | None = None  # what a model is about to be sent; stages before that may change it
+        self.outgoing: ModelRequest | None = None  # what a model is about to be sent; stages before that may change it
         self.partial = ""  # of an answer that is still coming
         self.text = ""
         self.stop: Ending = "done"
@@ -123,7 +122,7 @@ class Turn:
             self.emit(event)
 
     def has_noticed(self, event: Noticed) -> bool:
-        """Whether this turn said the same already."""
+        """Return whether this turn said the same already."""
         return (event.code, event.message) in self._noticed
 
     def append(self, message: Message) -> None:
@@ -133,28 +132,28 @@ class Turn:
         self.began, self.partial = True, ""
 
     def messages(self) -> tuple[Message, ...]:
-        """What the model is sent: the system prompt, and the conversation so far."""
-        said = self.session.messages
+        """The messages to send to the model: the system prompt, and the conversation so far."""
+        messages = self.session.messages
         if self.shortened:
-            said = tuple(
-                structs.replace(one, content=self.shortened[one.tool_call_id])
-                if one.role == "tool" and one.tool_call_id in self.shortened
-                else one
-                for one in said
+            messages = tuple(
+                structs.replace(message, content=self.shortened[message.tool_call_id])
+                if message.role == "tool" and message.tool_call_id in self.shortened
+                else message
+                for message in messages
             )
-        return (Message("system", self.system), *said)
+        return (Message("system", self.system), *messages)
 
 
 def _mask(secrets: Secrets, value: S) -> S:
     """The same value without any secret."""
     if not secrets:
         return value
-    changed = {name: _mask_field(secrets, getattr(value, name)) for name in _told_fields(type(value))}
+    changed = {name: _mask_field(secrets, getattr(value, name)) for name in _list_audited_fields(type(value))}
     return structs.replace(value, **changed)
 
 
 @cache
-def _told_fields(kind: type[Struct]) -> tuple[str, ...]:
+def _list_audited_fields(kind: type[Struct]) -> tuple[str, ...]:
     """The fields that may hold a secret; words of our own do not."""
     return tuple(field.name for field in structs.fields(kind) if get_origin(field.type) is not Literal)
 
@@ -163,7 +162,7 @@ def _mask_field(secrets: Secrets, value: Any) -> Any:
     if isinstance(value, Struct):
         return _mask(secrets, value)
     if isinstance(value, tuple):
-        return tuple(_mask_field(secrets, one) for one in value)
+        return tuple(_mask_field(secrets, part) for part in value)
     return secrets.mask_value(value)
 
 
@@ -182,7 +181,7 @@ class Insertion(Struct, frozen=True):
 
 
 async def run_inserted(turn: Turn, phase: Phase | None) -> None:
-    """What others inserted at a phase, each once, also where others join or leave meanwhile."""
+    """Run the insertions of a phase, each once, even if insertions are added or removed meanwhile."""
     before: set[str] = set()  # those that ran when it changed who is there
     while phase is not None:
         now, ran = turn.runtime.insertions, set[str]()

@@ -1,4 +1,4 @@
-"""The composition root: from an environment to the objects that commands work with. The only wiring."""
+"""The composition root: `App` turns an environment into the objects that commands work with."""
 
 import os
 import sys
@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.config import Config, Layer, config_files, load_config, parse_config, read_config
-from clawft.discovery import (
+from clawft.config import Config, Layer, SkillEntry, config_files, load_config, parse_config, read_config
+from clawft.config.loader import own_values
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
+from clawft.install.origins import Origins
+from clawft.install.revocations import Revocations
+from clawft.skills.discovery import (
     Catalog,
-    Found,
-    Host,
+    DiscoveredSkill,
+    LocalMachine,
     Location,
     agent_locations,
     explicit_locations,
@@ -21,41 +25,75 @@ from clawft.discovery import (
     load_prompt,
     skill_locations,
 )
-from clawft.discovery.agents import FoundAgent, load_agents
-from clawft.discovery.sidecars import apply_sidecars
-from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
-from clawft.format.model import Agent, Skill
-from clawft.placing import find_served_places, load_plugin_places
-from clawft.trust import AgentStanding, Standing, check_tools, judge_agents, judge_skills, known_tool_names
-from clawft.trust.agents import STRANGE_AGENTS, distrust_agent, tell_passed_over, tell_untrusted
-from clawft.trust.origin import Origins
-from clawft.trust.revoked import Revocations
-from clawft.trust.strangers import RunTrust, Strangers
+from clawft.skills.discovery.agents import DiscoveredAgent, load_agents
+from clawft.skills.discovery.catalog import apply_sidecars
+from clawft.skills.discovery.mcp_copies import served_locations
+from clawft.skills.discovery.plugin_folders import has_plugins, load_places
+from clawft.skills.parse.model import Agent, Skill
+from clawft.trust import AgentStatus, SkillStatus, check_tools, judge_agents, judge_skills, known_tool_names
+from clawft.trust.policy import (
+    UNTRUSTED_AGENT_ORIGINS,
+    RunApprovals,
+    TrustPolicy,
+    check_agent_approval,
+    make_skipped_agent_diagnostic,
+    make_untrusted_agent_diagnostic,
+)
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
-    from clawft.config.edit import Change, Changes, Edited, Scope
-    from clawft.config.masking import Secrets
-    from clawft.discovery.instructions import Instructions
-    from clawft.discovery.plugin_cache import Places
-    from clawft.programs import Launcher
-    from clawft.run import Runtime
+    from clawft.agent.runtime import Runtime
+    from clawft.agent.sessions import SessionStore
+    from clawft.config.changes import Changes, EditedConfig, Scope, SettingChange
+    from clawft.config.redaction import Secrets
     from clawft.sandbox.sandbox import Sandbox
-    from clawft.scan.findings import Report
-    from clawft.scan.gate import Tell
-    from clawft.scan.screening import Screening
-    from clawft.sessions import SessionStore
+    from clawft.scanner.findings import Report
+    from clawft.scanner.gate import Tell
+    from clawft.scanner.screening import Screening
+    from clawft.skills.discovery.instructions import Instructions
+    from clawft.skills.discovery.locations import Location
+    from clawft.skills.discovery.plugin_folders import PluginPlaces
     from clawft.trust.approvals import Approvals
-    from clawft.trust.audit import Audit
-    from clawft.trust.blocking import Scanned
-    from clawft.trust.cleared import Cleared
+    from clawft.trust.approved_copies import ApprovedCopies
+    from clawft.trust.audit import AuditLog
     from clawft.trust.config_review import ConfigReview
-    from clawft.trust.desk import Desk
-    from clawft.trust.kept import Kept
-    from clawft.trust.overrides import Overrides
-    from clawft.trust.seal import Seal
+    from clawft.trust.overrides import Overrides, ScreenedSkills
+    from clawft.trust.permissions import UsableSkill
+    from clawft.trust.programs import Launcher
+    from clawft.trust.records import Seal
+    from clawft.trust.review import Reviewer
 
-__all__ = ["App", "open_app"]
+
+def load_plugin_places(app: "App") -> "PluginPlaces | None":
+    """Find the folders in which plugins have skills, commands, agents and hooks; None where there are no plugins."""
+    if not has_plugins(app.workspace, lambda: _read_settings(app), app.cache_dir):
+        return None  # as most users: nothing of all that is loaded
+
+    return load_places(app.workspace, _read_settings(app), app.environ, app.cache_dir, lambda: _find(app))
+
+
+def find_served_places(app: "App") -> "list[Location]":
+    """Find the folders with approved skills of the MCP servers that the config has."""
+    return served_locations(app.workspace.user_dir, lambda name: _has_server(app, name))
+
+
+def _has_server(app: "App", name: str) -> bool:
+    own = app.config.mcp.servers.get(name)
+    if own is not None:
+        return own.enabled
+    from clawft.app.mcp_skills.servers import has_plugin_server  # few plugins bring servers that serve skills
+
+    return has_plugin_server(app, name)
+
+
+def _read_settings(app: "App") -> Mapping[str, Any]:
+    return own_values(app.config, app.workspace.user_dir, "plugins")
+
+
+def _find(app: "App") -> "PluginPlaces":
+    from clawft.app.plugin_contents import find_places
+
+    return find_places(app)
 
 
 class App:
@@ -65,8 +103,10 @@ class App:
         self.workspace = workspace
         self.environ = environ
         self.dirs = tuple(dirs)
-        self.tell_scan: Tell | None = None  # told how many skills are scanned, where somebody waits for it
-        self.run_trust = RunTrust()
+        self.tell_scan: Tell | None = (
+            None  # called with the number of skills being scanned, where the user waits for it
+        )
+        self.run_trust = RunApprovals()
         self._good: Config | None = None  # settings from before, for when those on disk cannot be read
         self.failure: Diagnostic | None = None  # why they are used
 
@@ -88,58 +128,60 @@ class App:
 
     @cached_property
     def seal(self) -> "Seal":
-        from clawft.trust.seal import KEY_NAME, Seal
+        from clawft.trust.records import KEY_NAME, Seal
 
         return Seal(os.path.join(self.workspace.user_dir, KEY_NAME))
 
     @cached_property
-    def kept(self) -> "Kept":
-        from clawft.trust.kept import Kept
+    def approved_copies(self) -> "ApprovedCopies":
+        from clawft.trust.approved_copies import ApprovedCopies
 
-        return Kept(os.path.join(self.workspace.user_dir, "approved"))
-
-    @cached_property
-    def desk(self) -> "Desk":
-        """Where a person decides about what strangers brought."""
-        from clawft.trust.desk import Desk, Stores
-
-        stores = Stores(self.approvals, self.kept, self.audit, self.run_trust)
-        return Desk(stores, self.load_report, self.config.skills.max_skill_prompt_bytes)
+        return ApprovedCopies(os.path.join(self.workspace.user_dir, "approved"))
 
     @cached_property
-    def strangers(self) -> Strangers:
+    def reviewer(self) -> "Reviewer":
+        """The reviewer with which the user approves skills, agents and hooks from elsewhere."""
+        from clawft.trust.review import Reviewer, ReviewStores
+
+        stores = ReviewStores(self.approvals, self.approved_copies, self.audit, self.run_trust)
+        return Reviewer(stores, self.load_report, self.config.skills.max_skill_prompt_bytes)
+
+    @cached_property
+    def trust_policy(self) -> TrustPolicy:
         origins, revocations = Origins(self.workspace, self.locations), Revocations(self.workspace)
-        return Strangers(origins, lambda: self.approvals, self.run_trust, revocations)
+        return TrustPolicy(origins.why_untrusted, lambda: self.approvals, self.run_trust, revocations.check)
 
     @cached_property
     def secrets(self) -> "Secrets":
-        """What no text may hold. Raises: ClawftError for a store of keys that must not be used."""
-        from clawft.config.masking import Secrets
+        """The secrets that no text may contain. Raises: ClawftError for a key store that must not be used."""
+        from clawft.config.redaction import Secrets
 
         return Secrets.of(self.config, self.environ, self.plugin_schemas)
 
     @cached_property
     def plugin_schemas(self) -> dict[str, dict[str, Any]]:
-        """What the manifests of plugins say of those settings that the config has, by the plugins' ids."""
+        """The config schemas from the manifests of plugins that have settings in the config, by plugin id."""
         with suppress(ClawftError):  # what is wrong with the config is said where it is used
             if any(entry.config for entry in self.config.plugins.entries.values()):
-                from clawft.plugging import load_found
+                from clawft.app.plugins import load_found
 
                 manifests = [found.manifest for found in reversed(load_found(self)) if found.manifest]
-                return {one.id: one.config_schema for one in manifests if one.config_schema}  # of two the first found
+                return {
+                    manifest.id: manifest.config_schema for manifest in manifests if manifest.config_schema
+                }  # of two the first found
         return {}
 
     @cached_property
-    def audit(self) -> "Audit":
+    def audit(self) -> "AuditLog":
         """The log of what is decided and done."""
-        from clawft.trust.audit import LOG_NAME, Audit
+        from clawft.trust.audit import LOG_NAME, AuditLog
 
         path = os.path.join(self.workspace.user_dir, LOG_NAME)
-        return Audit(path, self.seal, self._mask)
+        return AuditLog(path, self.seal, self._mask)
 
     def _mask(self, text: str) -> str:
         """A text without secrets; those of a config that cannot be read are in no text either."""
-        from clawft.config.masking import Secrets
+        from clawft.config.redaction import Secrets
 
         try:
             return self.secrets.mask(text)
@@ -156,17 +198,16 @@ class App:
         return self.approvals.has("config", path, content)
 
     def approve_config(self, agree: "Callable[[list[ConfigReview]], bool] | None" = None) -> dict[str, bytes]:
-        """Approve the project's config as it is now, if somebody agrees who saw the reviews of its files; what was
-        approved. Raises: ClawftError; Refused for what cannot be shown.
-        """
+        """Approve the project's config as it is now, if the user agrees after seeing the reviews of its files; return
+        what was approved. Raises: ClawftError; Refused for what cannot be shown."""
         found = self._project_configs()
         layers = [parse_config(path, content, self.environ) for path, content in found.items()]
         agreed = bool(found) if agree is None else agree([self._review_config(layer) for layer in layers])
         for content in found.values() if agreed else ():
-            self.kept.keep_file(content)
-        from clawft.trust.audit import Entry
+            self.approved_copies.keep_file(content)
+        from clawft.trust.audit import AuditEntry
 
-        lines = [Entry("approval", f"config {path}", "allowed", {}) for path in found]
+        lines = [AuditEntry("approval", f"config {path}", "allowed", {}) for path in found]
         with self.audit.last_step(lines) as commit:
             self.approvals.add("config", found if agreed else {}, commit=commit)
         for name in ("config", "secrets", "plugin_schemas"):  # read anew: what was approved counts from now on
@@ -178,7 +219,7 @@ class App:
 
         own = load_config(self.workspace, self.environ, lambda *_: False)
         known = self.approvals.find("config", layer.source)
-        content = self.kept.find_file(known.digest) if known else None
+        content = self.approved_copies.find_file(known.digest) if known else None
         approved = None
         with suppress(ClawftError):  # what it set may be no setting any more
             approved = parse_config(layer.source, content, self.environ) if content is not None else None
@@ -186,16 +227,16 @@ class App:
 
     def edit_config(
         self, scope: "Scope", changes: "Changes", *, header: str = "", commit: Callable[[], object] | None = None
-    ) -> "Edited":
+    ) -> "EditedConfig":
         """Change settings; what was approved, or is new, is approved after: the user asked.
 
         Each that gets another value is a line of the audit log; with `commit` the caller writes them by that, when only
         the last step is left. A new file starts with the header. Raises: ClawftError.
         """
-        from clawft.config.edit import edit_config
-        from clawft.trust.audit.settings import list_replaced
+        from clawft.config.editor import edit_config
+        from clawft.trust.config_review import list_replaced
 
-        def record(replaced: "Sequence[tuple[Change, Any]]") -> AbstractContextManager[Callable[[], object]]:
+        def record(replaced: "Sequence[tuple[SettingChange, Any]]") -> AbstractContextManager[Callable[[], object]]:
             if commit is not None:
                 return nullcontext(commit)
             return self.audit.last_step(list_replaced(scope, replaced, self.environ))
@@ -205,7 +246,7 @@ class App:
 
     @contextmanager
     def _stay_approved(self) -> Iterator[None]:
-        ours = all(self._is_approved_config(*one) for one in self._project_configs().items())
+        ours = all(self._is_approved_config(*item) for item in self._project_configs().items())
         yield
         if not ours:
             return
@@ -221,21 +262,22 @@ class App:
 
     @property
     def cache_dir(self) -> str | None:
-        """Where what was parsed is kept; nowhere if the folder above the user's is not there: no home is made."""
+        """The folder for cached parse results; None if the parent of the user's folder does not exist: weft creates no
+        home."""
         user_dir = self.workspace.user_dir
         return os.path.join(user_dir, "cache") if os.path.isdir(os.path.dirname(user_dir)) else None
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
-        """Where skills are looked for: only the `--dir` folders when there are any."""
+        """The folders in which weft looks for skills: only the `--dir` folders when there are any."""
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
         brought = self.plugin_places.skills if self.plugin_places else ()
         return skill_locations(self.workspace, self.config.skills, brought, find_served_places(self))
 
     @cached_property
-    def plugin_places(self) -> "Places | None":
-        """Where plugins have skills, commands, agents and hooks; None where there are no plugins."""
+    def plugin_places(self) -> "PluginPlaces | None":
+        """The folders in which plugins have skills, commands, agents and hooks; None where there are no plugins."""
         return load_plugin_places(self)
 
     @cached_property
@@ -245,87 +287,91 @@ class App:
         return apply_sidecars(load_catalog(self.locations, max_prompt_bytes=limit, cache_dir=self.cache_dir))
 
     @cached_property
-    def host(self) -> Host:
+    def host(self) -> LocalMachine:
         system = "win32" if sys.platform == "cygwin" else sys.platform
-        return Host(system, self.environ, self.config.values, known_tool_names(), lambda: self.catalog.versions)
+        return LocalMachine(system, self.environ, self.config.values, known_tool_names(), lambda: self.catalog.versions)
 
     @cached_property
-    def skills(self) -> tuple[Standing, ...]:
+    def skills(self) -> tuple[SkillStatus, ...]:
         """Every skill with its state, in order of precedence."""
         scanned = self.screen(self.catalog.found)
-        return judge_skills(self.catalog, self.config.skills, self.host, scanned, self.strangers.check)
+        return judge_skills(self.catalog, self.config.skills, self.host, scanned, self.trust_policy.check)
 
     @property
     def scan_dir(self) -> str | None:
-        """Where reports of scans are kept."""
+        """The folder in which scan reports are cached; None without a cache."""
         return os.path.join(self.cache_dir, "scan") if self.cache_dir else None
 
     def is_first_scan(self) -> bool:
-        """Whether loading the skills may take a while, since some folder of them was never scanned."""
-        from clawft.scan.gate import is_first_scan
+        """Return whether loading the skills may take a while, since some folder of them was never scanned."""
+        from clawft.scanner.gate import is_first_scan
 
         wanted = self.config.skills.security.scan_on_load and self.config.skills.enabled
         return wanted and is_first_scan(self.locations, self.scan_dir)
 
-    def screen(self, found: Sequence[Found], *, by_content: bool = False) -> "Scanned | None":
-        """What the scanner says of skills; None where the config does not ask it."""
+    def screen(self, found: Sequence[DiscoveredSkill], *, by_content: bool = False) -> "ScreenedSkills | None":
+        """Return the scanner's verdicts on skills; None where the config turns scanning on load off."""
         security = self.config.skills.security
         if not security.scan_on_load or not self.config.skills.enabled:
             return None
-        from clawft.scan.gate import screen_skills  # light while nothing changed: the scanner itself is not loaded
+        from clawft.scanner.gate import screen_skills  # light while nothing changed: the scanner itself is not loaded
 
         return self.weigh(screen_skills(found, self.scan_dir, self.tell_scan, by_content=by_content))
 
-    def weigh(self, screenings: "Sequence[Screening | None]") -> "Scanned | None":
+    def weigh(self, screenings: "Sequence[Screening | None]") -> "ScreenedSkills | None":
         """Screenings with what the user allowed; None where all skills are clean."""
         if not any(screenings):
             return None
-        from clawft.trust.blocking import Scanned
+        from clawft.trust.overrides import ScreenedSkills
 
         blocks = self.config.skills.security.block_critical
         try:
-            return Scanned(tuple(screenings), self.overrides.load(), blocks)
+            return ScreenedSkills(tuple(screenings), self.overrides.load(), blocks)
         except ClawftError as error:
-            return Scanned(tuple(screenings), (), blocks, error.diagnostic)
+            return ScreenedSkills(tuple(screenings), (), blocks, error.diagnostic)
 
     @cached_property
-    def agents(self) -> tuple[AgentStanding, ...]:
+    def agents(self) -> tuple[AgentStatus, ...]:
         """Every agent with its state, in order of precedence."""
         locations = agent_locations(self.workspace, self.plugin_places.agents if self.plugin_places else ())
         return judge_agents(load_agents(locations), self._distrust_agent)
 
-    def get_skill(self, reference: str) -> Standing:
+    def get_skill(self, reference: str) -> SkillStatus:
         """The skill of a name, or of `scope:name` or `plugin:name`. Raises: NotFound with the close match."""
         scope, colon, bare = reference.rpartition(":")
-        named = [one for one in self.skills if one.name == bare and (not colon or one.found.location.goes_by(scope))]
+        named = [
+            skill
+            for skill in self.skills
+            if skill.name == bare and (not colon or skill.found.location.matches_reference(scope))
+        ]
         if not named:
-            raise _not_found("skill", reference, (one.name for one in self.skills))
-        return next((one for one in named if one.usable), named[0])
+            raise _not_found("skill", reference, (skill.name for skill in self.skills))
+        return next((candidate for candidate in named if candidate.usable), named[0])
 
-    def get_agent(self, name: str) -> AgentStanding:
+    def get_agent(self, name: str) -> AgentStatus:
         """The agent of a name, or of `plugin:name`. Raises: NotFound with the close match."""
-        named = [one for one in self.agents if one.found.goes_by(name)]
+        named = [agent for agent in self.agents if agent.found.matches_reference(name)]
         if not named:
-            raise _not_found("agent", name, (one.found.name for one in self.agents))
-        return next((one for one in named if one.state == "ready"), named[0])
+            raise _not_found("agent", name, (agent.found.name for agent in self.agents))
+        return next((candidate for candidate in named if candidate.state == "ready"), named[0])
 
-    def diagnose(self, found: Found) -> tuple[Diagnostic, ...]:
+    def diagnose(self, found: DiscoveredSkill) -> tuple[Diagnostic, ...]:
         """All there is to say about a skill's file, read now and whole."""
-        from clawft.format.command_hooks import check_commands
-        from clawft.plugging import check_skill_tools
-        from clawft.render import check_dynamic  # a list of skills needs no rendering
+        from clawft.app.plugins import check_skill_tools
+        from clawft.skills.parse.hooks import check_commands
+        from clawft.skills.render import check_dynamic  # a list of skills needs no rendering
 
         try:
             skill = self.load_prompt(found)
         except ClawftError as error:
             return (error.diagnostic,)
-        said = (*skill.diagnostics, *check_tools(skill, found.file), *check_commands(skill, found.file))
-        said += check_dynamic(skill, found.file, self.config.skills.security.allowed_command_prefixes)
-        return tuple(sorted((*said, *check_skill_tools(self, skill, found)[1]), key=lambda one: one.line))
+        diagnostics = (*skill.diagnostics, *check_tools(skill, found.file), *check_commands(skill, found.file))
+        diagnostics += check_dynamic(skill, found.file, self.config.skills.security.allowed_command_prefixes)
+        return tuple(sorted((*diagnostics, *check_skill_tools(self, skill, found)[1]), key=lambda one: one.line))
 
-    def load_skills(self, only: str = "") -> tuple[Standing, ...]:
+    def load_skills(self, only: str = "") -> tuple[SkillStatus, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""
-        return tuple(one for one in self.reopen().skills if not only or one.name == only)
+        return tuple(skill for skill in self.reopen().skills if not only or skill.name == only)
 
     def reopen(self) -> "App":
         """The same app, with everything as it is on disk now; settings that cannot be read stay as they were."""
@@ -341,14 +387,14 @@ class App:
         """
         wanted = name or self.config.agents.defaults.agent
         self.get_agent(wanted)
-        named = [one.found for one in self.agents if one.found.goes_by(wanted)]
-        trusted = [one for one in named if self._distrust_agent(one) is None]
-        agent = next((one.agent for one in trusted if one.agent), None)
+        named = [agent.found for agent in self.agents if agent.found.matches_reference(wanted)]
+        trusted = [candidate for candidate in named if self._distrust_agent(candidate) is None]
+        agent = next((candidate.agent for candidate in trusted if candidate.agent), None)
         if agent is not None:
             return agent
         if not trusted:
-            said = tell_untrusted(named[0])
-            raise Refused(said.code, said.message, path=said.path, hint=said.hint)
+            diagnostic = make_untrusted_agent_diagnostic(named[0])
+            raise Refused(diagnostic.code, diagnostic.message, path=diagnostic.path, hint=diagnostic.hint)
         raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
 
     def check_agent(self, name: str = "") -> tuple[Diagnostic, ...]:
@@ -356,20 +402,28 @@ class App:
         one is not honoured. Raises: ClawftError, as `choose_agent` does.
         """
         wanted = name or self.config.agents.defaults.agent
-        strange = [one.found for one in self.agents if one.found.goes_by(wanted) and self._distrust_agent(one.found)]
-        said = self.choose_agent(wanted).diagnostics
-        lost = [one for one in said if one.code == "agent-not-honoured" and one.severity == "warning"]
-        return (*map(tell_passed_over, strange), *lost)
+        untrusted = [
+            agent.found
+            for agent in self.agents
+            if agent.found.matches_reference(wanted) and self._distrust_agent(agent.found)
+        ]
+        diagnostics = self.choose_agent(wanted).diagnostics
+        lost = [
+            diagnostic
+            for diagnostic in diagnostics
+            if diagnostic.code == "agent-not-honoured" and diagnostic.severity == "warning"
+        ]
+        return (*map(make_skipped_agent_diagnostic, untrusted), *lost)
 
-    def _distrust_agent(self, found: FoundAgent) -> Diagnostic | None:
-        """Why an agent may not answer; None if it may."""
-        own = found.scope not in STRANGE_AGENTS or (found.scope == "project" and self.run_trust.project)
-        return None if own else distrust_agent(found, self.approvals)
+    def _distrust_agent(self, found: DiscoveredAgent) -> Diagnostic | None:
+        """Return the reason why an agent may not answer; None if it may."""
+        own = found.scope not in UNTRUSTED_AGENT_ORIGINS or (found.scope == "project" and self.run_trust.project)
+        return None if own else check_agent_approval(found, self.approvals)
 
     @property
     def sessions(self) -> "SessionStore":
         """The conversations of this user."""
-        from clawft.sessions import SessionStore  # a list of skills needs no sessions
+        from clawft.agent.sessions import SessionStore  # a list of skills needs no sessions
 
         return SessionStore(os.path.join(self.workspace.user_dir, "sessions"))
 
@@ -381,17 +435,19 @@ class App:
 
     def find_waiting_instructions(self) -> "list[Instructions]":
         """Every AGENTS.md and CLAUDE.md that is not the user's own and is not approved as it is now."""
-        from clawft.discovery.instructions import load_instructions
+        from clawft.skills.discovery.instructions import load_instructions
 
         found = load_instructions(self.workspace)[0]
-        return [one for one in found if not one.own and not self.approvals.has("instructions", one.path, one.content)]
+        return [
+            file for file in found if not file.own and not self.approvals.has("instructions", file.path, file.content)
+        ]
 
     def approve_instructions(self, seen: "Iterable[Instructions]") -> None:
         """Approve files with the content that a person saw. Raises: ClawftError."""
-        from clawft.trust.audit import Entry
+        from clawft.trust.audit import AuditEntry
 
-        files = {one.path: one.content for one in seen}
-        lines = [Entry("approval", f"instructions {path}", "allowed", {}) for path in files]
+        files = {file.path: file.content for file in seen}
+        lines = [AuditEntry("approval", f"instructions {path}", "allowed", {}) for path in files]
         with self.audit.last_step(lines) as commit:
             self.approvals.add("instructions", files, commit=commit)
 
@@ -401,8 +457,8 @@ class App:
         return os.path.join(self.workspace.user_dir, name)
 
     def open_sandbox(self) -> "Sandbox":
-        """Where programs run. Raises: ClawftError."""
-        from clawft.config.sandbox import own_sandbox
+        """Open the sandbox in which programs run. Raises: ClawftError."""
+        from clawft.config.tools import own_sandbox
         from clawft.sandbox.sandbox import Sandbox
 
         settings = own_sandbox(self.config, self.workspace.user_dir)
@@ -410,16 +466,16 @@ class App:
 
     @cached_property
     def launcher(self) -> "Launcher":
-        """What prepares programs that run outside the sandbox. Raises: ClawftError."""
-        from clawft.config.hooks import own_hooks
-        from clawft.config.sandbox import own_sandbox
-        from clawft.programs import make_launcher
+        """The launcher that prepares programs that run outside the sandbox. Raises: ClawftError."""
+        from clawft.config.extensions import own_hooks
+        from clawft.config.tools import own_sandbox
+        from clawft.trust.programs import make_launcher
 
         user_dir = self.workspace.user_dir
         hooks = own_hooks(self.config, user_dir, self.environ).entries.values()
         writable = [*own_sandbox(self.config, user_dir).writable]
-        writable += (path for one in self.config.mcp.servers.values() for path in one.writable)
-        writable += (path for one in hooks if one.permissions for path in one.permissions.write)
+        writable += (path for server in self.config.mcp.servers.values() for path in server.writable)
+        writable += (path for hook in hooks if hook.permissions for path in hook.permissions.write)
         return make_launcher(self.workspace, self.environ, writable)
 
     def open_runtime(self, only: str = "") -> "AbstractAsyncContextManager[Runtime]":
@@ -427,25 +483,25 @@ class App:
 
         Raises: ClawftError.
         """
-        from clawft.wiring import open_runtime  # a list of skills needs none of it
+        from clawft.app.runtime import open_runtime  # a list of skills needs none of it
 
         return open_runtime(self, only)
 
-    def load_report(self, found: Found) -> "Report":
-        """All that the scanner says of a skill, from before if it has not changed."""
-        from clawft.scan.rescan import load_or_scan
+    def load_report(self, found: DiscoveredSkill) -> "Report":
+        """Load the scanner's full report on a skill, from the cache if the skill has not changed."""
+        from clawft.scanner.rescan import load_or_scan
 
         return load_or_scan(found, self.scan_dir)
 
-    def load_cleared(self, found: Found) -> "Cleared":
+    def load_cleared(self, found: DiscoveredSkill) -> "UsableSkill":
         """The skill with its prompt, for use: what was edited meanwhile is scanned and judged first.
 
         The text is of the very bytes that the digest was taken of. Raises: ClawftError.
         """
-        from clawft.discovery.snapshot import Reading
-        from clawft.trust.cleared import Cleared
+        from clawft.skills.discovery.digest import SnapshotReader
+        from clawft.trust.permissions import UsableSkill
 
-        reading = Reading(found.folder)
+        reading = SnapshotReader(found.folder)
         skill = load_prompt(found, self.config.skills.max_skill_prompt_bytes, reading.load)
         digest = reading.digest()
         alone = Catalog((structs.replace(found, seen=None),))
@@ -453,12 +509,12 @@ class App:
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
-        approval = self.reopen().strangers.clear(found, digest, reading.linked)  # as approved or taken back by now
+        approval = self.reopen().trust_policy.clear(found, digest, reading.linked)  # as approved or taken back by now
         if approval is None:
-            return Cleared(skill, digest.value)
-        return Cleared(skill, digest.value, stranger=True, granted=approval.power)
+            return UsableSkill(skill, digest.value)
+        return UsableSkill(skill, digest.value, is_untrusted=True, granted=approval.power)
 
-    def load_prompt(self, found: Found) -> Skill:
+    def load_prompt(self, found: DiscoveredSkill) -> Skill:
         """The skill with its prompt, read now. Raises: ClawftError."""
         return load_prompt(found, self.config.skills.max_skill_prompt_bytes)
 
@@ -472,3 +528,15 @@ def _not_found(kind: str, name: str, known: Iterable[str]) -> NotFound:
     close = find_close(name.rpartition(":")[2], known)
     hint = (f"did you mean '{close}'? " if close else "") + f"Run: weft {kind}s list"
     return NotFound(f"{kind}-not-found", f"No {kind} '{name}'", hint=hint)
+
+
+def entry_name(app: App, status: SkillStatus) -> str:
+    """Under which name the config has a skill: its own, or the key that it gives itself."""
+    key = status.found.skill.skill_key if status.found.skill else ""
+    entries = app.config.skills.entries
+    return key if key in entries and status.name not in entries else status.name
+
+
+def entry_of(app: App, status: SkillStatus) -> SkillEntry:
+    """Return the config's entry for a skill."""
+    return app.config.skills.entries.get(entry_name(app, status), SkillEntry())

@@ -5,38 +5,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clawft.app import App
+    from clawft.app.app import App
     from clawft.errors import Diagnostic
-    from clawft.publishing.registry import Registry
-    from clawft.sources.choose import Sources
-    from clawft.supply.apply import Hands
-    from clawft.supply.install import Supplies
-
-__all__ = [
-    "finish_broken",
-    "is_broken_off",
-    "open_hands",
-    "open_registry",
-    "open_sources",
-    "open_supplies",
-]
+    from clawft.install.publish.registry import PublishingRegistry
+    from clawft.install.sources.selection import SkillSources
+    from clawft.install.transaction.apply import TransactionContext
+    from clawft.install.transaction.installation import InstallContext
 
 
-def open_sources(app: "App") -> "Sources":
+def open_sources(app: "App") -> "SkillSources":
     """Every place that skills come from, by the user's own config: `async with` it. Raises: ClawftError."""
     from clawft.config.registries import own_registries
-    from clawft.sources.choose import Sources
+    from clawft.install.sources.selection import SkillSources
 
     registries = own_registries(app.config, app.workspace.user_dir, app.environ)
-    return Sources(registries, app.config.tools.web, app.launcher)
+    return SkillSources(registries, app.config.tools.web, app.launcher)
 
 
-def open_registry(app: "App", name: str = "") -> "Registry":
+def open_registry(app: "App", name: str = "") -> "PublishingRegistry":
     """The registry of a name, or the default one, to publish to: `async with` it. Raises: ClawftError."""
     from clawft.config.registries import own_registries
     from clawft.errors import ClawftError, NotFound, find_close
-    from clawft.publishing.registry import UPLOAD, Registry
-    from clawft.sources.fetching import Fetching
+    from clawft.install.publish.registry import UPLOAD, PublishingRegistry
+    from clawft.install.sources.http import SourceConnection
 
     known = own_registries(app.config, app.workspace.user_dir, app.environ)
     name = name or next(iter(known))
@@ -51,46 +42,53 @@ def open_registry(app: "App", name: str = "") -> "Registry":
         )
     secret = known[name].token
     token = secret.resolve(app.environ) if secret else ""
-    fetching = Fetching(known[name].url, app.config.tools.web, token=token, name=name, limits=UPLOAD)
-    return Registry(name, known[name].url, fetching, has_token=bool(token))
+    fetching = SourceConnection(known[name].url, app.config.tools.web, token=token, name=name, limits=UPLOAD)
+    return PublishingRegistry(name, known[name].url, fetching, has_token=bool(token))
 
 
-def open_supplies(app: "App") -> "Supplies":
-    """All that a transaction needs."""
-    from clawft.signing.check import is_required
-    from clawft.signing.publishers import load_publishers
-    from clawft.supply.install import Supplies
+def open_supplies(app: "App") -> "InstallContext":
+    """Collect what an install transaction needs."""
+    from clawft.install.transaction.installation import InstallContext
+    from clawft.trust.signing.publishers import load_publishers
+    from clawft.trust.signing.signatures import is_required
 
     limit, user_dir, environ = app.config.skills.max_skill_prompt_bytes, app.workspace.user_dir, app.environ
     publishers = partial(load_publishers, user_dir)
     signed_only = is_required(app.config, user_dir, environ)
-    return Supplies(
-        open_hands(app), app.kept, app.scan_dir, environ, limit, publishers, lambda: app.catalog.found, signed_only
+    return InstallContext(
+        open_install_effects(app),
+        app.approved_copies,
+        app.scan_dir,
+        environ,
+        limit,
+        publishers,
+        lambda: app.catalog.found,
+        signed_only,
     )
 
 
-def is_broken_off(user_dir: str) -> bool:
+def is_interrupted(user_dir: str) -> bool:
     """Return whether an installation is under way or was broken off: one look, for commands that only read."""
     folder = os.path.join(user_dir, "installing")
     try:
         return any(name != "turn.lock" for name in os.listdir(folder))
     except OSError:
-        return os.path.lexists(folder)  # what is wrong with it is told by who looks closer
+        return os.path.lexists(folder)  # errors in it are reported where it is read more closely
 
 
-def finish_broken(app: "App") -> "tuple[Diagnostic, ...]":
+def finish_interrupted(app: "App") -> "tuple[Diagnostic, ...]":
     """End an installation that was broken off, before a lock is read; what could not be done. Raises: ClawftError."""
-    if not is_broken_off(app.workspace.user_dir):
+    if not is_interrupted(app.workspace.user_dir):
         return ()
-    from clawft.supply.apply import recover
+    from clawft.install.transaction.apply import recover_transactions
 
-    return recover(open_hands(app))
+    return recover_transactions(open_install_effects(app))
 
 
-def open_hands(app: "App") -> "Hands":
-    """What a transaction changes beside folders and locks."""
-    from clawft.supply.apply import Hands
-    from clawft.supply.journal import Journals
+def open_install_effects(app: "App") -> "TransactionContext":
+    """Open what a transaction changes in addition to folders and lock files."""
+    from clawft.install.transaction.apply import TransactionContext
+    from clawft.install.transaction.journal import TransactionJournals
 
-    journals = Journals(os.path.join(app.workspace.user_dir, "installing"), app.seal)
-    return Hands(journals, app.desk, app.overrides)
+    journals = TransactionJournals(os.path.join(app.workspace.user_dir, "installing"), app.seal)
+    return TransactionContext(journals, app.reviewer, app.overrides)

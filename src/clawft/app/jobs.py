@@ -12,45 +12,32 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 from msgspec import structs
 
-from clawft.app import App, open_app
-from clawft.config.load import config_files
-from clawft.config.runs import RunsSettings, own_runs
-from clawft.cron import find_zone, name_zone
-from clawft.cron.file import file_path
+from clawft.agent.run_request import RunRequest, settings_of
+from clawft.agent.runtime import Runtime
+from clawft.agent.sessions import encode_key
+from clawft.agent.turn_hooks import DetachedHooks
+from clawft.app.app import App, open_app
+from clawft.app.hooks import open_hooks
+from clawft.app.runtime import open_runtime, open_usage
+from clawft.app.shared_runtime import SharedRuntime
+from clawft.config.jobs import RunsSettings, own_runs
+from clawft.config.loader import config_files
 from clawft.errors import ClawftError
-from clawft.hooking import open_hooks
-from clawft.reloading.runtimes import SharedRuntime
-from clawft.run import Runtime
-from clawft.run.durable import open_runs
-from clawft.run.durable.request import RunRequest, settings_of
-from clawft.run.hooks import Outside
-from clawft.sessions import encode_key
-from clawft.wiring import open_runtime, open_usage
+from clawft.jobs import open_runs
+from clawft.jobs.schedule import find_zone
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from clawft.run.database import Records
-    from clawft.run.durable.jobs import Fired, Jobs
-    from clawft.run.durable.runs import Runs
-    from clawft.run.durable.values import Question
-    from clawft.run.durable.worker import Chore, Plan, RunWorker
-
-__all__ = [
-    "Runtimes",
-    "complete_request",
-    "open_app_runs",
-    "open_database",
-    "open_gateway",
-    "open_worker",
-    "run_settings",
-    "start_run",
-    "take_over_jobs",
-]
+    from clawft.agent.records import UsageRecords
+    from clawft.jobs.run_state import PendingQuestion
+    from clawft.jobs.runs import Runs
+    from clawft.jobs.schedule.store import FiredJob
+    from clawft.jobs.worker import Chore, RunWorker, WorkerPlan
 
 
 def run_settings(app: App) -> RunsSettings:
-    """How runs are kept and done, which only the user says: a project's config has no part in it."""
+    """Return the settings for background runs. They come from the user's own config only, never from a project's."""
     return own_runs(app.config, app.workspace.user_dir, app.environ)
 
 
@@ -58,9 +45,9 @@ def open_app_runs(app: App) -> "Runs":
     """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
     runs = open_runs(run_settings(app), app.workspace.user_dir, app.environ)
 
-    def note_withdrawn(question: "Question", session: str) -> None:
+    def note_withdrawn(question: "PendingQuestion", session: str) -> None:
         event = question.event
-        detail = {"tool": event.tool, "grave": event.grave, "call": event.call, "run": question.run}
+        detail = {"tool": event.tool, "grave": event.dangerous, "call": event.call, "run": question.run}
         why = "the run was cancelled"
         app.audit.tell("approval", event.question, decision="withdrawn", rule=why, session=session, detail=detail)
 
@@ -90,15 +77,15 @@ def complete_request(app: App, request: RunRequest) -> RunRequest:
 
 
 def _trusted(app: App) -> dict[str, str]:
-    """The strangers' skills that were approved for this run, as they are now."""
+    """Return the digests of the untrusted skills that were approved for this run, as they are now."""
     if app.run_trust.project:
-        for standing in app.skills:  # the first look at each binds it
-            app.strangers.object_to_use(standing.found)
+        for skill in app.skills:  # the first look at each binds it
+            app.trust_policy.check_use(skill.found)
     return dict(app.run_trust.digests)
 
 
 async def start_run(app: App, request: RunRequest) -> str:
-    """Start a run, and see that somebody does it. Raises: ClawftError."""
+    """Start a run, and make sure that a worker executes it. Raises: ClawftError."""
 
     def start() -> str:
         runs = open_app_runs(app)
@@ -114,7 +101,7 @@ async def start_run(app: App, request: RunRequest) -> str:
 
 def open_database(app: App) -> "Engine":
     """The database of runs, with its tables. Raises: ClawftError."""
-    from clawft.run.durable.database import make_url, open_engine
+    from clawft.jobs.database import make_url, open_engine
 
     return open_engine(make_url(run_settings(app), app.workspace.user_dir, app.environ))
 
@@ -122,22 +109,22 @@ def open_database(app: App) -> "Engine":
 @asynccontextmanager
 async def open_worker(
     app: App,
-    plan: "Plan",
+    plan: "WorkerPlan",
     tell: Callable[[str], None],
     warn: Callable[[ClawftError], None],
-    fired: "Callable[[Fired], None] | None" = None,
+    fired: "Callable[[FiredJob], None] | None" = None,
     database: "Engine | None" = None,
 ) -> "AsyncIterator[RunWorker]":
     """A worker for the runs of the user, ready to work; `fired` hears of jobs that were due. Raises: ClawftError."""
-    from clawft.run.durable.scanning import ScanTask
-    from clawft.run.durable.shared import SharedRecords
-    from clawft.run.durable.worker import RunWorker
+    from clawft.jobs.postgres_records import SharedRecords
+    from clawft.jobs.scan_task import ScanTask
+    from clawft.jobs.worker import RunWorker
 
     if database is None:
         database = await to_thread.run_sync(open_database, app)
     url = database.url
     is_shared = url.get_backend_name() == "postgresql"
-    runtimes = Runtimes(app.environ, lambda: SharedRecords(url) if is_shared else open_usage(app, patient=True))
+    runtimes = RunRuntimes(app.environ, lambda: SharedRecords(url) if is_shared else open_usage(app, patient=True))
     scans = ScanTask(app.scan_dir)
     try:
         worker = RunWorker(database, plan, runtimes.open, {"scan": scans}, tell, warn)
@@ -153,58 +140,51 @@ async def open_worker(
         database.dispose()
 
 
-def open_gateway(app: App) -> Outside:
-    """What tells hooks that a worker starts and stops: those of the user, and of the folder it was started in."""
-    return Outside(open_hooks(app, app.open_sandbox()), app.secrets, app.workspace.project)
+def open_gateway(app: App) -> DetachedHooks:
+    """Open the hooks that are called when a worker starts and stops: the user's, and those of the folder it
+    started in."""
+    return DetachedHooks(open_hooks(app, app.open_sandbox()), app.secrets, app.workspace.project)
 
 
 def _watch(app: App, worker: "RunWorker") -> None:
     """Have what a worker does told to a collector, where the user names one."""
     url = run_settings(app).telemetry
     if url:
-        from clawft.run.durable.telemetry import open_telemetry
+        from clawft.jobs.telemetry import open_telemetry
 
         worker.observer = open_telemetry(url, worker, app.environ)
 
 
-def take_over_jobs(app: App, jobs: "Jobs") -> None:
-    """Take in the jobs of the file that earlier versions kept them in. Raises: ClawftError."""
-    user_dir = app.workspace.user_dir
-    if os.path.lexists(file_path(user_dir)):
-        jobs.take_over(user_dir, name_zone(app.environ), run_settings(app).queue)
+def _look_for_jobs(app: App, worker: "RunWorker", plan: "WorkerPlan", fired: "Callable[[FiredJob], None]") -> "Chore":
+    """Make the periodic check with which a worker starts the jobs that are due on its queues."""
+    from clawft.jobs.schedule.store import ScheduleStore
 
+    jobs: ScheduleStore | None = None
 
-def _look_for_jobs(app: App, worker: "RunWorker", plan: "Plan", fired: "Callable[[Fired], None]") -> "Chore":
-    """What a worker does every so often, so that what is due on its queues is started."""
-    from clawft.run.durable.jobs import Jobs
-
-    jobs: Jobs | None = None
-
-    def look() -> "list[Fired]":
+    def look() -> "list[FiredJob]":
         nonlocal jobs
         if jobs is None:
-            jobs = Jobs(worker.store, find_zone(app.environ))
-            take_over_jobs(app, jobs)  # of a file that is looked at once
+            jobs = ScheduleStore(worker.store, find_zone(app.environ))
         return [] if worker.is_stopping else jobs.fire(worker.warn, plan.queues)
 
     async def tell_due() -> None:
-        for one in await to_thread.run_sync(look):
-            fired(one)
+        for job in await to_thread.run_sync(look):
+            fired(job)
 
     return tell_due
 
 
-def _tell_fired(tell: Callable[[str], None], fired: "Fired") -> None:
+def _tell_fired(tell: Callable[[str], None], fired: "FiredJob") -> None:
     if fired.claim.missed:
-        tell(fired.claim.describe_missed())
+        tell(fired.claim.render_missed())
     if fired.run:
         tell(f"{fired.run}  is due  {fired.job.id}")
 
 
-class Runtimes:
+class RunRuntimes:
     """Opens what a run needs, in the environment of the worker; `share` gives what several machines count costs in."""
 
-    def __init__(self, environ: Mapping[str, str], share: "Callable[[], Records | None]") -> None:
+    def __init__(self, environ: Mapping[str, str], share: "Callable[[], UsageRecords | None]") -> None:
         self._environ = environ
         self._share = share
         self._open: dict[Hashable, SharedRuntime] = {}
@@ -239,7 +219,7 @@ class Runtimes:
 
 
 def _stamps(app: App) -> tuple[object, ...]:
-    """What changes when settings or approvals do."""
+    """Return a fingerprint that changes when settings or approvals do."""
     paths = (*config_files(app.workspace), app.user_file("approvals.json"), app.user_file("grants.json"))
     found: list[object] = []
     for path in paths:

@@ -9,73 +9,52 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
-from clawft.config.plugins import PluginsSettings, own_plugins
-from clawft.discovery.plugins import FoundPlugin, load_plugins, plugin_folders
+from clawft.config import config_files
+from clawft.config.extensions import PluginsSettings, own_plugins
 from clawft.errors import NotFound, find_close
-from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStanding, entry_of_plugin, judge_plugins
+from clawft.skills.discovery.plugins import DiscoveredPlugin, load_contents, load_plugins, plugin_folders
+from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStatus, fit_plugins, get_plugin_entry, judge_plugins
 
 if TYPE_CHECKING:
-    from clawft.app import App
+    from clawft.agent.extension import Extension
+    from clawft.agent.memory import MemoryBackend, MemoryFiles
+    from clawft.agent.tools.skill_tools import DeclaredTool
+    from clawft.agent.turn import Insertion
+    from clawft.app.app import App
     from clawft.contracts import Permissions
-    from clawft.discovery.catalog import Found
-    from clawft.discovery.plugin_contents import PluginContents
     from clawft.errors import Diagnostic
-    from clawft.format.model import Skill
-    from clawft.memory import MemoryBackend, MemoryFiles
     from clawft.plugins.host import Plugins
-    from clawft.plugins.required import Missing
-    from clawft.run.extension import Extension
-    from clawft.run.turn import Insertion
+    from clawft.plugins.notices import MissingStages
     from clawft.sandbox.sandbox import Sandbox
-    from clawft.scan.findings import Report
-    from clawft.tools.provided import Provided
-    from clawft.trust.kept import Kept
-    from clawft.trust.plugin_review import PluginDesk, PluginReview
+    from clawft.scanner.findings import Report
+    from clawft.skills.discovery.catalog import DiscoveredSkill
+    from clawft.skills.discovery.plugins import PluginContents
+    from clawft.skills.parse.model import Skill
+    from clawft.trust.approved_copies import ApprovedCopies
+    from clawft.trust.plugin_review import PluginReview, PluginReviewer
 
-__all__ = [
-    "change_grant",
-    "check_skill_tools",
-    "extend",
-    "find_plugin",
-    "grant_plugin",
-    "guard_turns",
-    "judge_here",
-    "load_found",
-    "load_missing",
-    "load_plugin_contents",
-    "load_plugin_standings",
-    "open_granted",
-    "open_grants",
-    "open_plugin_desk",
-    "open_plugins",
-    "pick_memory",
-    "plugin_settings",
-    "revoke_plugin",
-    "supply_plugin",
-    "use_memory",
-]
 
 T = TypeVar("T")
 
 
 def plugin_settings(app: "App") -> PluginsSettings:
-    """What the user's own config says of plugins."""
+    """Return the plugin settings of the user's own config."""
     return own_plugins(app.config, app.workspace.user_dir, app.environ)
 
 
 def open_grants(app: "App") -> PluginGrants:
-    """What the user granted to plugins."""
+    """Open the store of what the user granted to plugins."""
     return PluginGrants(os.path.join(app.workspace.user_dir, "grants.json"), app.seal)
 
 
-def open_granted(app: "App") -> "Kept":
+def open_granted(app: "App") -> "ApprovedCopies":
     """Copies of plugins as they were when they were granted something."""
-    from clawft.trust.kept import Kept
+    from clawft.trust.approved_copies import ApprovedCopies
 
-    return Kept(os.path.join(app.workspace.user_dir, "granted"))
+    return ApprovedCopies(os.path.join(app.workspace.user_dir, "granted"))
 
 
-def load_found(app: "App", settings: PluginsSettings | None = None) -> tuple[FoundPlugin, ...]:
+def load_found(app: "App", settings: PluginsSettings | None = None) -> tuple[DiscoveredPlugin, ...]:
     """Every plugin there is, by its manifest alone."""
     load = (settings or plugin_settings(app)).load
     return load_plugins(
@@ -83,81 +62,86 @@ def load_found(app: "App", settings: PluginsSettings | None = None) -> tuple[Fou
     )
 
 
-def load_plugin_standings(app: "App", *, by_digest: bool = True) -> tuple[PluginStanding, ...]:
+def load_plugin_statuses(app: "App", *, by_digest: bool = True) -> tuple[PluginStatus, ...]:
     """Every plugin with its state, in order of precedence."""
     settings = plugin_settings(app)
     return judge_here(app, settings, by_digest=by_digest)
 
 
-def judge_here(app: "App", settings: PluginsSettings, *, by_digest: bool = True) -> tuple[PluginStanding, ...]:
+def judge_here(app: "App", settings: PluginsSettings, *, by_digest: bool = True) -> tuple[PluginStatus, ...]:
     """The same by settings that are not, or not yet, those of the user."""
     found = load_found(app, settings)
     if not found:
         return ()
-    from clawft.trust.plugin_fit import fit_plugins
 
     judged = judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest)
     return fit_plugins(judged, app.workspace, app.config.tools.web)
 
 
-def load_plugin_contents(app: "App", found: FoundPlugin) -> "PluginContents":
-    """What a plugin brings beside code of its own, read now."""
-    from clawft.discovery.plugin_contents import load_contents
+def load_plugin_contents(app: "App", found: DiscoveredPlugin) -> "PluginContents":
+    """Load what a plugin brings apart from its own code, as it is on disk now."""
 
     return load_contents(found, app.config.skills.max_skill_prompt_bytes)
 
 
-def find_plugin(standings: tuple[PluginStanding, ...], reference: str) -> PluginStanding:
+def find_plugin(statuses: tuple[PluginStatus, ...], reference: str) -> PluginStatus:
     """The plugin of an id, of the last part of an id, or of a folder's name. Raises: NotFound."""
-    exact = [one for one in standings if one.id == reference]
-    short = [one for one in standings if reference in (one.id.rpartition(".")[2], os.path.basename(one.found.folder))]
-    named = exact or (short if len({one.id for one in short}) == 1 else [])
+    exact = [status for status in statuses if status.id == reference]
+    short = [
+        status
+        for status in statuses
+        if reference in (status.id.rpartition(".")[2], os.path.basename(status.found.folder))
+    ]
+    named = exact or (short if len({plugin.id for plugin in short}) == 1 else [])
     if named:
-        return next((one for one in named if one.state != "shadowed"), named[0])
+        return next((plugin for plugin in named if plugin.state != "shadowed"), named[0])
     if short:
-        hint = f"Say which: {', '.join(sorted({one.id for one in short}))}"
+        hint = f"Say which: {', '.join(sorted({plugin.id for plugin in short}))}"
         raise NotFound("plugin-not-found", f"Several plugins are called '{reference}'", hint=hint)
-    close = find_close(reference, (one.id for one in standings))
+    close = find_close(reference, (status.id for status in statuses))
     hint = (f"did you mean '{close}'? " if close else "") + "Run: weft plugins list"
     raise NotFound("plugin-not-found", f"No plugin '{reference}'", hint=hint)
 
 
 def check_skill_tools(
-    app: "App", skill: "Skill", found: "Found"
-) -> "tuple[tuple[Provided, ...], tuple[Diagnostic, ...]]":
+    app: "App", skill: "Skill", found: "DiscoveredSkill"
+) -> "tuple[tuple[DeclaredTool, ...], tuple[Diagnostic, ...]]":
     """The tools of a skill that can be offered with what there is here, and what there is to say about them."""
-    from clawft.tools.engines import find_means
-    from clawft.tools.provided import check_provided
+    from clawft.agent.tools.skill_tools import check_declared_tools, find_skill_runtime
 
     if not skill.provided_tools:
         return (), ()
-    standings = load_plugin_standings(app) if found.location.scope == "plugin" else ()
-    ready = [one.id for one in standings if one.state == "ready" and one.found.manifest and one.found.manifest.has_code]
-    means = find_means(found.location, plugin_settings(app).wasm, ready)
-    return check_provided(skill, found.folder, found.file, means)
+    statuses = load_plugin_statuses(app) if found.location.scope == "plugin" else ()
+    ready = [
+        status.id
+        for status in statuses
+        if status.state == "ready" and status.found.manifest and status.found.manifest.has_code
+    ]
+    runtime = find_skill_runtime(found.location, plugin_settings(app).wasm, ready)
+    return check_declared_tools(skill, found.folder, found.file, runtime)
 
 
-def open_plugin_desk(app: "App") -> "PluginDesk":
-    """Where a person decides about plugins."""
-    from clawft.trust.plugin_review import PluginDesk, PluginStores
+def open_plugin_review(app: "App") -> "PluginReviewer":
+    """Open the reviewer with which the user decides about plugins."""
+    from clawft.trust.plugin_review import PluginReviewer, PluginReviewStores
 
-    return PluginDesk(
-        PluginStores(open_grants(app), open_granted(app), app.audit), app.load_report, partial(_object_to, app)
+    return PluginReviewer(
+        PluginReviewStores(open_grants(app), open_granted(app), app.audit), app.load_report, partial(_object_to, app)
     )
 
 
-def _object_to(app: "App", found: "Found", report: "Report") -> "Diagnostic | None":
-    """What the scanner found that keeps a plugin from use, unless the user allowed it."""
-    from clawft.scan.screening import screen_report
-    from clawft.trust.blocking import Scanned, check_screening
+def _object_to(app: "App", found: "DiscoveredSkill", report: "Report") -> "Diagnostic | None":
+    """Return the scanner finding that keeps a plugin from use; None if there is none, or the user allowed it."""
+    from clawft.scanner.screening import screen_report
+    from clawft.trust.overrides import ScreenedSkills, check_screening
 
     screening = screen_report(report)
     if screening is None:
         return None
-    scanned = Scanned((screening,), app.overrides.load(), app.config.skills.security.block_critical)
-    blocked, said = check_screening(found, screening, scanned)
+    scanned = ScreenedSkills((screening,), app.overrides.load(), app.config.skills.security.block_critical)
+    blocked, diagnostics = check_screening(found, screening, scanned)
     look = (f"weft skills show {quote(found.name)}", f"weft scan {quote(found.folder)}")
-    return structs.replace(said[0], hint=said[0].hint.replace(*look)) if blocked else None
+    return structs.replace(diagnostics[0], hint=diagnostics[0].hint.replace(*look)) if blocked else None
 
 
 def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions") -> "tuple[Diagnostic, ...]":
@@ -165,99 +149,99 @@ def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions")
 
     Raises: ClawftError.
     """
-    from clawft.joining import approve_contents
+    from clawft.app.plugin_contents import approve_contents
 
-    open_plugin_desk(app).grant(review, permissions)
+    open_plugin_review(app).grant(review, permissions)
     return approve_contents(app, review.found)
 
 
-def revoke_plugin(app: "App", found: FoundPlugin) -> PluginGrant | None:
+def revoke_plugin(app: "App", found: DiscoveredPlugin) -> PluginGrant | None:
     """Take back what a plugin was granted, if it was anything, and what it brings with it. Raises: ClawftError."""
-    from clawft.joining import revoke_contents
+    from clawft.app.plugin_contents import revoke_contents
 
     revoke_contents(app, found)
-    return open_plugin_desk(app).revoke(found)
+    return open_plugin_review(app).revoke(found)
 
 
-def change_grant(app: "App", standing: PluginStanding, permissions: "Permissions") -> PluginGrant:
+def change_grant(app: "App", status: PluginStatus, permissions: "Permissions") -> PluginGrant:
     """Grant more or less to a plugin that is granted something as it is now. Raises: ClawftError."""
-    assert standing.grant is not None
-    return open_plugin_desk(app).change(standing.found, standing.grant, permissions)
+    assert status.grant is not None
+    return open_plugin_review(app).change(status.found, status.grant, permissions)
 
 
 def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
     """The host of the plugins that may be used: entered where those that run are to be ended, too."""
-    from clawft.config import config_files
-    from clawft.plugins.host import Plugins
-    from clawft.plugins.latest import Latest
-    from clawft.plugins.running import Around
+    from clawft.plugins.host import PluginGrantWatch, Plugins
+    from clawft.plugins.runtime import PluginEnvironment
 
-    def load() -> tuple[tuple[PluginStanding, ...], PluginsSettings]:
+    def load() -> tuple[tuple[PluginStatus, ...], PluginsSettings]:
         now = app.reopen()
-        return load_plugin_standings(now), plugin_settings(now)
+        return load_plugin_statuses(now), plugin_settings(now)
 
-    around = Around(app.workspace, app.environ, sandbox, app.secrets, app.audit)
-    latest = Latest((open_grants(app).path, *config_files(app.workspace)), load)
-    return Plugins(load_plugin_standings(app), plugin_settings(app), around, latest)
+    around = PluginEnvironment(app.workspace, app.environ, sandbox, app.secrets, app.audit)
+    latest = PluginGrantWatch((open_grants(app).path, *config_files(app.workspace)), load)
+    return Plugins(load_plugin_statuses(app), plugin_settings(app), around, latest)
 
 
 def extend(plugins: "Plugins") -> "tuple[Extension, ...]":
-    """What plugins bring into turns. Where there are none, nothing is loaded for them."""
-    if not plugins.standings:
+    """Return the extensions that plugins add to turns. Without plugins nothing is loaded."""
+    if not plugins.statuses:
         return ()
-    from clawft.plugins.extending import plugin_extensions
+    from clawft.plugins.extensions import plugin_extensions
 
     return plugin_extensions(plugins)
 
 
-def supply_plugin(app: "App", standing: PluginStanding, settings: PluginsSettings) -> dict[str, str]:
+def supply_plugin(app: "App", status: PluginStatus, settings: PluginsSettings) -> dict[str, str]:
     """The variables that a plugin was granted, for its servers; no text may hold those that are secrets from then on.
 
     Raises: ClawftError.
     """
-    from clawft.plugins.given import note_given, take_env
+    from clawft.plugins.settings import find_granted_env, record_secrets
 
-    env = take_env(standing, entry_of_plugin(standing.found, settings), app.environ)
-    note_given(standing, settings, ({}, env), app.secrets, app.audit)
+    env = find_granted_env(status, get_plugin_entry(status.found, settings), app.environ)
+    record_secrets(status, settings, ({}, env), app.secrets, app.audit)
     return env
 
 
 def guard_turns(app: "App", plugins: "Plugins") -> "tuple[Insertion, ...]":
-    """What ends every turn, as long as a stage cannot be asked that no turn goes on without."""
-    from clawft.plugins.required import guard
+    """Return the insertions that end every turn as long as a required stage of a plugin cannot run."""
+    from clawft.plugins.notices import make_stage_guard
 
     seen = -1
-    known: tuple[Missing, ...] = ()
+    known: tuple[MissingStages, ...] = ()
 
-    def find() -> "tuple[Missing, ...]":
+    def find() -> "tuple[MissingStages, ...]":
         nonlocal seen, known
         if seen != plugins.changes:
-            seen, known = plugins.changes, load_missing(app, plugins.standings, plugins.settings)
+            seen, known = plugins.changes, load_missing(app, plugins.statuses, plugins.settings)
         return known
 
-    return guard(find)
+    return make_stage_guard(find)
 
 
-def load_missing(app: "App", standings: Sequence[PluginStanding], settings: PluginsSettings) -> "tuple[Missing, ...]":
+def load_missing(
+    app: "App", statuses: Sequence[PluginStatus], settings: PluginsSettings
+) -> "tuple[MissingStages, ...]":
     """The plugins whose stages no turn goes on without, and that cannot be asked."""
     grants = open_grants(app)
     if not os.path.lexists(grants.path):
         return ()
-    from clawft.plugins.required import find_missing
+    from clawft.plugins.notices import find_missing_stages
 
     pairs = plugin_folders(app.workspace, settings.load.extra_dirs).pairs
-    bases = [base for _, base in pairs] + [one for one in sys.path if one.endswith("-packages")]
-    return find_missing(standings, settings, grants.load, bases)
+    bases = [base for _, base in pairs] + [path for path in sys.path if path.endswith("-packages")]
+    return find_missing_stages(statuses, settings, grants.load, bases)
 
 
 def pick_memory(app: "App", files: "MemoryFiles", plugins: "Plugins") -> "MemoryBackend":
     """The memory that the user chose: the files, or one that a plugin brings."""
-    from clawft.config.memory import FILES, own_backend
+    from clawft.config.agents import FILES, own_backend
 
     name = own_backend(app.config, app.workspace.user_dir, app.environ)
     if name == FILES:
         return files
-    from clawft.plugins.memory import ChosenMemory
+    from clawft.plugins.extensions import ChosenMemory
 
     return ChosenMemory(name, lambda: extend(plugins))
 
@@ -266,7 +250,7 @@ async def use_memory(app: "App", name: str, work: "Callable[[MemoryBackend], T]"
     """Do something with the memory of a plugin, in a thread; it is started for it, and ended. Raises: ClawftError."""
     from anyio import to_thread
 
-    from clawft.plugins.memory import ChosenMemory
+    from clawft.plugins.extensions import ChosenMemory
 
     async with open_plugins(app, app.open_sandbox()) as plugins:
         return await to_thread.run_sync(work, ChosenMemory(name, lambda: extend(plugins)))

@@ -10,24 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec import structs
 
-from clawft.borrowing.check import ListingCheck
-from clawft.borrowing.servers import join_servers
-from clawft.contracts import MemoryBackend
-from clawft.errors import ClawftError
-from clawft.hooking import open_hooks, open_hosts
-from clawft.hooks.registry import Hooks
-from clawft.mcp import McpHub
-from clawft.memory import open_memory
-from clawft.plugging import extend, guard_turns, open_plugins, pick_memory
-from clawft.plugins.native import call_native, native_plugins
-from clawft.plugins.telling import renew
-from clawft.run import Conversation, Runtime
-from clawft.run.assemble import SKILL_TOOLS
-from clawft.run.database import Database, Records, work_on
-from clawft.run.delegate import delegate_tool
-from clawft.run.extension import Extension, Joined, join_extensions
-from clawft.run.fork_skill import SkillForker
-from clawft.run.insertions import (
+from clawft.agent.builtin_stages import (
     TELL_SANDBOX,
     TELL_UNTRUSTED,
     Renew,
@@ -36,31 +19,44 @@ from clawft.run.insertions import (
     served_insertion,
     server_insertion,
 )
-from clawft.run.invoke import INVOKE, TELL_CONFIG
-from clawft.run.ledger import Ledger
-from clawft.run.pace import Pace
-from clawft.run.stats import Stats
-from clawft.run.text_limits import SkillTexts
-from clawft.run.turn import Insertion
-from clawft.tools.build import build_tools
-from clawft.tools.skill import skill_tools
-from clawft.tools.skill_env import Supplies
-from clawft.tools.tool import Tool
-from clawft.trust import Standing
+from clawft.agent.conversation import Conversation
+from clawft.agent.delegate import delegate_tool
+from clawft.agent.extension import Extension, JoinedExtensions, join_extensions
+from clawft.agent.hooks.registry import Hooks
+from clawft.agent.ledger import Ledger, RequestPace
+from clawft.agent.mcp import McpHub
+from clawft.agent.memory import open_memory
+from clawft.agent.prompt import SKILL_TOOLS
+from clawft.agent.records import SkillStats, UsageDatabase, UsageRecords, work_on
+from clawft.agent.runtime import Runtime
+from clawft.agent.skill_invocation import INVOKE, TELL_CONFIG, SkillForker
+from clawft.agent.text_limits import SkillTexts
+from clawft.agent.tools.builtin import build_tools
+from clawft.agent.tools.environment import SkillVariables
+from clawft.agent.tools.skill import skill_tools
+from clawft.agent.tools.tool import Tool
+from clawft.agent.turn import Insertion
+from clawft.app.hooks import open_hooks, open_hosts
+from clawft.app.mcp_skills.servers import ListingCheck, join_servers
+from clawft.app.plugins import extend, guard_turns, open_plugins, pick_memory
+from clawft.contracts import MemoryBackend
+from clawft.errors import ClawftError
+from clawft.plugins.host import call_native, native_plugins
+from clawft.plugins.notices import make_plugin_refresh
+from clawft.trust import SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.app import App
-    from clawft.run.durable.request import RunRequest
+    from clawft.agent.run_request import RunRequest
+    from clawft.app.app import App
 
-__all__ = ["open_runtime", "open_usage"]
 
 _SKILL_TOOLS = (*SKILL_TOOLS, "skill_run_script")
 _AWAY_S = 30.0  # how long the record of costs may be away when a runtime is opened
 
 
-def open_usage(app: "App", *, patient: bool = False) -> Database:
+def open_usage(app: "App", *, patient: bool = False) -> UsageDatabase:
     """The file of costs and counts of the user, for who is patient with it or not. Raises: ClawftError."""
-    return Database(app.user_file("usage.sqlite"), patient=patient)
+    return UsageDatabase(app.user_file("usage.sqlite"), patient=patient)
 
 
 def _until(deadline: float) -> Callable[[ClawftError], None]:
@@ -77,14 +73,14 @@ def _until(deadline: float) -> Callable[[ClawftError], None]:
 async def open_runtime(
     app: "App",
     only: str = "",
-    records: Records | None = None,
-    load_skills: Callable[[], Sequence[Standing]] | None = None,
+    records: UsageRecords | None = None,
+    load_skills: Callable[[], Sequence[SkillStatus]] | None = None,
 ) -> AsyncIterator[Runtime]:
-    """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
+    """Open everything that turns need; on leaving, end it with all it started. `only` restricts it to one skill.
 
-    Costs and paces are kept in the user's file, unless `records` says otherwise; those are closed too. `load_skills`
-    gives the skills of a turn where somebody keeps them up to date (`reloading.LiveRuntimes`): they are read from disk
-    at every turn otherwise.
+    Costs and request rates are kept in the user's file, unless `records` is given; that is closed too. `load_skills`
+    gives the skills of a turn where the caller keeps them up to date (`LiveRuntimes`); otherwise they are read from
+    disk at every turn.
 
     Raises: ClawftError.
     """
@@ -95,16 +91,18 @@ async def open_runtime(
         hosts = await stack.enter_async_context(open_hosts(app, sandbox))
         hooks = open_hooks(app, sandbox, only, hosts)
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
-        hub, joining = join_servers(app, sandbox, plugins.settings)
+        hub, servers_context = join_servers(app, sandbox, plugins.settings)
         await stack.enter_async_context(hub)
-        servers = await stack.enter_async_context(joining)
+        servers = await stack.enter_async_context(servers_context)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, plugins) if config.memory.enabled else None
-        built_in = _built_in(app, hooks, _ask_servers(app, hub, lambda: servers.renew(plugins.standings)), memory)
+        built_in = _built_in(app, hooks, _ask_servers(app, hub, lambda: servers.renew(plugins.statuses)), memory)
 
-        first = Extension(name="plugins", stages=(renew(plugins, lambda: rejoin()), *guard_turns(app, plugins)))
+        first = Extension(
+            name="plugins", stages=(make_plugin_refresh(plugins, lambda: rejoin()), *guard_turns(app, plugins))
+        )
 
-        def join() -> Joined:
+        def join() -> JoinedExtensions:
             return join_extensions((first, *built_in, *extend(plugins)))
 
         def rejoin() -> None:
@@ -126,12 +124,12 @@ async def open_runtime(
             lambda name: app.reopen().choose_agent(name),
             app.sessions,
             await work_on(used, lambda: Ledger(used, config.agents.budget, used.now), soon),
-            await work_on(used, lambda: Pace(used, used.clock), soon),
-            Stats(counts, datetime.now),
+            await work_on(used, lambda: RequestPace(used, used.clock), soon),
+            SkillStats(counts, datetime.now),
             app.approvals,
             sandbox,
             app.audit,
-            Supplies(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
+            SkillVariables(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit),
             hooks,
             joined.tools,
             joined.makers,
@@ -144,7 +142,7 @@ async def open_runtime(
 
 
 def _ask_servers(app: "App", hub: McpHub, renew_servers: Renew) -> tuple[Insertion, ...]:
-    """What asks MCP servers for what they offer now, and compares their skills with what was approved."""
+    """Return the stages that ask MCP servers for what they offer now, and compare their skills with the approvals."""
     check = ListingCheck(app, hub).run
     return served_insertion(renew_servers, check), server_insertion(hub, renew_servers, check)
 
@@ -152,7 +150,7 @@ def _ask_servers(app: "App", hub: McpHub, renew_servers: Renew) -> tuple[Inserti
 def _built_in(
     app: "App", hooks: Hooks, servers: tuple[Insertion, ...], memory: MemoryBackend | None
 ) -> tuple[Extension, ...]:
-    """What comes with the product. Its stages run in this order, before any plugin's. Raises: ClawftError."""
+    """Return the built-in extensions. Their stages run in this order, before any plugin's. Raises: ClawftError."""
     tools = build_tools(app.config, memory)
     return (
         Extension(name="config", stages=(TELL_CONFIG,)),
@@ -176,7 +174,7 @@ async def _start_run(app: "App", only: str, request: "RunRequest") -> str:
 
     Raises: ClawftError, `durable-missing` without the extra.
     """
-    from clawft.working import start_run  # few turns start a run
+    from clawft.app.jobs import start_run  # few turns start a run
 
     trusted = dict(app.run_trust.digests)
     return await start_run(app, structs.replace(request, dirs=app.dirs, only=bool(only), trusted=trusted))

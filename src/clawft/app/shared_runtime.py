@@ -1,18 +1,10 @@
-"""Runtimes that are opened once and shared: each in a task of its own, ended when nobody uses it any more."""
+"""A runtime that is opened once and shared: in a task of its own, ended when nobody uses it any more."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
 
-from clawft.run import Runtime
-from clawft.trust import Standing
-from clawft.wiring import open_runtime
-
-if TYPE_CHECKING:
-    from clawft.reloading.live import LiveSkills
-
-__all__ = ["LiveRuntimes", "SharedRuntime"]
+from clawft.agent.runtime import Runtime
 
 _KEEP_S = 10.0  # how long a runtime that nobody uses stays open
 
@@ -39,7 +31,7 @@ class SharedRuntime:
             self._wake.set()
 
     async def close(self) -> None:
-        """End it, whoever uses it."""
+        """Close it, even while it is in use."""
         self._task.cancel()
         await asyncio.wait({self._task})
 
@@ -50,7 +42,7 @@ class SharedRuntime:
                 try:
                     await self._wait_unused()
                 finally:
-                    self._forget()  # before it is closed, and never after: whoever comes now has opened another
+                    self._forget()  # before it is closed, and never after: a caller that comes now has opened another
         except Exception as error:
             if self._opened.done():
                 raise
@@ -66,34 +58,3 @@ class SharedRuntime:
             except TimeoutError:
                 if not self._users:
                     return
-
-
-class LiveRuntimes:
-    """The runtime that turns of a long-lived process use: one for as long as settings, approvals, hooks and plugins
-    stay as they are. When they change, new turns get a new one, and the old one ends with the last turn that uses it.
-
-    Skills are those of the generation that is current when a turn begins, or when its model asks for one (R68).
-    """
-
-    def __init__(self, live: "LiveSkills") -> None:
-        self._live = live
-        self._open: dict[int, SharedRuntime] = {}
-
-    @asynccontextmanager
-    async def use(self) -> AsyncIterator[Runtime]:
-        """The runtime for a turn that begins now. Raises: ClawftError."""
-        generation = self._live.current
-        held = self._open.get(generation.base)
-        if held is None:
-            opening = open_runtime(generation.app, load_skills=self._load_skills)
-            held = self._open[generation.base] = SharedRuntime(opening, lambda: self._open.pop(generation.base, None))
-        async with held.use() as runtime:
-            yield runtime
-
-    async def close(self) -> None:
-        """End them all."""
-        for held in tuple(self._open.values()):
-            await held.close()
-
-    def _load_skills(self) -> Sequence[Standing]:
-        return self._live.current.app.skills

@@ -6,14 +6,14 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-__all__ = ["main", "stay"]
+__all__ = ["main", "restore_gc_thresholds"]
 
 _DURABLE = ("dbos", "psycopg", "sqlalchemy")  # what only runs in the background need
 _DEBUG = "CLAWFT_DEBUG"  # the variable that shows bugs as they are
 _USUAL = gc.get_threshold()
 
 
-def stay() -> None:
+def restore_gc_thresholds() -> None:
     """For a command that runs for days: garbage is looked for as usual, so that connections that are gone are too."""
     gc.set_threshold(*_USUAL)
 
@@ -56,7 +56,7 @@ def _tell_unforeseen(error: Exception) -> int:
     from clawft.errors import ClawftError
 
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _DURABLE:
-        from clawft.run.durable import missing
+        from clawft.jobs import missing
 
         show_error(missing())
     elif isinstance(error, OSError):
@@ -68,14 +68,17 @@ def _tell_unforeseen(error: Exception) -> int:
     elif os.environ.get(_DEBUG):
         raise error
     else:
-        from clawft.cli._bug import describe_bug
+        from clawft.cli.bug_report import make_bug_error
 
-        show_error(describe_bug(error, _DEBUG))
+        show_error(make_bug_error(error, _DEBUG))
     return 1
 
 
 def _tell_stopped(text: str) -> None:
-    """Below the question, or the ^C, that a terminal shows; programs are told only what there is to tell."""
+    """Print why weft stopped, on a new line below the question or ^C that a terminal shows.
+
+    Without a terminal, print only a non-empty text.
+    """
     import click
 
     if sys.stderr is not None and sys.stderr.isatty():

@@ -8,12 +8,10 @@ import sys
 import click
 import msgspec
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
 from clawft.errors import ClawftError, NotFound
-
-__all__ = ["command"]
 
 MAX_MESSAGE = 10 << 20
 _PIPE_S = 1.0
@@ -33,13 +31,13 @@ _PIPE_S = 1.0
 @click.option("--plain", is_flag=True, help="For screen readers: no colour, nothing that moves.")
 @click.option("--show-prompt", is_flag=True, help="Print what would be sent, and why, and send nothing.")
 def command(
-    message: str | None, trust_instructions: bool, go_on: bool, plain: bool, show_prompt: bool, **given: object
+    message: str | None, trust_instructions: bool, go_on: bool, plain: bool, show_prompt: bool, **values: object
 ) -> int:
     """Talk to an agent, or ask it once with -m. It answers with a model, or offline with none.
 
     At a terminal and without -m this is a conversation; /help there tells what can be typed.
     """
-    options = msgspec.convert(given, TurnOptions)
+    options = msgspec.convert(values, TurnOptions)
     app = open_here()
     if options.trust_project_skills:
         app.trust_project()
@@ -50,25 +48,25 @@ def command(
     if go_on:
         options = msgspec.structs.replace(options, session=_last_session(app))
     if trust_instructions:
-        from clawft.cli._instructions import review_instructions
+        from clawft.cli.instructions import review_instructions
 
         review_instructions(app, yes=options.yes)
     if message is None and not show_prompt and not options.background and options.output == "text" and _is_terminal():
-        from clawft.repl.start import run_repl
+        from clawft.cli.repl.repl import run_repl
 
         return run_repl(app, options, plain=plain)
-    from clawft.cli.turn import run_turn_here  # `weft --help` and a prompt need none of what turns need
-    from clawft.run import TurnRequest
+    from clawft.agent.turn import TurnRequest
+    from clawft.cli.turn import run_turn_in_terminal  # `weft --help` and a prompt need none of what turns need
 
     if show_prompt:
-        from clawft.cli.prompt import show_prompt_here
+        from clawft.cli.instructions import print_prompt
 
-        return show_prompt_here(app, options, TurnRequest(message or "", model=options.model))
+        return print_prompt(app, options, TurnRequest(message or "", model=options.model))
     if options.background:
-        from clawft.cli.background import start_here
+        from clawft.cli.turn import start_in_background
 
-        return start_here(app, options, TurnRequest(_read_message(message), model=options.model))
-    return run_turn_here(app, options, TurnRequest(_read_message(message), model=options.model))
+        return start_in_background(app, options, TurnRequest(_read_message(message), model=options.model))
+    return run_turn_in_terminal(app, options, TurnRequest(_read_message(message), model=options.model))
 
 
 def _is_terminal() -> bool:
@@ -78,18 +76,18 @@ def _is_terminal() -> bool:
 def _last_session(app: App) -> str:
     """The newest session that was begun in this project. Raises: NotFound."""
     places = (app.workspace.cwd, app.workspace.project)
-    last = next((one.key for one in app.sessions.list() if one.cwd in places), None)
+    last = next((session.key for session in app.sessions.list() if session.cwd in places), None)
     if last is None:
         raise NotFound("session-not-found", "There is no session of this project yet", hint="Run: weft sessions list")
     return last
 
 
 def _read_message(message: str | None) -> str:
-    """What was asked. Raises: UsageError without a message, ClawftError for one that is too long."""
+    """Return the message to send. Raises: UsageError without a message, ClawftError for one that is too long."""
     piped = sys.stdin is not None and not sys.stdin.isatty()
     if message is None and not piped:
         raise click.UsageError("Say what to do: weft agent -m TEXT")
-    text = sys.stdin.read(MAX_MESSAGE + 1) if message in (None, "-") else str(message) + _read_beside(piped)
+    text = sys.stdin.read(MAX_MESSAGE + 1) if message in (None, "-") else str(message) + _read_piped(piped)
     if len(text) > MAX_MESSAGE:
         raise ClawftError("message-too-long", f"The message has more than {MAX_MESSAGE} characters")
     if not text.strip():
@@ -97,10 +95,10 @@ def _read_message(message: str | None) -> str:
     return text
 
 
-def _read_beside(piped: bool) -> str:
-    """What is piped in beside a message, as in `git diff | weft agent -m 'Review this'`.
+def _read_piped(piped: bool) -> str:
+    """Read what is piped in next to a message, as in `git diff | weft agent -m 'Review this'`.
 
-    A pipe that nobody writes to, as a supervisor may leave open, is given a second and then left alone.
+    Wait one second for a pipe that nobody writes to, as a supervisor may leave open; then ignore it.
     """
     if not piped or not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
         return ""

@@ -1,5 +1,6 @@
-"""`weft audit show`: what was decided and done."""
+"""`weft audit`: show the audit log, and verify that it is intact."""
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,17 +8,14 @@ from typing import Any
 import click
 import msgspec
 
-from clawft.cli._complete import complete_sessions, complete_skills
+from clawft.cli.completion import complete_sessions, complete_skills
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, print_table, say
-from clawft.describe.audit import describe_line
+from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.errors import ClawftError
-from clawft.trust.audit.line import Line
-from clawft.trust.audit.log import unreadable
-from clawft.trust.audit.select import Wanted, select_lines
-from clawft.trust.audit.verify import check_end
-
-__all__ = ["command"]
+from clawft.server.views.audit import view_audit_line, view_audit_verdict
+from clawft.trust.audit.lines import AuditLogLine
+from clawft.trust.audit.log import make_unreadable_error
+from clawft.trust.audit.reader import AuditLogVerdict, AuditQuery, check_end, select_lines, verify_log
 
 _UNITS = {"m": 1 / 60, "h": 1, "d": 24, "w": 24 * 7}
 _HEADS = ("TIME", "KIND", "DECISION", "SKILL", "SESSION", "SUBJECT")
@@ -35,23 +33,23 @@ _HEADS = ("TIME", "KIND", "DECISION", "SKILL", "SESSION", "SUBJECT")
 @click.option("--decision", default="", metavar="WORD", help="Only allowed, denied, asked, finished, …")
 @click.option("--since", default="", metavar="WHEN", help="Only since then: 30m, 2h, 3d, 1w, or a date.")
 @format_option
-def command(limit: int, output: str, **given: Any) -> None:
+def show_command(limit: int, output: str, **values: Any) -> None:
     """Show the newest lines of the audit log, the newest last."""
-    wanted = Wanted(**given | {"since": _parse_since(given["since"])})
+    wanted = AuditQuery(**values | {"since": _parse_since(values["since"])})
     app = open_here()
     try:
         found = select_lines(app.audit, limit + 1, wanted)
     except OSError as error:
-        raise unreadable(error, app.audit) from error
+        raise make_unreadable_error(error, app.audit) from error
     if output == "json":
-        lines = [msgspec.to_builtins(describe_line(line)) for line in found.lines[-limit:]]
+        lines = [msgspec.to_builtins(view_audit_line(line)) for line in found.lines[-limit:]]
         return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
     if found.lines:
         shown = found.lines[-limit:]
         print_table(_HEADS, map(_row, shown), wide=5, after=[line.rule for line in shown])
         if len(found.lines) > limit:
             say(f"These are the newest {limit}. For more: weft audit show -n {limit * 10}")
-    elif any(given.values()):
+    elif any(values.values()):
         say("No such line in the audit log")
     elif reason := check_end(app.audit):
         message = f"No line of the audit log can be shown: {reason}"
@@ -76,6 +74,52 @@ def _parse_since(text: str) -> datetime | None:
         raise click.UsageError(f"--since {text}: say 30m, 2h, 3d, 1w, or a date such as 2030-01-31") from error
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _row(line: AuditLogLine) -> tuple[str, ...]:
     when = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else line.at
     return when, line.kind, line.decision, line.skill, line.session, line.subject
+
+
+@click.command("verify")
+@format_option
+def verify_command(output: str) -> int:
+    """Check that no line of the audit log was changed, removed, moved or added, and that none is missing at its end.
+
+    Exit code 1 means that one was. A line that was cut off because its process was killed is reported and is no fault.
+    """
+    app = open_here()
+    try:
+        verdict = verify_log(app.audit)
+    except OSError as error:
+        raise make_unreadable_error(error, app.audit) from error
+    broken = verdict.broken
+    if output == "json":
+        print_json("clawft.audit.verify.v1", **_fields(verdict))
+        return int(broken is not None)
+    if broken is None:
+        click.echo(_intact(verdict))
+        return 0
+    where = app.workspace.shorten(broken.path) + (f":{broken.line}" if broken.line else "")
+    click.echo(one_line(f"The audit log is broken at {where}: {broken.reason}"))
+    say(f"{_count(verdict.held)} before that hold")
+    folder = app.workspace.shorten(os.path.dirname(broken.path))
+    say(one_line(f"hint: Keep the files. Once you know why, move {folder}/audit* elsewhere to begin anew"))
+    return 1
+
+
+def _fields(verdict: AuditLogVerdict) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(view_audit_verdict(verdict))
+    return {name: value for name, value in fields.items() if name not in ("type", "id")}
+
+
+def _intact(verdict: AuditLogVerdict) -> str:
+    if not verdict.files:
+        return "The audit log is empty"
+    over = f" in {verdict.files} files" if verdict.files > 1 else ""
+    torn = f"; {_count(verdict.torn)} cut off when a process was killed" if verdict.torn else ""
+    return (
+        f"The audit log is intact: {_count(verdict.held)}{over} since {verdict.since[:19].replace('T', ' ')} UTC{torn}"
+    )
+
+
+def _count(lines: int) -> str:
+    return f"{lines} line{'s' * (lines != 1)}"

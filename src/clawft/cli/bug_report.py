@@ -1,4 +1,4 @@
-"""An error that nobody foresaw: a bug of weft, told in the few words that a report of it needs."""
+"""The error message for a bug of weft: where in the code it happened and how to report it. Imported only then."""
 
 import os
 import platform
@@ -7,18 +7,19 @@ from importlib.metadata import version
 
 from clawft.errors import ClawftError
 
-__all__ = ["describe_bug"]
-
 _OURS = os.path.dirname(os.path.dirname(__file__))
 _MAX_TEXT = 300  # characters
 
 
-def describe_bug(error: BaseException, variable: str) -> ClawftError:
-    """What went wrong, where in the code, and what to do: report it. The variable has all of it shown."""
+def make_bug_error(error: BaseException, variable: str) -> ClawftError:
+    """Return the error that tells the user about a bug in weft: what failed, where in the code, and to report it.
+
+    Setting the environment variable `variable` shows the whole traceback.
+    """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [one for one in frames if one.filename.startswith(_OURS + os.sep)] or frames
+    ours = [frame for frame in frames if frame.filename.startswith(_OURS + os.sep)] or frames
     text = str(error)[:_MAX_TEXT]
     message = f"This is a bug in weft: {type(error).__name__}{': ' if text else ''}{text}"
     system = f"weft {version('clawft')}, Python {platform.python_version()}, {platform.system()}"

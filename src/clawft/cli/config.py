@@ -1,41 +1,58 @@
-"""`weft config show`: every setting with its value and where it comes from. Secrets stay hidden."""
+"""`weft config show`, `get` and `path`: settings, their values and where these come from."""
 
+import os
 from collections.abc import Sequence
+from typing import Any
 
 import click
+import msgspec
 
-from clawft.cli.config._text import with_state
+from clawft.cli.completion import complete_keys
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
-from clawft.config.listing import Setting, get_path, list_settings
-from clawft.describe.diagnostics import to_json
-from clawft.trust.unfollowed import find_unfollowed
+from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.config import config_files, join_path
+from clawft.config.listing import Setting, find_values, get_path, list_settings
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.trust.modes import find_unfollowed
 from clawft.workspace import Workspace
 
-__all__ = ["command", "setting_lines"]
+
+def value_text(value: Any) -> str:
+    """A text as it is; anything else as JSON has it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def with_state(setting: Setting) -> str:
+    """A value as a table has it; of a secret also whether it is there."""
+    if setting.value is None or (setting.configured is False and not setting.value):
+        return "(not set)"
+    if setting.configured is None or setting.value == "<redacted>":
+        return value_text(setting.value) or '""'
+    there = "stored" if str(setting.value).startswith("key:") else "set"
+    return f"{setting.value} ({there if setting.configured else f'not {there}'})"
 
 
 @click.command("show")
 @click.argument("section", default="")
 @click.option("--all", "defaults", is_flag=True, help="Also those that nothing sets, with their defaults.")
 @format_option
-def command(section: str, defaults: bool, output: str) -> None:
+def show_command(section: str, defaults: bool, output: str) -> None:
     """Show what is set, or all of SECTION that is set: its value, and the file or variable that sets it."""
     app = open_here()
     path = get_path(section) if section else ()
     settings = list_settings(app.config, app.environ, app.plugin_schemas, defaults=defaults)
-    shown = [one for one in settings if one.path[: len(path)] == path]
-    said = (*app.config.diagnostics, *find_unfollowed(app.config, app.workspace.user_dir))
+    shown = [setting for setting in settings if setting.path[: len(path)] == path]
+    diagnostics = (*app.config.diagnostics, *find_unfollowed(app.config, app.workspace.user_dir))
     if output == "json":
         return print_json(
             "clawft.config.show.v1",
-            settings=[_to_json(one) for one in shown],
-            diagnostics=[to_json(one) for one in said],
+            settings=[_to_json(setting) for setting in shown],
+            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
         )
     if shown:
         for line in setting_lines(shown, app.workspace, terminal_width()):
             click.echo(line)
-    for diagnostic in said:
+    for diagnostic in diagnostics:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
     if not shown:
         say("Nothing is set" + ("" if defaults else ". Run: weft config show --all"))
@@ -44,7 +61,7 @@ def command(section: str, defaults: bool, output: str) -> None:
 
 def setting_lines(settings: Sequence[Setting], workspace: Workspace, columns: int | None) -> list[str]:
     """A table of settings for so many columns."""
-    rows = [(one.key, with_state(one), _place(one, workspace)) for one in settings]
+    rows = [(setting.key, with_state(setting), _place(setting, workspace)) for setting in settings]
     return table_lines(("SETTING", "VALUE", "FROM"), rows, wide=1, columns=columns)
 
 
@@ -56,3 +73,34 @@ def _to_json(setting: Setting) -> dict[str, object]:
 def _place(setting: Setting, workspace: Workspace) -> str:
     place = workspace.shorten(setting.source)
     return f"{place}:{setting.line}" if setting.line else place
+
+
+@click.command("get")
+@click.argument("key", shell_complete=complete_keys)
+@format_option
+def get_command(key: str, output: str) -> None:
+    """Print the value of KEY, such as agents.defaults.model: what is set, else the default. A table prints as JSON.
+
+    A secret prints as the name of its variable only. A name with a dot in it stands in double quotes:
+    'providers.x.models."a-4.1".context_window'
+    """
+    app = open_here()
+    path = get_path(key)
+    value = find_values(list_settings(app.config, app.environ, app.plugin_schemas, defaults=True), path)
+    if output == "json":
+        return print_json("clawft.config.get.v1", key=join_path(path), value=value)
+    click.echo("" if value is None else clean(value_text(value)))
+    return None
+
+
+@click.command("path")
+@format_option
+def path_command(output: str) -> None:
+    """Print the files that settings are read from; later ones win."""
+    workspace = open_here().workspace
+    files = [(path, os.path.exists(path)) for path in config_files(workspace)]
+    if output == "json":
+        return print_json("clawft.config.path.v1", files=[{"path": path, "exists": exists} for path, exists in files])
+    for path, exists in files:
+        click.echo(one_line(path if exists else f"{path} (not there)"))
+    return None

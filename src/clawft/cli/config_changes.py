@@ -1,23 +1,83 @@
-"""`weft config trust`: review what the project's config would change, and approve it as it is now."""
+"""`weft config set` and `trust`: change a setting, and review and approve the config of a project."""
 
 import json
 
 import click
 from msgspec import UNSET
 
-from clawft.app import App
-from clawft.cli._confirm import confirm
-from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say
+from clawft.app.app import App
+from clawft.cli.completion import complete_keys, complete_values
+from clawft.cli.config import value_text
+from clawft.cli.options import format_option, open_here, target_option
+from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic
+from clawft.cli.prompts import confirm
+from clawft.config import join_path
+from clawft.config.changes import EditedConfig, Scope, SettingChange
+from clawft.config.listing import get_path, list_settings, redact
+from clawft.config.schema import parse_typed
+from clawft.errors import ClawftError
 from clawft.trust.config_review import ConfigReview, ReviewedSetting
 
-__all__ = ["command"]
+
+@click.command("set")
+@click.argument("key", shell_complete=complete_keys)
+@click.argument("value", required=False, shell_complete=complete_values)
+@target_option
+@click.option("--unset", is_flag=True, help="Take the setting out of the file.")
+@click.option("--literal", is_flag=True, help="Write a secret itself into the file, in plain text.")
+@format_option
+def set_command(key: str, value: str | None, scope: Scope, unset: bool, literal: bool, output: str) -> None:
+    """Set KEY to VALUE in a config file; comments and layout stay. Lists and tables are written as JSON or TOML.
+
+    A secret is set by the name of a variable, or of a key that `weft onboard` stored:
+    weft config set providers.x.api_key env:NAME (or key:NAME)
+    """
+    if unset == (value is not None):
+        raise click.UsageError("Give a VALUE, or --unset")
+    app = open_here()
+    path = get_path(key)
+    new = UNSET if value is None else parse_typed(path, value, app.environ, app.plugin_schemas, literal=literal)
+    edited = app.edit_config(scope, [SettingChange(path, new)])
+    before = redact(path, edited.before[0], app.environ, app.plugin_schemas, free=False)
+    after = redact(path, new, app.environ, app.plugin_schemas)
+    if output == "json":
+        return print_json(
+            "clawft.config.set.v1",
+            key=join_path(path),
+            value=after,
+            before=before,
+            path=edited.file,
+            changed=edited.changed,
+        )
+    click.echo(one_line(_tell(join_path(path), before, after, app.workspace.shorten(edited.file), edited)))
+    _tell_of_others(app, path, edited.file)
+    return None
+
+
+def _tell(key: str, before: object, after: object, file: str, edited: EditedConfig) -> str:
+    was = "" if edited.before[0] is UNSET else f" (was {value_text(before)})"
+    if after is None:
+        return f"Took {key}{was} out of {file}" if edited.changed else f"{file} does not set {key}"
+    done = "Set" if edited.changed else "Nothing to change:"
+    return f"{done} {key} = {value_text(after)}{was if edited.changed else ''} in {file}"
+
+
+def _tell_of_others(app: App, path: tuple[str, ...], file: str) -> None:
+    """Say so if something else has the last word on what was changed, or keeps the config from being read."""
+    try:
+        settings = list_settings(app.config, app.environ, app.plugin_schemas)
+    except ClawftError as error:
+        return show_diagnostic(error.diagnostic, where=app.workspace.shorten(error.diagnostic.where))
+    for setting in settings:
+        if setting.path[: len(path)] == path and setting.source != file:
+            say(one_line(f"note: {app.workspace.shorten(setting.source)} sets {setting.key} too, and wins"))
+    return None
 
 
 @click.command("trust")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def command(output: str, *, yes: bool) -> int:
+def trust_command(output: str, *, yes: bool) -> int:
     """Show what the project's config changes, and approve it as it is now. It is ignored until then, and when it
     changes.
 
@@ -36,7 +96,7 @@ def command(output: str, *, yes: bool) -> int:
             return False
         for line in _lines(app, reviews) if output == "table" else ():
             say(clean(line).replace("\n", "\\n"))
-        refused = not yes and not _ask(app, [one.path for one in reviews])
+        refused = not yes and not _ask(app, [review.path for review in reviews])
         if refused:
             say("Nothing was approved")
         return not refused
@@ -50,14 +110,14 @@ def command(output: str, *, yes: bool) -> int:
 
 
 def _lines(app: App, reviews: list[ConfigReview]) -> list[str]:
-    """All that the files set; last, just above the question, what follows from it."""
+    """Render everything that the files set; the consequences come last, just above the question."""
     lines = []
     for review in reviews:
         since = f", compared with the version of {review.approved_at[:10]}" if review.approved_at else ""
         lines.append(f"{app.workspace.shorten(review.path)} sets{since}:")
-        lines += [f"  {_line(one)}" for one in review.settings if one.followed]
-        lines += [f"  - {one.key} = {_written(one.value)}" for one in review.gone]
-        ignored = [f"  {_line(one)}" for one in review.settings if not one.followed]
+        lines += [f"  {_line(setting)}" for setting in review.settings if setting.followed]
+        lines += [f"  - {setting.key} = {_written(setting.value)}" for setting in review.removed_settings]
+        ignored = [f"  {_line(setting)}" for setting in review.settings if not setting.followed]
         lines += ["Not followed, since only your own config can set it:", *ignored] if ignored else []
     consequences = [f"  {text} ({key})" for review in reviews for text, key in review.consequences]
     return [*lines, "If you approve it:", *consequences] if consequences else lines
@@ -80,8 +140,8 @@ def _to_json(review: ConfigReview) -> dict[str, object]:
     return {
         "path": review.path,
         "approved_at": review.approved_at or None,
-        "settings": [_setting_json(one) for one in review.settings],
-        "gone": [{"key": one.key, "value": one.value} for one in review.gone],
+        "settings": [_setting_json(setting) for setting in review.settings],
+        "gone": [{"key": setting.key, "value": setting.value} for setting in review.removed_settings],
         "consequences": [{"message": text, "key": key} for text, key in review.consequences],
     }
 
@@ -98,7 +158,7 @@ def _setting_json(setting: ReviewedSetting) -> dict[str, object]:
 
 
 def _ask(app: App, paths: list[str]) -> bool:
-    """Whether a person agrees; a no is written down. Raises: Refused where there is nobody to ask."""
+    """Return whether a person agrees; a no is written down. Raises: Refused where there is nobody to ask."""
     agreed = False
     try:
         question = f"Approve {', '.join(map(app.workspace.shorten, paths))}?"

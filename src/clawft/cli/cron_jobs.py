@@ -1,4 +1,4 @@
-"""What the commands share: the app with its jobs, and jobs as people and programs read them."""
+"""Scheduled jobs as the commands see them: opening the database, rendering a job, and its missing workers."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,35 +10,21 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, say
-from clawft.config.runs import RunsSettings, own_runs
-from clawft.cron import Job, claim, find_zone
-from clawft.cron.file import file_path
+from clawft.config.jobs import RunsSettings, own_runs
 from clawft.files import is_there
+from clawft.jobs.schedule import ScheduledJob, claim, find_zone
 
 if TYPE_CHECKING:
-    from clawft.run.durable.runs import Runs
+    from clawft.jobs.runs import Runs
 
-__all__ = [
-    "Cron",
-    "describe",
-    "find_unserved",
-    "has_jobs",
-    "job_json",
-    "look_at",
-    "open_cron",
-    "say_unserved",
-    "short_ids",
-    "show_time",
-    "start_of",
-]
 
 _SHORT = len("job-") + 8
 
 
-class Cron(Struct, frozen=True):
+class CronJobs(Struct, frozen=True):
     """One user's jobs, here and now."""
 
     app: App
@@ -48,48 +34,46 @@ class Cron(Struct, frozen=True):
 
 
 @contextmanager
-def open_cron(app: App | None = None) -> Iterator[Cron]:
+def open_cron(app: App | None = None) -> Iterator[CronJobs]:
     """The jobs of the user. Raises: ClawftError, `durable-missing` without the extra."""
-    from clawft.working import open_app_runs, take_over_jobs
+    from clawft.app.jobs import open_app_runs
 
     app = app or open_here()
     zone = find_zone(app.environ)
     runs = open_app_runs(app)
     try:
-        take_over_jobs(app, runs.jobs)
-        yield Cron(app, runs, zone, datetime.now(zone))
+        yield CronJobs(app, runs, zone, datetime.now(zone))
     finally:
         runs.close()
 
 
 def has_jobs(app: App) -> bool:
-    """Whether there may be jobs: who has none waits for nothing that they need."""
+    """Return whether there may be jobs: who has none waits for nothing that they need."""
     user_dir = app.workspace.user_dir
-    places = (file_path(user_dir), os.path.join(user_dir, "runs"))
-    return bool(own_runs(app.config, user_dir, app.environ).database) or any(map(is_there, places))
+    return bool(own_runs(app.config, user_dir, app.environ).database) or is_there(os.path.join(user_dir, "runs"))
 
 
-def find_unserved(runs: "Runs", jobs: Iterable[Job]) -> list[str]:
+def find_unserved(runs: "Runs", jobs: Iterable[ScheduledJob]) -> list[str]:
     """The queues of jobs that are to run and that no worker takes from, so that nothing starts them."""
-    from clawft.run.durable.spawn import is_served
+    from clawft.jobs.runs import is_served
 
-    queues = sorted({one.queue for one in jobs if one.enabled})
-    return [one for one in queues if not is_served(runs.store, one, always=True)]
+    queues = sorted({job.queue for job in jobs if job.enabled})
+    return [queue for queue in queues if not is_served(runs.store, queue, always=True)]
 
 
 def say_unserved(queues: Iterable[str]) -> None:
     """Say that nobody is awake for some jobs, and what would be."""
     for queue in queues:
-        say(f"No worker is running, so nothing starts when it is due. Start one: {start_of(queue)}")
+        say(f"No worker is running, so nothing starts when it is due. Start one: {quote_worker_command(queue)}")
 
 
-def start_of(queue: str) -> str:
+def quote_worker_command(queue: str) -> str:
     """The command that starts a worker of a queue."""
     return "weft worker" if queue == RunsSettings().queue else f"weft worker --queue {queue}"
 
 
-def describe(job: Job) -> str:
-    """What a job does, on one line."""
+def render_action(job: ScheduledJob) -> str:
+    """Render the task of a job on one line."""
     return one_line(f"/{job.task.skill} {job.task.text}" if job.task.skill else job.task.text)
 
 
@@ -97,15 +81,15 @@ def show_time(moment: datetime | None, zone: tzinfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}" if moment else "-"
 
 
-def short_ids(jobs: Sequence[Job]) -> dict[str, str]:
+def short_ids(jobs: Sequence[ScheduledJob]) -> dict[str, str]:
     """The start of each id that tells it from the others."""
     length = _SHORT
-    while len({one.id[:length] for one in jobs}) < len(jobs):
+    while len({job.id[:length] for job in jobs}) < len(jobs):
         length += 1
-    return {one.id: one.id[:length] for one in jobs}
+    return {job.id: job.id[:length] for job in jobs}
 
 
-def look_at(job: Job, cron: Cron) -> Job:
+def refresh_job(job: ScheduledJob, cron: CronJobs) -> ScheduledJob:
     """A job as it stands now: runs that went by while no worker was there are counted."""
     found = claim(job, cron.now, cron.zone)
     if found is None:
@@ -115,9 +99,9 @@ def look_at(job: Job, cron: Cron) -> Job:
     return replace(found.job, enabled=due is not None, next_due=due, last_status=status)
 
 
-def job_json(job: Job, cron: Cron) -> dict[str, Any]:
+def job_json(job: ScheduledJob, cron: CronJobs) -> dict[str, Any]:
     """A job as other programs read it."""
-    task, seen = job.task, look_at(job, cron)
+    task, seen = job.task, refresh_job(job, cron)
     return {
         "id": job.id,
         "name": job.name or None,

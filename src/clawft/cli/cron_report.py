@@ -1,4 +1,4 @@
-"""Runs of jobs as they end: on stdout, with what went wrong on stderr."""
+"""Reports of scheduled jobs as their runs end. Needs SQLAlchemy, so it is imported only while jobs run."""
 
 import sys
 from contextlib import suppress
@@ -9,15 +9,13 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
-from clawft.cli.cron._open import Cron, describe, show_time
+from clawft.cli.cron_jobs import CronJobs, render_action, show_time
 from clawft.cli.output import clean, escape_unsafe, show_diagnostic, show_error
-from clawft.cron import Job
-from clawft.cron.jobs import Status
 from clawft.errors import ClawftError, Diagnostic
-from clawft.run.durable.jobs import Fired, judge
-from clawft.run.durable.values import OVER, Run
-
-__all__ = ["Reporter"]
+from clawft.jobs.run_state import OVER, Run
+from clawft.jobs.schedule import ScheduledJob
+from clawft.jobs.schedule.jobs import Status
+from clawft.jobs.schedule.store import FiredJob, get_run_outcome
 
 _CODES: dict[Status, int] = {"ok": 0, "waiting": 3, "interrupted": 130}
 
@@ -27,7 +25,7 @@ class _Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     job: str
     run: str = ""
-    due: str | None = None  # None: somebody asked for it
+    due: str | None = None  # None: the user started it by hand
     started: str | None = None
     finished: str | None = None
     status: Status
@@ -37,17 +35,17 @@ class _Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str = ""
 
 
-class Reporter:
+class CronReporter:
     """Follows runs that were started for jobs, and tells how each ended."""
 
-    def __init__(self, cron: Cron, *, as_json: bool, answers: bool = False, stays: bool = False) -> None:
+    def __init__(self, cron: CronJobs, *, as_json: bool, answers: bool = False, stays: bool = False) -> None:
         """`answers`: tell what the one job said; `stays`: follow what waits for a person too."""
         self._cron = cron
         self._as_json = as_json
         self._answers = answers
         self._stays = stays
         self._waiting: set[str] = set()
-        self._open: dict[str, tuple[Job, Fired | None]] = {}
+        self._open: dict[str, tuple[ScheduledJob, FiredJob | None]] = {}
         self._codes: list[int] = []
 
     @property
@@ -62,7 +60,7 @@ class Reporter:
 
     @property
     def queues(self) -> set[str]:
-        """Where those are done."""
+        """The queues of the runs that are not over."""
         return {job.queue for job, _ in self._open.values()}
 
     def failed(self, error: ClawftError) -> None:
@@ -71,14 +69,14 @@ class Reporter:
         with suppress(OSError):
             show_error(error)
 
-    def follow(self, job: Job, run: str) -> None:
-        """Tell of a run that somebody asked for."""
+    def follow(self, job: ScheduledJob, run: str) -> None:
+        """Report on a run that the user started by hand."""
         self._open[run] = (job, None)
 
-    def fired(self, fired: Fired) -> None:
+    def fired(self, fired: FiredJob) -> None:
         """Tell of a job that was due."""
         if fired.claim.missed:
-            diagnostic = Diagnostic("cron-missed", "warning", fired.claim.describe_missed())
+            diagnostic = Diagnostic("cron-missed", "warning", fired.claim.render_missed())
             with suppress(OSError):  # who reads this may leave; the jobs go on
                 show_diagnostic(diagnostic, where="")
         if fired.run:
@@ -99,8 +97,8 @@ class Reporter:
                 self._waiting.add(run)
                 self._end(job, fired, found)
 
-    def _end(self, job: Job, fired: Fired | None, run: Run) -> None:
-        status = judge(run.status, run.error)
+    def _end(self, job: ScheduledJob, fired: FiredJob | None, run: Run) -> None:
+        status = get_run_outcome(run.status, run.error)
         code = _CODES.get(status, 1)
         self._codes.append(code)
         error = f"{run.error.code}: {run.error.message}" if run.error else ""
@@ -119,14 +117,14 @@ class Reporter:
         with suppress(OSError):
             self._show(job, line, run)
 
-    def _show(self, job: Job, line: _Line, run: Run) -> None:
+    def _show(self, job: ScheduledJob, line: _Line, run: Run) -> None:
         text = run.result or ""
         self._tell(line, text)
         if self._answers and text and not self._as_json:
             click.echo(clean(text) if sys.stdout.isatty() else text)
         elif not self._answers and not self._as_json:
             at = show_time(datetime.fromisoformat(run.started or run.created), self._cron.zone)
-            click.echo(f"{at}  {job.id}  {line.status}  {describe(job)}")
+            click.echo(f"{at}  {job.id}  {line.status}  {render_action(job)}")
         if line.status == "waiting":
             message, hint = f"{job.id} waits for an answer", f"Run: weft runs show {run.id}"
             show_diagnostic(Diagnostic("cron-waiting", "warning", message, hint=hint), where="")
@@ -143,6 +141,6 @@ class Reporter:
                 click.echo(escape_unsafe(msgspec.json.encode(document).decode()))
 
 
-def _moment(fired: Fired) -> str:
+def _moment(fired: FiredJob) -> str:
     moment: str = msgspec.to_builtins(fired.claim.due)
     return moment

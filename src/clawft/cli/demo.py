@@ -12,9 +12,7 @@ from shutil import which
 
 import click
 
-from clawft.programs import use_own_python
-
-__all__ = ["command"]
+from clawft.trust.programs import use_own_python
 
 _FILES = {
     "home/.clawft/skills/release-notes/SKILL.md": """\

@@ -1,4 +1,4 @@
-"""The events of a turn on a terminal or as JSON lines: one consumer of the stream each."""
+"""The events of a turn, rendered for a terminal or as JSON lines, and the approval questions of tools."""
 
 import sys
 import termios
@@ -10,13 +10,13 @@ import click
 import msgspec
 
 from clawft.cli.output import clean, escape_unsafe, one_line, say
-from clawft.cli.telling import tell, tell_end, tell_start
 from clawft.messages import (
     Answer,
-    Answered,
+    ApprovalAnswer,
     ApprovalNeeded,
     Compacted,
     Event,
+    ForkActed,
     ForkFinished,
     ForkStarted,
     MessageSent,
@@ -30,7 +30,64 @@ from clawft.messages import (
 )
 from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
 
-__all__ = ["Approver", "JsonLines", "Printer", "ask_line", "can_ask", "show_events"]
+_LONG_MS = 2_000  # a tool that took so long says so
+
+
+def render_event(event: Event) -> str:
+    """A line about something that happened on the way; '' where there is nothing to say."""
+    match event:
+        case SkillActivated(name=name, scope=scope):
+            return f"· skill {one_line(name)} ({scope})"
+        case MessageSent(text=text, hook=hook) if hook:
+            return f"» {one_line(hook)}: {_indent(text)}"
+        case MessageSent(text=text):
+            return f"» {_indent(text)}"
+        case Compacted(tokens_before=before, tokens_after=after):
+            return f"· older turns were summarised: {before} tokens became {after}"
+        case ForkStarted(skill=skill, agent=agent, model=model):
+            return f"· fork {_name(skill)} (agent {one_line(agent)}, {one_line(model)})"
+        case ForkActed(tool=tool, summary=summary):
+            return f"{one_line(tool)} {one_line(summary)}".strip()
+        case ForkFinished():
+            return _tell_fork(event)
+    return ""
+
+
+def _indent(text: str) -> str:
+    """A text of others, none of whose lines looks like one of ours."""
+    return clean(text).replace("\n", "\n  ")
+
+
+def _tell_fork(event: ForkFinished) -> str:
+    """Render how a fork ended, what it used, and the command that shows its session."""
+    mark = "✓" if event.status == "done" else "✗"
+    ended = "" if event.status == "done" else f" {event.status.replace('_', ' ')}:"
+    calls = f"{event.calls} tool call{'' if event.calls == 1 else 's'}"
+    took = f"{calls}, {event.usage.total_tokens:,} tokens, {event.time_ms / 1000:.1f} s"
+    return f"{mark} fork {_name(event.skill)}:{ended} {took}; weft sessions show {one_line(event.child)}"
+
+
+def _name(skill: str) -> str:
+    return one_line(skill) or "for a delegated task"
+
+
+def render_tool_start(event: ToolStarted) -> str:
+    """A tool and what it is used on. A model may make up any name."""
+    return f"{one_line(event.tool)} {one_line(event.summary)}".strip()
+
+
+def render_tool_end(event: ToolFinished) -> tuple[bool, str] | None:
+    """Return whether a tool failed, and a word on it; None where it did what it should, in a short time."""
+    result = event.result
+    if event.status == "error":
+        return True, one_line(str(result.get("error", {}).get("message", "")))
+    data, took = result.get("data", {}), result.get("stats", {}).get("time_ms", 0)
+    if code := data.get("exit_code"):
+        return True, f"exit code {code}" + (f" ({one_line(str(why))})" if (why := data.get("hindered")) else "")
+    if "session" in result.get("data", {}):  # ForkFinished tells it
+        return None
+    return (False, f"{took / 1000:.1f} s") if took >= _LONG_MS else None
+
 
 _ANSWERS: dict[str, Answer] = {
     "y": "once", "yes": "once", "r": "session", "s": "session", "n": "no", "no": "no", "": "no",
@@ -39,10 +96,10 @@ _ANSWERS: dict[str, Answer] = {
 _CHOICES, _ONCE = "  [y]es, yes for the [r]est of this run, [N]o: ", "  [y]es, this once, [N]o: "
 
 
-class Approver:
+class TurnApprover:
     """Answers what tools ask: with yes to all, by asking the person, or, where nobody is there, with no."""
 
-    def __init__(self, printer: "Printer | JsonLines", *, yes: bool) -> None:
+    def __init__(self, printer: "TurnPrinter | JsonLines", *, yes: bool) -> None:
         self.yes = yes
         self.unanswered = 0
         self.printer = printer
@@ -55,41 +112,41 @@ class Approver:
     def _seen(self, event: ApprovalNeeded) -> anyio.Event:
         return self._shown.setdefault(event.call, anyio.Event())
 
-    async def __call__(self, event: ApprovalNeeded) -> Answer | Answered:
-        if self.yes and not event.grave:
+    async def __call__(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
+        if self.yes and not event.dangerous:
             return "flag"
         await self._seen(event).wait()
         if not can_ask():
             self.unanswered += 1
             asked = f"{one_line(event.question)}: {one_line(event.reason)}"
-            way = "Only a person at a terminal can allow it." if event.grave else "Pass --yes to allow it."
+            way = "Only a person at a terminal can allow it." if event.dangerous else "Pass --yes to allow it."
             self.printer.note(f"refused: {asked}; nobody to ask. {way}")
             return "nobody"
         note_asked()
         mark = click.style("?", fg="yellow")
         self.printer.note(f"{mark} {one_line(event.question)}\n  {one_line(event.reason)}")
         while True:
-            typed = await ask_line(_ONCE if event.grave else _CHOICES)
+            typed = await ask_line(_ONCE if event.dangerous else _CHOICES)
             answer = _ANSWERS.get(typed.strip().lower())
-            if answer is not None and not (event.grave and answer == "session"):
-                return Answered(answer, AT_TERMINAL if typed else LEFT)
-            self.printer.note("  Please answer y or n" if event.grave else "  Please answer y, r or n")
+            if answer is not None and not (event.dangerous and answer == "session"):
+                return ApprovalAnswer(answer, AT_TERMINAL if typed else LEFT)
+            self.printer.note("  Please answer y or n" if event.dangerous else "  Please answer y, r or n")
 
 
 def can_ask() -> bool:
-    """Whether a person is there who sees a question and can answer it."""
+    """Return whether a person is there who sees a question and can answer it."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
 
 
 async def ask_line(choices: str) -> str:
     """The line that is typed now. What was typed before the question came is no answer to it."""
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    say_part(choices)
+    print_part(choices)
     await anyio.wait_readable(sys.stdin)  # a thread that reads could not be ended by Ctrl-C
     return sys.stdin.readline()
 
 
-def say_part(text: str) -> None:
+def print_part(text: str) -> None:
     click.echo(text, err=True, nl=False)
 
 
@@ -103,7 +160,7 @@ class JsonLines:
         say(text)
 
 
-class Printer:
+class TurnPrinter:
     """The answer on stdout as it comes; what is done meanwhile on stderr."""
 
     def __init__(self) -> None:
@@ -125,7 +182,7 @@ class Printer:
             case ToolFinished():
                 self._finish_tool(event)
             case SkillActivated() | MessageSent() | Compacted() | ForkStarted() | ForkFinished():
-                self.note(tell(event))
+                self.note(render_event(event))
             case Noticed(code=code, message=message, severity=severity, hint=hint):
                 colour = "yellow" if severity == "warning" else "blue"
                 self.note(f"{click.style(f'{severity}[{code}]', fg=colour)}: {one_line(message)}")
@@ -133,12 +190,12 @@ class Printer:
                     self.note(f"  hint: {one_line(hint)}")
 
     def _start_tool(self, event: ToolStarted) -> None:
-        self._tools[event.call] = tell_start(event)
+        self._tools[event.call] = render_tool_start(event)
         if event.tool != "Skill":  # SkillActivated tells it
             self.note(f"· {self._tools[event.call]}")
 
     def _finish_tool(self, event: ToolFinished) -> None:
-        ended = tell_end(event)
+        ended = render_tool_end(event)
         if ended:
             mark = click.style("✗", fg="red") if ended[0] else "✓"
             self.note(f"{mark} {self._tools.get(event.call, '')}: {ended[1]}")
@@ -163,7 +220,9 @@ class Printer:
             say(f"hint: {one_line(event.hint)}")
 
 
-async def show_events(events: AsyncGenerator[Event], printer: Printer | JsonLines, approver: Approver) -> Event | None:
+async def show_events(
+    events: AsyncGenerator[Event], printer: TurnPrinter | JsonLines, approver: TurnApprover
+) -> Event | None:
     """Show a whole turn; the event it ended with."""
     last = None
     async with aclosing(events) as stream:

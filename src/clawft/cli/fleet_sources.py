@@ -1,4 +1,5 @@
-"""What a fleet is to scan: folders, archives, and lists of them, as the lines of a file of its own."""
+"""The targets of a fleet scan: folders, archives and lists of them. Needs SQLAlchemy, so it is imported only by `weft
+fleet scan`."""
 
 import os
 import sys
@@ -7,18 +8,16 @@ from contextlib import contextmanager
 
 import msgspec
 
-from clawft.cli.scan.path import path_targets
+from clawft.cli.scan import path_targets
 from clawft.errors import ClawftError
-from clawft.run.durable.scanning import ScanTarget
-from clawft.scan.targets import find_targets
-
-__all__ = ["find_all", "write_targets"]
+from clawft.jobs.scan_task import ScanTarget
+from clawft.scanner.batch import find_targets
 
 _LISTS = (".txt", ".list", ".lst")
 _MAX_PATH = 16_384
 
 
-def find_all(sources: Iterable[str]) -> Iterator[ScanTarget]:
+def find_scan_targets(sources: Iterable[str]) -> Iterator[ScanTarget]:
     """Everything that sources hold, each once, in order. What a list names and is not there is a target all the same.
 
     Raises: ClawftError for a source that is not there, or a list that cannot be read.

@@ -1,17 +1,49 @@
-"""`weft help [TOPIC | COMMAND…]`: the topics, and the help of commands and settings, as plain text."""
+"""`weft help [TOPIC | COMMAND...]`: topics, commands and settings as text that fits the terminal."""
 
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 
 import click
 
-from clawft.cli._complete import complete_help
-from clawft.cli._fold import render_help
+from clawft.cli.completion import complete_help
+from clawft.cli.help_topics import get_topic_summary, list_topics, render_topic
 from clawft.cli.output import say, terminal_width
 from clawft.errors import NotFound, find_close
-from clawft.topics import list_topics, render_topic, summary
 
-__all__ = ["command", "render_help", "topic_text"]
+_ALONE = re.compile(r"$|#|    |(?:[-*]|\d+\.) ")  # starts what no earlier line goes on with
+_GOES_ON = re.compile(r"(?!$|#|    )")
+_COLUMNS = re.compile(r"(\s+)(\S.*?)\s{2,}(\S.*)")
+
+
+def render_help(text: str, columns: int, *, colour: bool, plain: bool = False) -> str:
+    """A text for so many columns. Its code blocks are the indented ones; it has no tables."""
+    from clawft.cli.repl.markdown import MarkdownStream  # not needed where nothing is folded
+
+    stream = MarkdownStream(columns, colour=colour, plain=plain)
+    return (stream.feed(_reflow(text, columns)) + stream.flush()).rstrip("\n")
+
+
+def _reflow(text: str, columns: int) -> str:
+    """The same Markdown in other lines: a paragraph or an item is one, and code fits."""
+    lines: list[str] = []
+    for line in text.rstrip().split("\n"):
+        if lines and _GOES_ON.match(lines[-1]) and not _ALONE.match(line):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines += _fit_columns(line, columns)
+    return "\n".join(lines) + "\n"
+
+
+def _fit_columns(line: str, columns: int) -> list[str]:
+    """A line of code that is too long and has two columns gets the second below the first; others stay."""
+    two = _COLUMNS.fullmatch(line) if line.startswith("    ") and len(line) > columns else None
+    if two is None:
+        return [line]
+    indent = f"{two[1]}    "
+    return [two[1] + two[2], *textwrap.wrap(two[3], columns, initial_indent=indent, subsequent_indent=indent)]
+
 
 # Words that people look up, and the topic that explains them.
 _EXPLAINED = {
@@ -35,7 +67,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
     A command such as `skills run`; settings such as `config tools.exec`.
     """
     root = ctx.find_root()
-    words = tuple(one for word in words for one in word.split() or [word])
+    words = tuple(part for word in words for part in word.split() or [word])
     if not words:
         click.echo(root.get_help())
         click.echo()
@@ -82,12 +114,12 @@ def _find_text(words: tuple[str, ...]) -> str:
     if len(words) == 1 and word in list_topics():
         return topic_text(word)
     if len(words) == 1 and word.startswith("/"):
-        from clawft.repl.command import find_command
-        from clawft.repl.commands import COMMANDS
+        from clawft.cli.repl.command import find_command
+        from clawft.cli.repl.commands import COMMANDS
 
         slash = find_command(word[1:], COMMANDS)
         return f"    {slash.usage}\n\n{slash.description}.\n\n{slash.help}".rstrip() if slash else ""
-    from clawft.cli._settings import find_settings  # reads sources: not for every start
+    from clawft.cli.settings_reference import find_settings  # reads sources: not for every start
 
     text = find_settings(word)
     return f"{text}\n\nSee also: `weft help {topic}`." if text and (topic := _find_topic(word)) else text
@@ -127,19 +159,19 @@ def _command_paths(context: click.Context, above: str = "") -> Iterator[str]:
 
 def _topics() -> str:
     width = max(map(len, list_topics()))
-    lines = [f"    {name.ljust(width)}  {summary(name)}" for name in list_topics()]
+    lines = [f"    {name.ljust(width)}  {get_topic_summary(name)}" for name in list_topics()]
     return "\n".join(["Topics, for `weft help TOPIC`:", "", *lines])
 
 
 def _slash_commands() -> str:
-    from clawft.repl.commands import COMMANDS  # the REPL is not needed for any other topic
+    from clawft.cli.repl.commands import COMMANDS  # the REPL is not needed for any other topic
 
-    width = max(len(one.usage) for one in COMMANDS)
-    return "\n".join(f"    {one.usage.ljust(width)}  {one.description}" for one in COMMANDS)
+    width = max(len(command.usage) for command in COMMANDS)
+    return "\n".join(f"    {command.usage.ljust(width)}  {command.description}" for command in COMMANDS)
 
 
 def _settings() -> str:
-    from clawft.cli._settings import list_sections, settings_of
+    from clawft.cli.settings_reference import list_sections, settings_of
 
     return "\n".join(
         f"- `{path}`: {', '.join(name for name, *_ in settings_of(kind))}" for path, kind in list_sections().items()

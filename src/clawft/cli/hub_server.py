@@ -1,4 +1,4 @@
-"""`weft hub serve`: run a registry here, until it is stopped."""
+"""`weft hub serve`: run the registry until it is stopped."""
 
 import signal
 from collections.abc import Callable
@@ -9,28 +9,27 @@ from urllib.parse import urlsplit
 import click
 from msgspec import structs
 
-from clawft.cli import stay
-from clawft.cli.hub._open import check_installed, folder_option, hub_command, open_store, settings_here
+from clawft.cli import restore_gc_thresholds
+from clawft.cli.hub import check_hub_installed, folder_option, hub_command, load_hub_settings, open_store
 from clawft.cli.options import open_here
 from clawft.cli.output import say
-from clawft.cli.worker import Tell, make_tell
-from clawft.config.hub import HubSettings
+from clawft.cli.worker import WorkerLog, make_worker_log
+from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError, Refused
-from clawft.hub.opening import describe_place
-from clawft.web.listening import bracket, is_loopback, listen
+from clawft.server.http.addresses import bracket, is_loopback, listen
+from clawft.server.hub.store import render_store_location
 
 if TYPE_CHECKING:
     import socket
 
-    from clawft.hub.store import HubStore
+    from clawft.server.hub.store import HubStore
 
-__all__ = ["command"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SCHEMA = "clawft.hub.serve.v1"
 _PORT = HubSettings().port
 
-Announce = Callable[[str, Tell | None], None]  # of the address, to a program or to a person
+Announce = Callable[[str, WorkerLog | None], None]  # of the address, to a program or to a person
 
 
 @click.command("serve")
@@ -65,16 +64,16 @@ def command(
     reaches it may read, unless hub.public_read is false; to publish needs a token: weft hub token new. What is
     published is scanned first. Ctrl-C, or SIGTERM, ends it when the answers that are being sent are out.
     """
-    check_installed()
+    check_hub_installed()
     app = open_here()
-    settings = settings_here(app, folder)
+    settings = load_hub_settings(app, folder)
     settings = structs.replace(
         settings,
         host=host or settings.host,
         port=settings.port if port is None else port,
         public_url=_check_url(public_url if public_url is not None else settings.public_url),
     )
-    place = describe_place(settings, app.workspace.user_dir)
+    place = render_store_location(settings, app.workspace.user_dir)
     store = open_store(app, settings)
     try:
         token = hub_command("token new OWNER", folder)
@@ -100,7 +99,7 @@ def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plai
         message = f"On {settings.host} other machines reach the hub, and without TLS tokens can be read on the way"
         hint = "Put a proxy with TLS before it and say --public-url https://…; or say --plain-http"
         raise Refused("hub-plain-http", message, hint=hint)
-    from clawft.hub.tokens import HubTokens
+    from clawft.server.hub.tokens import HubTokens
 
     if not HubTokens(store).list():
         message = f"On {settings.host} other machines reach the hub, and it has no token yet"
@@ -110,21 +109,23 @@ def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plai
 def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_json: bool, quiet: bool) -> int:
     import anyio
 
-    from clawft.hub.server import make_app
-    from clawft.web.server import WebServer
+    from clawft.server.http.server import WebServer
+    from clawft.server.hub.application import make_app
 
-    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
+    signals_to_handle = [
+        signum for signum in _SIGNALS if signal.getsignal(signum) != signal.SIG_IGN
+    ]  # `nohup` wants some ignored
     listening = listen(settings.host, settings.port, name="The hub", code="hub-address")
     try:
         url = _name_address(settings, listening)
         hosts = _names(settings) if is_loopback(settings.host) else frozenset[str]()
-        tell = make_tell(_SCHEMA if as_json else "")
+        tell = make_worker_log(_SCHEMA if as_json else "")
         app = make_app(store, settings, hosts=hosts, log=None if quiet else tell)
         server = WebServer(app, behind_proxy=bool(settings.public_url))
 
         async def run() -> None:
             async with anyio.create_task_group() as group:
-                with anyio.open_signal_receiver(*heard) as signals:
+                with anyio.open_signal_receiver(*signals_to_handle) as signals:
 
                     async def hear() -> None:
                         async for _ in signals:
@@ -135,7 +136,7 @@ def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_j
                     await server.serve([listening])
                     group.cancel_scope.cancel()
 
-        stay()
+        restore_gc_thresholds()
         anyio.run(run)
         if not server.started:
             raise ClawftError("hub-start", "The hub could not be started")
@@ -150,13 +151,13 @@ def _name_address(settings: HubSettings, listening: "socket.socket") -> str:
 
 
 def _names(settings: HubSettings) -> frozenset[str]:
-    """What a hub of this machine alone goes by: a page that gets here under another name is refused."""
+    """Return the host names of a hub that serves this machine only: a page requested under another name is refused."""
     host = bracket(settings.host)
     public = urlsplit(settings.public_url).hostname or ""
     return frozenset({"127.0.0.1", "localhost", "[::1]", host.lower(), public} - {""})
 
 
-def _announce(url: str, tell: Tell | None, *, place: str, token: str) -> None:
+def _announce(url: str, tell: WorkerLog | None, *, place: str, token: str) -> None:
     if tell is not None:
         return tell(f"The hub listens on {url}", {"event": "listening", "url": url, "place": place})
     click.echo(url)

@@ -1,27 +1,79 @@
-"""`weft agent --show-prompt`: exactly what would be sent to the model, and why each skill is in or out."""
+"""`weft agent --show-prompt` and `--trust-instructions`: show the prompt, and review the files that go into it."""
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import anyio
 import click
 import msgspec
+from msgspec import Struct
 
-from clawft.app import App
+from clawft.agent.model_call import estimate_tokens
+from clawft.agent.providers.request import ModelRequest
+from clawft.agent.runtime import preview_turn
+from clawft.agent.turn import Turn, TurnRequest
+from clawft.app.app import App
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import clean, one_line, print_json
-from clawft.describe.diagnostics import to_json
+from clawft.cli.output import clean, one_line, print_json, say
+from clawft.cli.prompts import confirm
+from clawft.cli.review import agent_lines, text_lines
+from clawft.errors import Refused
+from clawft.files import is_within
 from clawft.messages import Event, Noticed
-from clawft.providers.request import Request
-from clawft.run import Turn, TurnRequest
-from clawft.run.ask import estimate_tokens
-from clawft.run.preview import preview_turn
-from clawft.trust import Standing
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.trust import SkillStatus
 
-__all__ = ["show_prompt_here"]
+_HINT = "Read them, then: weft agent --trust-instructions --yes --show-prompt"
 
 
-def show_prompt_here(app: App, options: TurnOptions, request: TurnRequest) -> int:
+class _Waiting(Struct, frozen=True):
+    """One file that waits for an approval: what a person sees of it, and what comes of their yes or no."""
+
+    path: str
+    lines: list[str]
+    approve: Callable[[], object]
+    refuse: Callable[[], object]
+
+
+def review_instructions(app: App, *, yes: bool) -> None:
+    """Show every AGENTS.md, CLAUDE.md and agent of the project that is not approved, and approve those agreed to.
+
+    What is approved is the content that was shown. Raises: Refused where nobody can answer, after showing all of them;
+    ClawftError.
+    """
+    refusal: Refused | None = None
+    for file in [*_find_files(app), *_find_agents(app)]:
+        shown = one_line(app.workspace.shorten(file.path))
+        for line in file.lines:
+            say(line)
+        try:
+            agreed = yes or confirm(f"Approve {shown}?", "To approve what a model is told", _HINT)
+        except Refused as error:
+            refusal, agreed = error, False
+        (file.approve if agreed else file.refuse)()
+        say(f"{'approved' if agreed else 'not approved:'} {shown}")
+    if refusal is not None:
+        raise refusal
+
+
+def _find_files(app: App) -> Iterator[_Waiting]:
+    for file in app.find_waiting_instructions():
+        outside = "" if is_within(file.path, app.workspace.project) else " (outside this project)"
+        lines = [one_line(f"{app.workspace.shorten(file.path)}{outside}:"), *text_lines(file.content)]
+        refuse = partial(app.audit.tell, "approval", f"instructions {file.path}", decision="denied")
+        yield _Waiting(file.path, lines, partial(app.approve_instructions, [file]), refuse)
+
+
+def _find_agents(app: App) -> Iterator[_Waiting]:
+    for agent in app.agents:
+        if agent.found.scope == "project" and agent.state == "untrusted":
+            review = app.reviewer.review_agent(agent.found)
+            lines, approve = agent_lines(review, app.workspace.shorten), partial(app.reviewer.approve_agents, [review])
+            yield _Waiting(agent.found.file, lines, approve, partial(app.reviewer.refuse, review))
+
+
+def print_prompt(app: App, options: TurnOptions, request: TurnRequest) -> int:
     """Print the prompt. Nothing is sent, and no session is written."""
     return anyio.run(partial(_show, app, options, request))
 
@@ -32,8 +84,8 @@ async def _show(app: App, options: TurnOptions, request: TurnRequest) -> int:
         turn, sent = await preview_turn(
             runtime, app.choose_agent(options.agent), options.session, request, events.append
         )
-        skills = [_explain(one, turn) for one in turn.skills.standings]
-        notes = [one for one in events if isinstance(one, Noticed)]
+        skills = [_explain(status, turn) for status in turn.skills.statuses]
+        notes = [event for event in events if isinstance(event, Noticed)]
         if options.output == "json":
             print_json(
                 "clawft.agent.prompt.v1",
@@ -42,24 +94,24 @@ async def _show(app: App, options: TurnOptions, request: TurnRequest) -> int:
                 request=msgspec.to_builtins(sent),
                 skills=skills,
                 catalog=msgspec.to_builtins(turn.catalog),
-                notices=[msgspec.to_builtins(one) for one in notes],
+                notices=[msgspec.to_builtins(note) for note in notes],
             )
         else:
             _print(turn, sent, skills, notes)
     return 0
 
 
-def _explain(standing: Standing, turn: Turn) -> dict[str, Any]:
-    """One skill: how the model is told of it, and why so."""
+def _explain(status: SkillStatus, turn: Turn) -> dict[str, Any]:
+    """Return how one skill is presented to the model, and why."""
     shown = "left out"
-    if not standing.offered:
+    if not status.offered:
         shown = "not offered"
-    elif standing.name in turn.catalog.described:
+    elif status.name in turn.catalog.described:
         shown = "described"
-    elif standing.name in turn.catalog.named:
+    elif status.name in turn.catalog.named:
         shown = "named"
-    reasons = [to_json(one) for one in standing.reasons]
-    return {"name": standing.name, "state": standing.state, "shown": shown, "reasons": reasons}
+    reasons = [diagnostic_json(reason) for reason in status.reasons]
+    return {"name": status.name, "state": status.state, "shown": shown, "reasons": reasons}
 
 
 _WHY = {
@@ -69,7 +121,7 @@ _WHY = {
 }
 
 
-def _print(turn: Turn, sent: Request, skills: list[dict[str, Any]], notes: list[Noticed]) -> None:
+def _print(turn: Turn, sent: ModelRequest, skills: list[dict[str, Any]], notes: list[Noticed]) -> None:
     for message in sent.messages:
         click.echo(f"=== {message.role}")
         click.echo(clean(message.content or ""))

@@ -7,25 +7,12 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from clawft.app import App, open_app
-from clawft.cli._complete import complete_agents, complete_folders, complete_models, complete_sessions
-from clawft.cli._progress import scan_progress
-from clawft.cli.output import show_diagnostic
-from clawft.discovery import SCOPES
+from clawft.app.app import App, open_app
+from clawft.app.install import finish_interrupted
+from clawft.cli.completion import complete_agents, complete_folders, complete_models, complete_sessions
+from clawft.cli.output import scan_progress, show_diagnostic
 from clawft.errors import ClawftError, Refused
-from clawft.supplying import finish_broken
-
-__all__ = [
-    "TurnOptions",
-    "check_queue",
-    "dir_option",
-    "finish",
-    "format_option",
-    "open_here",
-    "scope_option",
-    "target_option",
-    "turn_options",
-]
+from clawft.skills.discovery import SCOPES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,17 +44,17 @@ def target_option(function: F) -> F:
     return click.option("--scope", type=choice, default="user", show_default=True, help=text)(function)
 
 
-def check_queue(_context: click.Context, _option: click.Parameter, given: Any) -> Any:
+def check_queue(_context: click.Context, _option: click.Parameter, value: Any) -> Any:
     """A name of a queue, or several, as it was typed."""
-    from clawft.config.runs import is_queue
+    from clawft.config.jobs import is_queue
 
-    if not all(is_queue(one) for one in ([given] if isinstance(given, str) else given) if one):
+    if not all(is_queue(queue) for queue in ([value] if isinstance(value, str) else value) if queue):
         raise click.UsageError("--queue needs a name of small letters and digits")
-    return given
+    return value
 
 
 class TurnOptions(Struct, frozen=True):
-    """How a turn is run from the command line."""
+    """Options for running a turn from the command line."""
 
     agent: str = ""
     model: str = ""
@@ -151,16 +138,16 @@ def open_here(dirs: tuple[str, ...] = ()) -> App:
     return app
 
 
-def finish(app: App, *, change: bool = True) -> None:
+def finish_installation(app: App, *, change: bool = True) -> None:
     """End an installation that was broken off, and say what could not be done. Raises: ClawftError; with `change` also
     `install-unfinished`, since nothing new is begun before it is over."""
     try:
-        said = finish_broken(app)
+        diagnostics = finish_interrupted(app)
     except ClawftError as error:
         if change:
             raise
-        said = (error.diagnostic,)
-    for one in said:
-        if change and one.code == "install-unfinished":
-            raise Refused(one.code, one.message, path=one.path, hint=one.hint)
-        show_diagnostic(one, where=app.workspace.shorten(one.path))
+        diagnostics = (error.diagnostic,)
+    for diagnostic in diagnostics:
+        if change and diagnostic.code == "install-unfinished":
+            raise Refused(diagnostic.code, diagnostic.message, path=diagnostic.path, hint=diagnostic.hint)
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))

@@ -1,8 +1,9 @@
-"""Printing: data to stdout, everything else to stderr; readable without colour, safe whatever a skill's text holds."""
+"""Terminal output: data on stdout, everything else on stderr, safe whatever a text holds; and a progress line."""
 
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,25 +12,8 @@ import msgspec
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import get_hint
-from clawft.format.invisible import HIDDEN, escape_invisible
-from clawft.protocol.encoding import encode
-
-__all__ = [
-    "clean",
-    "diagnostic_lines",
-    "escape_unsafe",
-    "fit",
-    "json_text",
-    "one_line",
-    "print_json",
-    "print_table",
-    "say",
-    "show_diagnostic",
-    "show_error",
-    "table_lines",
-    "terminal_width",
-    "width_of",
-]
+from clawft.server.protocol.envelope import encode
+from clawft.skills.parse.model import HIDDEN, escape_invisible
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # could rewrite the screen
 _INDENT = "     "
@@ -79,7 +63,7 @@ def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, ind
 
 
 def diagnostic_lines(diagnostic: Diagnostic, *, where: str, indent: str = "") -> list[str]:
-    """What there is to say, in colours."""
+    """Render a diagnostic as coloured lines."""
     place = one_line(where)
     head = click.style(f"{diagnostic.severity}[{diagnostic.code}]", fg=_COLOURS[diagnostic.severity])
     lines = [f"{indent}{place + ': ' if place else ''}{head}: {one_line(diagnostic.message)}"]
@@ -186,3 +170,43 @@ def _hang(text: str, columns: int | None) -> str:
         else:
             lines[-1] = f"{lines[-1]} {word}".strip()
     return "   └ " + f"\n{_INDENT}".join(lines)
+
+
+LONG_S = 2.0  # then seconds are counted
+SILENT_S = 0.5  # what is done sooner needs no progress
+_EVERY_S = 0.1
+_SCANNING = "Scanning skills that are new or changed"
+
+
+class ScanProgress:
+    """FollowedItem how many of how many are done, as `App.tell_scan` is."""
+
+    def __init__(self, doing: str = _SCANNING) -> None:
+        self.doing = doing
+        self.due = 0.0
+        self.began = 0.0
+        self.shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done == total:
+            if self.shown:
+                click.echo("\r\x1b[K", nl=False, err=True)
+            self.due, self.shown = 0.0, False
+        elif not self.due:
+            self.began, self.due = now, now + SILENT_S
+        elif now >= self.due:
+            self.due = now + _EVERY_S
+            self.shown = True
+            took = f" ({now - self.began:.0f} s)" if now - self.began >= LONG_S else ""  # that it goes on is seen
+            click.echo(f"\r\x1b[K{self.doing}: {done} of {total}{took}", nl=False, err=True)
+
+
+def scan_progress(doing: str = _SCANNING) -> ScanProgress | None:
+    """Return a progress display, or None without a terminal."""
+    return ScanProgress(doing) if is_terminal_attached() else None
+
+
+def is_terminal_attached() -> bool:
+    """Return whether a user at a terminal sees progress output."""
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,17 +1,47 @@
-"""Questions at a terminal: on stderr, each with what Enter answers. A key is read without being shown (R150)."""
+"""Questions to a person at a terminal: confirmations, choices, and secrets that are typed without being shown."""
 
 import getpass
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
 from clawft.cli.output import one_line, say
-from clawft.config.masking import looks_secret
+from clawft.config.redaction import looks_secret
 from clawft.errors import Refused
 
-__all__ = ["Asker", "check_terminal"]
+
+def confirm(question: str, what: str, hint: str = "Pass --yes", lines: Iterable[str] = ()) -> bool:
+    """Return whether a person agrees to `what`, having seen the lines. Raises: Refused where there is nobody to ask."""
+    from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_answer  # most commands ask nothing
+
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.call_on_close(lambda: note_answer(""))
+    if sys.stdin is None or not sys.stdin.isatty():
+        note_answer("nobody to ask")
+        raise Refused("needs-yes", f"{what} needs a yes, and there is no terminal to ask on", hint=hint)
+    for line in lines:
+        say(line)
+    note_answer(LEFT)
+    agreed = click.confirm(one_line(question), err=True)
+    note_answer(AT_TERMINAL)
+    return agreed
+
+
+@contextmanager
+def report_interrupt(what: str, is_begun: Callable[[], bool]) -> Iterator[None]:
+    """Report an interrupted command: nothing was `what`, or, if the work had begun, how it will be finished.
+
+    Raises: click.Abort.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, click.Abort) as error:
+        begun = "It was begun, and the next command of weft finishes it"
+        raise click.Abort(begun if is_begun() else f"Nothing was {what}") from error
 
 
 def check_terminal() -> None:
@@ -21,7 +51,7 @@ def check_terminal() -> None:
         raise Refused("needs-yes", "onboard asks questions, and there is no terminal to answer at", hint=hint)
 
 
-class Asker:
+class OnboardPrompts:
     """Asks, or with `yes` takes the default of every question."""
 
     def __init__(self, *, yes: bool) -> None:
@@ -57,7 +87,7 @@ class Asker:
             say(f"Type a number from 1 to {len(names)}, or a name." if names else "Type a name.")
 
     def ask_secret(self, question: str) -> str:
-        """What is typed without being shown; '' for nothing. Raises: click.Abort, Refused."""
+        """Ask for a secret without showing what is typed; '' for nothing. Raises: click.Abort, Refused."""
         if self.yes:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""`weft publishers rotate`: a new key, on the word of the old one."""
+"""`weft publishers key` and `rotate`: the user's own signing key, and the rotation of a publisher's key."""
 
 import os
 import socket
@@ -8,27 +8,71 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from clawft.app import App
-from clawft.cli._confirm import confirm
+from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say
-from clawft.cli.publishers._given import day_text, load, load_key
+from clawft.cli.prompts import confirm
+from clawft.cli.publishers import day_text, load_key, load_trusted_publishers
 from clawft.errors import ClawftError, Refused
 from clawft.files import read_optional, replace_file
-from clawft.signing.keys import find_ssh_key, open_signer, own_key_path, replace_own_key
-from clawft.signing.publishers import change_publishers
-from clawft.signing.statements import ROTATION_SPACE, Rotation
-from clawft.signing.trusting import accept_rotation, render_rotation
 from clawft.trust.approvals import current_user
+from clawft.trust.signing.keys import (
+    find_own_key,
+    find_ssh_key,
+    make_own_key,
+    open_signer,
+    own_key_path,
+    replace_own_key,
+)
+from clawft.trust.signing.publishers import ROTATION_SPACE, KeyRotation, change_publishers
+from clawft.trust.signing.signatures import accept_rotation, render_rotation
+from clawft.trust.signing.sshsig import PublicKey
 from clawft.workspace import resolve_path
 
-__all__ = ["command"]
+
+@click.command("key")
+@click.option("--make", is_flag=True, help="Make one, if there is none.")
+@click.option("--passphrase", is_flag=True, help="Make one that a passphrase protects; ssh-keygen asks for it.")
+@click.option("--yes", "-y", is_flag=True, help="Make one without being asked.")
+@format_option
+def key_command(make: bool, passphrase: bool, yes: bool, output: str) -> int:
+    """Show the public half of your signing key; make one if you have none.
+
+    It is an Ed25519 key of OpenSSH's format in ~/.clawft/keys. Who wants to use a key of their own needs none of this:
+    `weft skills sign --ssh`, or `--key FILE`.
+    """
+    app = open_here()
+    key = find_own_key(app.workspace.user_dir)
+    made = key is None
+    if key is None:
+        asked = make or passphrase or yes
+        if not asked and not confirm("You have no signing key. Make one?", "To make a key", "Pass --make"):
+            say("No key was made")
+            return 1
+        key = make_key(app, passphrase=passphrase)
+    path = own_key_path(app.workspace.user_dir)
+    if output == "json":
+        print_json("clawft.publishers.key.v1", path=path, key=key.line, fingerprint=key.fingerprint, made=made)
+        return 0
+    click.echo(key.line)
+    say(one_line(f"{'Made: ' if made else ''}{key.fingerprint} in {app.workspace.shorten(path)}"))
+    say(f"Who shall trust it runs: weft publishers trust NAME '{key.line}'")
+    return 0
+
+
+def make_key(app: App, *, passphrase: bool = False) -> PublicKey:
+    """Make the user's own key, and write that down. Raises: ClawftError."""
+    comment = f"{current_user()}@{socket.gethostname()}"
+    key = make_own_key(app.workspace.user_dir, app.launcher, comment, passphrase=passphrase)
+    app.audit.write("publisher", f"key {key.fingerprint}", decision="done")
+    return key
+
 
 MAX_BYTES = 64 << 10
 
 
 class _Options(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     to: str
     new: bool
@@ -52,13 +96,13 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Check FILE, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def command(file: str | None, **given: Any) -> int:
+def rotate_command(file: str | None, **values: Any) -> int:
     """Take over a publisher's new key from FILE, which their old one signed; or write such a file with --to.
 
     The old key must be one that you trust and did not revoke. It keeps counting until you revoke it; what it vouched
     for is then trusted no more either, unless you revoke it --since a later day.
     """
-    options = _Options(**given)
+    options = _Options(**values)
     if sum(map(bool, (file, options.to, options.new))) != 1:
         raise click.UsageError("Say FILE, which a publisher gave you; or --to KEY or --new, to write one for others")
     if options.new and (options.key or options.ssh or options.dry_run):
@@ -83,11 +127,13 @@ def _renew(app: App, options: _Options) -> _Options:
 def _vouch(app: App, options: _Options) -> int:
     new = load_key(app, options.to)
     home = app.workspace.home
-    given = resolve_path(options.key, os.getcwd(), home) if options.key else find_ssh_key(home) if options.ssh else ""
-    signer = open_signer(given or own_key_path(app.workspace.user_dir), app.launcher, ssh=options.ssh)
+    key_path = (
+        resolve_path(options.key, os.getcwd(), home) if options.key else find_ssh_key(home) if options.ssh else ""
+    )
+    signer = open_signer(key_path or own_key_path(app.workspace.user_dir), app.launcher, ssh=options.ssh)
     if signer.key == new:
         raise click.UsageError("The old key and the new one are the same")
-    rotation = Rotation(signer.key.fingerprint, new, datetime.now(UTC).date().isoformat())
+    rotation = KeyRotation(signer.key.fingerprint, new, datetime.now(UTC).date().isoformat())
     text = render_rotation(rotation, signer.sign(ROTATION_SPACE, rotation.text))
     app.audit.write("publisher", f"vouch {new.fingerprint}", decision="done", detail={"old": rotation.old})
     if options.to_file:
@@ -112,7 +158,7 @@ def _accept(app: App, file: str, options: _Options) -> int:
     if content is None:
         raise ClawftError("rotation-format", "There is no such file", path=path)
     text, now = content.decode("ascii", errors="replace"), datetime.now(UTC).replace(microsecond=0)
-    publishers = load(app)
+    publishers = load_trusted_publishers(app)
     _, name, rotation = accept_rotation(publishers, text, now)
     new = rotation.new.fingerprint
     done = not options.dry_run

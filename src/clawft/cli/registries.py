@@ -1,24 +1,46 @@
-"""`weft registries add NAME URL`: a registry is written into the user's config; its token is stored as a key."""
+"""`weft registries`: list, add and remove registries, and store their tokens."""
 
 import re
 import sys
 from typing import Any
 
 import click
+import msgspec
 from msgspec import UNSET, Struct
 
-from clawft.app import App
-from clawft.cli._complete import complete_registries
-from clawft.cli._supply import check_source, is_variable
+from clawft.app.app import App
+from clawft.cli.completion import complete_registries
+from clawft.cli.config_entries import check_source, is_variable
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say
-from clawft.config.edit import Change
+from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.config.changes import SettingChange
 from clawft.config.keystore import open_keystore
+from clawft.config.loader import own_values
 from clawft.config.registries import CLAWHUB, own_registries
-from clawft.errors import ClawftError, Refused
-from clawft.trust.urls import is_loopback, read_url
+from clawft.errors import ClawftError, NotFound, Refused, find_close
+from clawft.server.views.registries import view_registries
+from clawft.trust.network import is_loopback, read_url
 
-__all__ = ["command", "read_token"]
+
+@click.command("list")
+@format_option
+def list_command(output: str) -> None:
+    """List the registries that are asked, the default one first. Nothing is sent to them.
+
+    A name without a registry before it, as in `weft skills install NAME`, means the default one.
+    """
+    app = open_here()
+    listed = view_registries(app)
+    if output == "json":
+        return print_json("clawft.registries.list.v1", registries=msgspec.to_builtins(listed))
+    if not listed:
+        return say("No registry is in use. To add one: weft registries add NAME URL")
+    rows = [
+        (registry.name, registry.url, registry.kind, registry.token or "", "yes" if registry.default else "")
+        for registry in listed
+    ]
+    return print_table(("NAME", "ADDRESS", "KIND", "TOKEN", "DEFAULT"), rows, wide=1)
+
 
 MAX_TOKEN = 10_000  # characters from standard input
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -42,33 +64,36 @@ class _Asked(Struct, frozen=True):
 @click.option("--token-from", "origin", default="", metavar="VAR", help="Take the token from this variable.")
 @click.option("--default", is_flag=True, help="Ask this one for names that no registry stands before.")
 @format_option
-def command(name: str, url: str, source: str | None, **given: Any) -> int:
+def add_command(name: str, url: str, source: str | None, **values: Any) -> int:
     """Add a registry, or change one. A hub of `weft hub serve` is of the kind clawhub.
 
     The token is stored as a key of yours; it is sent to this address, and to nothing else. Nothing is sent now.
     """
-    asked = _Asked(**given)
+    asked = _Asked(**values)
     check_source(source)
     if asked.origin and (asked.token or source):
         raise click.UsageError("Take the token from one place")
     app = open_here()
     _check(name, url, asked, with_token=bool(asked.token or source or asked.origin))
-    changes = [Change(("registries", name, "url"), url.rstrip("/")), Change(("registries", name, "enabled"))]
-    changes += [Change(("registries", name, "kind"), asked.kind)] if asked.kind else []
+    changes = [
+        SettingChange(("registries", name, "url"), url.rstrip("/")),
+        SettingChange(("registries", name, "enabled")),
+    ]
+    changes += [SettingChange(("registries", name, "kind"), asked.kind)] if asked.kind else []
     if asked.origin:
-        changes.append(Change(("registries", name, "token"), {"env": asked.origin}))
+        changes.append(SettingChange(("registries", name, "token"), {"env": asked.origin}))
     elif asked.token or source:
         key = f"registry.{name}.token"
         token = read_token(name, from_input=source == "-")
         app.secrets.add([token])
         app.audit.write("secret", key, decision="granted", rule="weft registries add", detail={"url": url})
         open_keystore(app.environ).store(key, token)
-        changes.append(Change(("registries", name, "token"), {"keystore": key}))
+        changes.append(SettingChange(("registries", name, "token"), {"keystore": key}))
     elif _moves(app, name, url):
-        changes.append(Change(("registries", name, "token")))
+        changes.append(SettingChange(("registries", name, "token")))
         say(f"note: {name} is at another address now, so its token is not sent there: weft registries token {name}")
 
-    def plan(values: dict[str, Any]) -> list[Change]:
+    def plan(values: dict[str, Any]) -> list[SettingChange]:
         return [*changes, *(_make_default(values, name) if asked.default else [])]
 
     edited = app.edit_config("user", plan)
@@ -95,18 +120,18 @@ def _check(name: str, url: str, asked: _Asked, *, with_token: bool) -> None:
 
 
 def _moves(app: App, name: str, url: str) -> bool:
-    """Whether a token that was given for one address would go to another."""
+    """Return whether a token that was given for one address would go to another."""
     old = own_registries(app.config, app.workspace.user_dir, app.environ).get(name)
     return old is not None and old.token is not None and read_url(old.url).origin != read_url(url).origin
 
 
-def _make_default(values: dict[str, Any], name: str) -> list[Change]:
+def _make_default(values: dict[str, Any], name: str) -> list[SettingChange]:
     """This one is the default, and no other."""
     known = values.get("registries", {})
     others = [other for other, settings in known.items() if settings.get("default") and other != name]
     return [
-        *(Change(("registries", other, "default"), UNSET) for other in others),
-        *([Change(("registries", name, "default"), True)] if name != CLAWHUB or others else []),
+        *(SettingChange(("registries", other, "default"), UNSET) for other in others),
+        *([SettingChange(("registries", name, "default"), True)] if name != CLAWHUB or others else []),
     ]
 
 
@@ -119,9 +144,90 @@ def read_token(name: str, *, from_input: bool) -> str:
         hint = f"Run: weft registries add {name} URL - < FILE"
         raise Refused("no-terminal", "The token is asked for, and there is no terminal to ask on", hint=hint)
     else:
-        from clawft.cli.onboard.ask import Asker
+        from clawft.cli.prompts import OnboardPrompts
 
-        text = Asker(yes=False).ask_secret(one_line(f"Token of {name} (it is not shown)"))
+        text = OnboardPrompts(yes=False).ask_secret(one_line(f"Token of {name} (it is not shown)"))
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise Refused("key-empty", "That is no token", hint="Nothing was stored")
     return text
+
+
+@click.command("token")
+@click.argument("name", shell_complete=complete_registries)
+@click.argument("source", required=False, metavar="[-]")
+@click.option("--forget", is_flag=True, help="Forget the token that is stored.")
+@format_option
+def token_command(name: str, source: str | None, forget: bool, output: str) -> int:
+    """Store the token of a registry, to publish there: it is asked for without being shown; - reads standard input.
+
+    It is kept as a key of yours, and sent to the registry's own address and to nothing else. Nothing is sent now.
+    """
+    check_source(source)
+    app = open_here()
+    url = _get_url(app, name)
+    key = f"registry.{name}.token"
+    if forget:
+        was_deleted = open_keystore(app.environ).delete(key)
+        app.edit_config("user", [SettingChange(("registries", name, "token"), UNSET)])
+        app.audit.tell("secret", key, decision="revoked", rule="weft registries token")
+        stored = False
+        text = f"The token of {name} is forgotten" if was_deleted else f"There was no token of {name} in your keys"
+    else:
+        if read_url(url).scheme == "http" and not is_loopback(read_url(url).host):
+            raise Refused("source-token", f"The token of '{name}' would be sent unencrypted", hint="Use https://")
+        token = read_token(name, from_input=source == "-")
+        app.secrets.add([token])
+        app.audit.write("secret", key, decision="granted", rule="weft registries token", detail={"url": url})
+        open_keystore(app.environ).store(key, token)
+        app.edit_config(
+            "user",
+            [
+                SettingChange(("registries", name, "url"), url),
+                SettingChange(("registries", name, "token"), {"keystore": key}),
+            ],
+        )
+        stored = True
+        text = f"The token of {name} is stored; it is sent to {url} only"
+    if output == "json":
+        print_json("clawft.registries.token.v1", name=name, url=url, stored=stored)
+    else:
+        click.echo(one_line(text))
+    return 0
+
+
+def _get_url(app: App, name: str) -> str:
+    """Return the URL of a registry. Raises: NotFound."""
+    known = own_registries(app.config, app.workspace.user_dir, app.environ)
+    if name not in known:
+        close = find_close(name, known)
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
+        raise NotFound("registry-not-found", f"There is no registry '{name[:80]}'", hint=hint)
+    return known[name].url
+
+
+@click.command("remove")
+@click.argument("name", shell_complete=complete_registries)
+@format_option
+def remove_command(name: str, output: str) -> int:
+    """Take a registry out of your config; a token that was stored for it is forgotten. What was installed stays.
+
+    ClawHub itself is not asked any more: `weft registries add clawhub https://clawhub.ai` has it back.
+    """
+    app = open_here()
+    written = own_values(app.config, app.workspace.user_dir, "registries")
+    if name not in written and name != CLAWHUB:
+        close = find_close(name, written)
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
+        raise NotFound("registry-not-found", f"Your config has no registry '{name}'", hint=hint)
+    changes = [SettingChange(("registries", name))]
+    if name == CLAWHUB:
+        changes.append(SettingChange(("registries", name, "enabled"), False))
+    edited = app.edit_config("user", changes)
+    key = f"registry.{name}.token"
+    if open_keystore(app.environ).delete(key):
+        app.audit.tell("secret", key, decision="revoked", rule="weft registries remove")
+    if output == "json":
+        print_json("clawft.registries.remove.v1", name=name, path=edited.file, changed=edited.changed)
+    else:
+        click.echo(one_line(f"{name} is not asked any more"))
+    return 0

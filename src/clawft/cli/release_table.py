@@ -1,30 +1,28 @@
-"""The versions of a published skill in a table: what `weft hub show` and `weft skills show @owner/name` share."""
+"""The table of the published versions of a skill, for `weft hub show` and `weft skills show`."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from clawft.cli.output import print_table
-from clawft.sources.model import Release
-
-__all__ = ["print_versions"]
+from clawft.install.sources.model import SkillRelease
 
 _HEADS = ("VERSION", "PUBLISHED", "VERDICT", "CHANGELOG")
 
 
-def print_versions(versions: Sequence[Release]) -> None:
+def print_versions(versions: Sequence[SkillRelease]) -> None:
     """In the order they are given, with why some were taken back."""
-    rows = [(one.version, _day(one.created), one.verdict, one.changelog) for one in versions]
+    rows = [(version.version, _day(version.created), version.verdict, version.changelog) for version in versions]
     if rows:
-        print_table(_HEADS, rows, wide=3, after=[_tell_yanked(one) for one in versions])
+        print_table(_HEADS, rows, wide=3, after=[_tell_yanked(version) for version in versions])
 
 
-def _tell_yanked(release: Release) -> str:
+def _tell_yanked(release: SkillRelease) -> str:
     why = f": {release.yanked}" if release.yanked != "yanked" else ""
     return f"yanked{why}" if release.yanked else ""
 
 
 def _day(moment: int) -> str:
-    """Of a moment in milliseconds; nothing for what no calendar has."""
+    """Render the date of a time in milliseconds; '' for 0 and for dates out of range."""
     try:
         return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%d") if moment else ""
     except (OverflowError, ValueError, OSError):

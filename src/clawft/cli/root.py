@@ -7,11 +7,9 @@ import click
 
 from clawft import __version__
 
-__all__ = ["LazyGroup", "weft"]
-
 
 class LazyGroup(click.Group):
-    """A group whose commands are named by module: `{"list": "clawft.cli.skills.list"}`, the command being `command`.
+    """A group that imports a command when it is asked for: `{"list": "clawft.cli.groups:list_command"}`.
 
     `aliases` are further names, which help does not list.
     """
@@ -25,17 +23,18 @@ class LazyGroup(click.Group):
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = self.modules.get(self.aliases.get(cmd_name, cmd_name))
-        if module is None:
+        place = self.modules.get(self.aliases.get(cmd_name, cmd_name))
+        if place is None:
             return None
-        command: click.Command = import_module(module).command
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(module), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Each with the whole of its first sentence, which click would cut off at the end of the line."""
         named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(limit=400)) for name, one in named if one])
+            formatter.write_dl([(name, command.get_short_help_str(limit=400)) for name, command in named if command])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -54,32 +53,32 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     modules={
-        "agent": "clawft.cli.agent",
-        "skills": "clawft.cli.skills",
-        "scan": "clawft.cli.scan",
-        "agents": "clawft.cli.agents",
-        "hooks": "clawft.cli.hooks",
-        "plugins": "clawft.cli.plugins",
-        "serve": "clawft.cli.serve",
-        "mcp": "clawft.cli.mcp",
-        "hub": "clawft.cli.hub",
-        "registries": "clawft.cli.registries",
-        "publishers": "clawft.cli.publishers",
-        "sessions": "clawft.cli.sessions",
-        "memory": "clawft.cli.memory",
-        "runs": "clawft.cli.runs",
-        "fleet": "clawft.cli.fleet",
-        "worker": "clawft.cli.worker",
-        "gateway": "clawft.cli.gateway",
-        "cron": "clawft.cli.cron",
-        "audit": "clawft.cli.audit",
-        "config": "clawft.cli.config",
-        "permissions": "clawft.cli.permissions",
-        "onboard": "clawft.cli.onboard",
-        "doctor": "clawft.cli.doctor",
-        "demo": "clawft.cli.demo",
-        "help": "clawft.cli.help",
-        "completion": "clawft.cli.completion",
+        "agent": "clawft.cli.agent:command",
+        "skills": "clawft.cli.groups:skills_group",
+        "scan": "clawft.cli.groups:scan_group",
+        "agents": "clawft.cli.groups:agents_group",
+        "hooks": "clawft.cli.groups:hooks_group",
+        "plugins": "clawft.cli.groups:plugins_group",
+        "serve": "clawft.cli.serve:command",
+        "mcp": "clawft.cli.groups:mcp_group",
+        "hub": "clawft.cli.groups:hub_group",
+        "registries": "clawft.cli.groups:registries_group",
+        "publishers": "clawft.cli.groups:publishers_group",
+        "sessions": "clawft.cli.groups:sessions_group",
+        "memory": "clawft.cli.groups:memory_group",
+        "runs": "clawft.cli.groups:runs_group",
+        "fleet": "clawft.cli.groups:fleet_group",
+        "worker": "clawft.cli.worker:command",
+        "gateway": "clawft.cli.groups:gateway_group",
+        "cron": "clawft.cli.groups:cron_group",
+        "audit": "clawft.cli.groups:audit_group",
+        "config": "clawft.cli.groups:config_group",
+        "permissions": "clawft.cli.groups:permissions_group",
+        "onboard": "clawft.cli.onboard:command",
+        "doctor": "clawft.cli.doctor:command",
+        "demo": "clawft.cli.demo:command",
+        "help": "clawft.cli.help:command",
+        "completion": "clawft.cli.completion:command",
     },
     aliases={"skill": "skills", "hook": "hooks", "plugin": "plugins", "publisher": "publishers"},
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,4 +1,4 @@
-"""What each setting is for: the `#:` comment above it in its section, which is where it is written down once."""
+"""The reference of settings, made from the `#:` comment above each field. Imported only by help and the docs."""
 
 import inspect
 import re
@@ -8,8 +8,6 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.schema import walk_sections
-
-__all__ = ["explain_settings", "find_settings", "list_sections", "settings_of"]
 
 
 def list_sections() -> dict[str, type[Struct]]:
@@ -39,12 +37,12 @@ def _default_of(field: msgspec.structs.FieldInfo) -> str:
 def explain_settings(path: str, kind: type[Struct], only: str = "") -> str:
     """The settings of a section, or the one of a name, as Markdown: its head, and a line for each."""
     head = f"[[{path[:-2]}]]" if path.endswith("[]") else f"[{path}]"
-    shown = [one for one in settings_of(kind) if only in ("", one[0])]
+    shown = [setting for setting in settings_of(kind) if only in ("", setting[0])]
     return "\n".join([f"## {head}", "", *(f"- `{name}`{default}: {text}" for name, default, text in shown)])
 
 
 def find_settings(key: str) -> str:
-    """What there is to say of a setting, a section or all below it; '' where there is none of that key."""
+    """Return the documentation of a setting, a section or everything below it; '' for an unknown key."""
     parts = key.split(".")
     sections = list_sections()
     below = [explain_settings(path, kind) for path, kind in sections.items() if _starts(path, parts)]
@@ -57,7 +55,8 @@ def find_settings(key: str) -> str:
 
 
 def _starts(path: str, parts: list[str]) -> bool:
-    """Whether a path of a section starts so; what stands for a name that the user chooses may be any."""
+    """Return whether a section's path starts with these parts; a placeholder for a user-chosen name matches any
+    part."""
     known = path.replace("[]", "").split(".")
     return len(parts) <= len(known) and all(
         have in (want, "NAME", "MODEL") for want, have in zip(parts, known, strict=False)

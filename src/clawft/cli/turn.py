@@ -1,28 +1,85 @@
-"""One turn from the command line, and the exit code it ends with. Loads all that turns need."""
+"""One turn from the command line: run here and shown, or started as a background run."""
 
 import asyncio
+import os
 import signal
+from typing import TYPE_CHECKING
 
 import anyio
+import click
+from msgspec import json
 
-from clawft.app import App
-from clawft.cli.events import Approver, JsonLines, Printer, show_events
+from clawft.agent.conversation import Conversation
+from clawft.agent.turn import TurnRequest
+from clawft.agent.turn_hooks import DetachedHooks
+from clawft.app.app import App
+from clawft.cli.events import JsonLines, TurnApprover, TurnPrinter, show_events
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import say, show_diagnostic
+from clawft.cli.output import say, show_diagnostic, show_error
+from clawft.errors import ClawftError
 from clawft.messages import Event, TurnFailed, TurnFinished
-from clawft.run import Conversation, TurnRequest
-from clawft.run.hooks import Outside
 from clawft.trust.modes import get_mode
 
-__all__ = ["run_turn_here"]
+if TYPE_CHECKING:
+    from clawft.agent.run_request import RunRequest
+
+
+def start_in_background(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> int:
+    """Start a run, and say how it can be followed. Raises: ClawftError."""
+    from clawft.app.jobs import open_app_runs
+
+    request = make_request(app, options, turn, dirs)
+    runs = open_app_runs(app)
+    trouble: ClawftError | None = None
+    started = False
+    try:
+        run = runs.start(request, queue=options.queue)
+        try:
+            started = runs.ensure_worker(options.queue)
+        except ClawftError as error:  # it is queued all the same, so its id must be known
+            trouble = error
+    finally:
+        runs.close()
+    click.echo(json.encode({"run": run}).decode() if options.output == "json" else run)
+    if trouble is not None:
+        show_error(trouble)
+    elif options.output != "json":
+        say(f"It goes on in the background, also when this terminal closes{', with a worker of its own' * started}.")
+        say(f"Follow it: weft runs watch {run}")
+    return 0
+
+
+def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> "RunRequest":
+    """A turn as a run that any worker can do. Raises: ClawftError."""
+    from clawft.agent.run_request import RunRequest
+    from clawft.app.jobs import complete_request
+
+    return complete_request(
+        app,
+        RunRequest(
+            kind="skill" if turn.skill else "agent",
+            cwd=app.workspace.cwd,
+            text=turn.text,
+            skill=turn.skill,
+            words=turn.words,
+            only=bool(dirs),
+            dirs=tuple(os.path.abspath(folder) for folder in dirs),
+            agent=options.agent,
+            model=options.model,
+            mode=options.mode,
+            session=options.session,
+            yes=options.yes,
+        ),
+    )
+
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # SIGINT is the event loop's own
 
 
-def run_turn_here(app: App, options: TurnOptions, request: TurnRequest, *, only: str = "") -> int:
+def run_turn_in_terminal(app: App, options: TurnOptions, request: TurnRequest, *, only: str = "") -> int:
     """Run a turn and show it; the exit code of the command. `only` is the one skill there is. Raises: ClawftError."""
-    printer = JsonLines() if options.output == "json" else Printer()
-    approver = Approver(printer, yes=options.yes)
+    printer = JsonLines() if options.output == "json" else TurnPrinter()
+    approver = TurnApprover(printer, yes=options.yes)
     caught: list[int] = []
 
     async def run() -> Event | None:
@@ -51,17 +108,17 @@ def _end_by_signal(caught: list[int]) -> None:
         caught.append(number)
         task.cancel()
 
-    for one in _SIGNALS:
-        if signal.getsignal(one) != signal.SIG_IGN:  # `nohup` wants some ignored
-            loop.add_signal_handler(one, end, one)
+    for signum in _SIGNALS:
+        if signal.getsignal(signum) != signal.SIG_IGN:  # `nohup` wants some ignored
+            loop.add_signal_handler(signum, end, signum)
 
 
 async def _run(
-    app: App, options: TurnOptions, request: TurnRequest, approver: Approver, only: str, caught: list[int]
+    app: App, options: TurnOptions, request: TurnRequest, approver: TurnApprover, only: str, caught: list[int]
 ) -> Event | None:
     agent = app.choose_agent(options.agent)
-    for one in app.check_agent(options.agent):
-        show_diagnostic(one, where=app.workspace.shorten(one.path))
+    for diagnostic in app.check_agent(options.agent):
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     async with (
         app.open_runtime(only) as runtime,
         runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
@@ -84,9 +141,11 @@ async def _run(
                 say(f"session: {key}" + (" (new)" if options.session else ""))
 
 
-async def _tell_stopped(conversation: Conversation, approver: Approver) -> None:
+async def _tell_stopped(conversation: Conversation, approver: TurnApprover) -> None:
     """Hooks hear that the person stopped the turn; no longer than each may take."""
     runtime, session = conversation.runtime, conversation.session
-    outside = Outside(runtime.hooks, runtime.secrets, runtime.workspace.project, session.key, conversation.agent.name)
+    outside = DetachedHooks(
+        runtime.hooks, runtime.secrets, runtime.workspace.project, session.key, conversation.agent.name
+    )
     for event in await outside.tell_command("stop", session.path):
         approver.printer.show(event)

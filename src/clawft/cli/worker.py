@@ -11,31 +11,30 @@ from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 import click
 
-from clawft.cli import stay
+from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import check_queue, open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
 from clawft.errors import ClawftError
 from clawft.files import lock_file
-from clawft.protocol.encoding import encode
+from clawft.server.protocol.envelope import encode
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from clawft.app import App
-    from clawft.run.durable.jobs import Fired
-    from clawft.run.durable.worker import Chore, Plan, RunWorker
-    from clawft.run.hooks import Outside
+    from clawft.agent.turn_hooks import DetachedHooks
+    from clawft.app.app import App
+    from clawft.jobs.schedule.store import FiredJob
+    from clawft.jobs.worker import Chore, RunWorker, WorkerPlan
 
-__all__ = ["Tell", "command", "make_plan", "make_tell", "work_here"]
 
 P = ParamSpec("P")
 # Opens something for as long as a worker works; what it gives is called when that is to stop.
-Beside = Callable[["RunWorker"], AbstractAsyncContextManager[Callable[[], None]]]
+ExtraWork = Callable[["RunWorker"], AbstractAsyncContextManager[Callable[[], None]]]
 _AGAIN_S = (0.5, 1, 2, 5, 10)  # before a server that is away is tried again; from then on, the last one
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Tell(Protocol):
+class WorkerLog(Protocol):
     """Hears what happens: a line for a person, and what else a program would like to know of it."""
 
     def __call__(self, text: str, about: Mapping[str, object] | None = None) -> None: ...
@@ -69,7 +68,7 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
     """
     import anyio
 
-    from clawft.run.durable import is_installed, missing
+    from clawft.jobs import is_installed, missing
 
     if not is_installed():
         raise missing()
@@ -77,20 +76,20 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
     plan = make_plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
     if on_demand and not _is_first(app, plan.queues):
         return 0
-    stay()
-    anyio.run(work_here, app, plan, make_tell("clawft.worker.v1" if output == "json" else ""))
+    restore_gc_thresholds()
+    anyio.run(work_here, app, plan, make_worker_log("clawft.worker.v1" if output == "json" else ""))
     return 0
 
 
 def make_plan(
     app: "App", queues: tuple[str, ...] = (), concurrency: int | None = None, *, idle: bool = False, soon: bool = False
-) -> "Plan":
-    """How to work, by the settings where nothing else is said."""
-    from clawft.run.durable.worker import Plan
-    from clawft.working import run_settings
+) -> "WorkerPlan":
+    """Return the worker's plan; the settings apply where no argument is given."""
+    from clawft.app.jobs import run_settings
+    from clawft.jobs.worker import WorkerPlan
 
     settings = run_settings(app)
-    return Plan(
+    return WorkerPlan(
         queues or (settings.queue,),
         concurrency or settings.concurrency,
         settings.lease_s,
@@ -100,16 +99,16 @@ def make_plan(
 
 
 def _is_first(app: "App", queues: tuple[str, ...]) -> bool:
-    """Whether this is the only worker that was started on demand; the lock is held until it ends."""
+    """Return whether this is the only worker that was started on demand; the lock is held until it ends."""
     folder = os.path.join(app.workspace.user_dir, "runs")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, f"{queues[0]}.worker")
     return lock_file(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def make_tell(schema: str) -> Tell:
+def make_worker_log(schema: str) -> WorkerLog:
     """Says what happens: for programs on stdout, where a schema is named; for people on stderr."""
-    from clawft.run.durable.values import now_text
+    from clawft.jobs.run_state import now_text
 
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     stamp = "%H:%M:%S" if is_seen else "%Y-%m-%d %H:%M:%S"  # a log is read days later
@@ -125,11 +124,11 @@ def make_tell(schema: str) -> Tell:
 
 
 def _unheard(speak: Callable[P, None]) -> Callable[P, None]:
-    """The same where whoever reads it may leave: the work goes on."""
+    """Wrap a print function so that the work goes on after its reader has closed the stream."""
 
-    def murmur(*given: P.args, **named: P.kwargs) -> None:
+    def murmur(*arguments: P.args, **named: P.kwargs) -> None:
         try:
-            speak(*given, **named)
+            speak(*arguments, **named)
         except OSError:
             _mute()
 
@@ -149,11 +148,11 @@ def _mute() -> None:
 
 async def work_here(
     app: "App",
-    plan: "Plan",
+    plan: "WorkerPlan",
     tell: Callable[[str], None],
-    fired: "Callable[[Fired], None] | None" = None,
+    fired: "Callable[[FiredJob], None] | None" = None,
     *chores: "Chore",
-    beside: Beside | None = None,
+    open_extra: ExtraWork | None = None,
 ) -> int:
     """Be a worker until it is stopped, or idle for long enough: the signal that stopped it, or 0. Raises: ClawftError.
 
@@ -161,13 +160,15 @@ async def work_here(
     """
     import anyio
 
-    from clawft.working import open_gateway, open_worker
+    from clawft.app.jobs import open_gateway, open_worker
 
     caught: list[int] = []
     failed: ClawftError | None = None
-    heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
+    handled = [
+        signum for signum in _SIGNALS if signal.getsignal(signum) != signal.SIG_IGN
+    ]  # `nohup` wants some ignored
     tell = _unheard(tell)
-    database = await _wait_for_database(app, heard, caught, tell)
+    database = await _wait_for_database(app, handled, caught, tell)
     if database is None:
         tell("stopped")
         return caught[0]
@@ -177,10 +178,10 @@ async def work_here(
         # Beside the work, which waits for no hook; none takes longer than it may.
         async with anyio.create_task_group() as starting:
             starting.start_soon(_tell_hooks, gateway, "gateway:startup", {"reason": "start"}, tell)
-            with anyio.open_signal_receiver(*heard) as signals:
+            with anyio.open_signal_receiver(*handled) as signals:
                 tell(f"worker {worker.id} takes from {', '.join(plan.queues)}, {plan.concurrency} at a time")
                 try:
-                    async with beside(worker) if beside else nullcontext(_nothing) as halt:
+                    async with open_extra(worker) if open_extra else nullcontext(_nothing) as halt:
                         failed = await _work(worker, signals, caught, tell, halt)
                 except ClawftError as error:
                     failed = failed or error
@@ -193,14 +194,14 @@ async def work_here(
 
 
 async def _wait_for_database(
-    app: "App", heard: Sequence[signal.Signals], caught: list[int], tell: Callable[[str], None]
+    app: "App", handled: Sequence[signal.Signals], caught: list[int], tell: Callable[[str], None]
 ) -> "Engine | None":
     """The database of runs, as soon as its server is there; None if a signal came first. Raises: ClawftError."""
     import anyio
 
     opened: list[Engine] = []
     failed: ClawftError | None = None
-    with anyio.open_signal_receiver(*heard) as signals:
+    with anyio.open_signal_receiver(*handled) as signals:
         async with anyio.create_task_group() as group:
 
             async def listen() -> None:
@@ -224,14 +225,14 @@ async def _open_patiently(app: "App", tell: Callable[[str], None]) -> "Engine":
     import anyio
     from anyio import to_thread
 
-    from clawft.run.durable.database import is_away
-    from clawft.working import open_database
+    from clawft.app.jobs import open_database
+    from clawft.jobs.database import is_unreachable
 
     for tries in itertools.count():
         try:
             database = await to_thread.run_sync(open_database, app, abandon_on_cancel=True)
         except ClawftError as error:
-            if not is_away(error):
+            if not is_unreachable(error):
                 raise
             if not tries:
                 tell(f"{error}. Waiting for it")
@@ -276,11 +277,11 @@ def _nothing() -> None:
     pass
 
 
-async def _tell_hooks(gateway: "Outside", key: str, context: dict[str, str], tell: Callable[[str], None]) -> None:
+async def _tell_hooks(gateway: "DetachedHooks", key: str, context: dict[str, str], tell: Callable[[str], None]) -> None:
     """Tell hooks what the worker does, and what they say in its log. Nothing that goes wrong with them stops it."""
     from anyio import to_thread
 
-    from clawft.cli.telling import tell as put
+    from clawft.cli.events import render_event as put
     from clawft.messages import Noticed
 
     try:

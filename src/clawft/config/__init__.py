@@ -1,7 +1,7 @@
 """Settings: read once, frozen, one file per section."""
 
 from clawft.config.keys import find_by_path, join_path, to_snake_case
-from clawft.config.load import CONFIG_NAMES, Config, Layer, config_files, load_config, parse_config, read_config
+from clawft.config.loader import CONFIG_NAMES, Config, Layer, config_files, load_config, parse_config, read_config
 from clawft.config.secret import EnvValue, SecretRef
 from clawft.config.skills import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
 

@@ -1,16 +1,18 @@
-"""The section `[agents]`: which model answers, how far a turn may go, and what it may cost."""
+"""The sections [agents], [providers] and [memory]: models, limits of a turn, budgets, and long-term memory."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-__all__ = ["AgentsSettings", "Budget", "Compaction", "Defaults", "ForkSettings", "Routing", "Section", "Tier"]
+from clawft.config.loader import Config, own_section
+from clawft.config.secret import SecretRef
 
 _Positive = Annotated[int, Meta(ge=1)]
 _Amount = Annotated[float, Meta(ge=0)]
 
 
-class Defaults(Struct, frozen=True, forbid_unknown_fields=True):
+class AgentDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     """`[agents.defaults]`."""
 
     #: The model that answers, as `provider/model`; `offline` is built in and is no language model.
@@ -31,7 +33,7 @@ class Defaults(Struct, frozen=True, forbid_unknown_fields=True):
     tool_timeout_s: Annotated[float, Meta(gt=0, le=86_400)] = 600
 
 
-class Tier(Struct, frozen=True, forbid_unknown_fields=True):
+class RoutingTier(Struct, frozen=True, forbid_unknown_fields=True):
     """`[[agents.routing.tiers]]`: one step of the ladder, cheapest first."""
 
     #: The model of this tier, as `provider/model`.
@@ -40,14 +42,14 @@ class Tier(Struct, frozen=True, forbid_unknown_fields=True):
     up_to: Annotated[float, Meta(ge=0, le=1)] = 1
 
 
-class Routing(Struct, frozen=True, forbid_unknown_fields=True):
+class RoutingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[agents.routing]`."""
 
     #: Models by rising complexity; empty means that the default model answers everything.
-    tiers: tuple[Tier, ...] = ()
+    tiers: tuple[RoutingTier, ...] = ()
 
 
-class Budget(Struct, frozen=True, forbid_unknown_fields=True):
+class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[agents.budget]`: a call that would exceed one of these is not made."""
 
     #: US dollars in one day, over all sessions. Needs prices under `providers.NAME.models.MODEL`.
@@ -60,7 +62,7 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True):
     per_session_tokens: _Positive | None = None
 
 
-class Compaction(Struct, frozen=True, forbid_unknown_fields=True):
+class CompactionSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[agents.compaction]`."""
 
     #: Old turns are summarised when this part of the window is full.
@@ -85,11 +87,72 @@ class ForkSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class AgentsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[agents]`."""
 
-    defaults: Defaults = Defaults()
-    routing: Routing = Routing()
-    budget: Budget = Budget()
-    compaction: Compaction = Compaction()
+    defaults: AgentDefaults = AgentDefaults()
+    routing: RoutingSettings = RoutingSettings()
+    budget: BudgetSettings = BudgetSettings()
+    compaction: CompactionSettings = CompactionSettings()
     fork: ForkSettings = ForkSettings()
 
 
-Section = AgentsSettings
+_Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+
+
+class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[providers.NAME.models.MODEL]`: what is known of one model."""
+
+    #: Tokens that fit its window.
+    context_window: Annotated[int, Meta(ge=1)] | None = None
+    #: The price of a million tokens it reads, in US dollars.
+    input_usd_per_mtok: _Amount | None = None
+    #: The price of a million tokens it writes, in US dollars.
+    output_usd_per_mtok: _Amount | None = None
+
+
+class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[providers.NAME]`: models are then named `NAME/model`."""
+
+    #: What the server speaks: `openai` (chat completions), `anthropic` (messages), or `scripted` (answers from a file).
+    wire: Literal["openai", "anthropic", "scripted"] | None = None
+    #: Where it is, with the version part: `http://127.0.0.1:11434/v1`.
+    base_url: str = ""
+    #: The key; a reference such as `{ env = "NAME" }`. Servers on this machine need none.
+    api_key: SecretRef | None = None
+    #: Further HTTP headers; `${NAME}` takes the value of a variable.
+    headers: dict[str, str] = {}
+    #: The model that `NAME` alone refers to.
+    default_model: str = ""
+    #: How long a request may take between two pieces of an answer, in seconds.
+    timeout_s: _Seconds = 120
+    #: How long connecting may take, in seconds.
+    connect_timeout_s: _Seconds = 10
+    #: How often a request is tried again after a failure that may pass.
+    max_retries: Annotated[int, Meta(ge=0, le=20)] = 4
+    #: How many requests it gets in a minute, spread evenly, from all processes together; absent for no limit.
+    requests_per_minute: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
+    #: How a message without text is sent: without the key, or as `null`.
+    empty_content: Literal["omit", "null"] = "omit"
+    #: The file that a `scripted` provider answers from.
+    script: str = ""
+    #: What is known of single models.
+    models: dict[str, ModelSettings] = {}
+
+
+FILES = "files"
+
+
+class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[memory]`."""
+
+    #: false offers no memory tools and reads no memory into the prompt.
+    enabled: bool = True
+    #: Where it is kept: `files` is MEMORY.md and HISTORY.md, any other name is that of a memory which a plugin brings,
+    #: and `ID:NAME` says which plugin's. What a project's config says here is not followed.
+    backend: Annotated[str, Meta(min_length=1, max_length=200)] = FILES
+    #: Which hash embedding a new index uses; an index that exists keeps its own until `weft memory reindex`.
+    embedding: Literal[2, 3] = 3
+
+
+def own_backend(config: Config, user_dir: str, environ: Mapping[str, str]) -> str:
+    """The memory that the user chose. A project's file chooses none: what is remembered would go elsewhere."""
+    section: MemorySettings = own_section(config, user_dir, "memory", environ)
+    return section.backend

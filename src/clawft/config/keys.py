@@ -1,23 +1,8 @@
-"""Keys of config files: camelCase and snake_case mean the same (R165, R175), dots reach into sections."""
+"""Keys of config files: camelCase and snake_case mean the same, dots reach into sections."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-
-__all__ = [
-    "Path",
-    "SetTwice",
-    "find_by_path",
-    "is_free",
-    "is_given_env",
-    "is_plugin_config",
-    "is_plugin_env",
-    "is_skill_env",
-    "join_path",
-    "normalise_keys",
-    "split_path",
-    "to_snake_case",
-]
 
 Path = tuple[str | int, ...]  # a number is the place in a list
 
@@ -25,7 +10,7 @@ _SKILL_ENV = ["skills", "entries", "*", "env"]
 _HOOK_ENV = ["hooks", "entries", "*", "env"]
 _PLUGIN_ENV = ["plugins", "entries", "*", "env"]
 _PLUGIN_CONFIG = ["plugins", "entries", "*", "config"]
-# Tables whose keys are names that somebody else chose. "*" is any one key; below ".**" every key is.
+# Tables whose keys are names that the user or a plugin chose. "*" is any one key; below ".**" every key is.
 _FREE = (
     "skills.entries",
     ".".join(_SKILL_ENV),
@@ -51,7 +36,7 @@ _PLAIN = r"[A-Za-z0-9_-]+"
 _PART = r'"((?:\\.|[^"\\])*)"|([^."]+)'
 
 
-class SetTwice(ValueError):
+class DuplicateKey(ValueError):
     """Two spellings of one key in the same table."""
 
     def __init__(self, path: Path) -> None:
@@ -66,27 +51,27 @@ def to_snake_case(name: str) -> str:
 
 
 def is_free(path: Path) -> bool:
-    """Whether the keys of the table at a path are the user's own names."""
+    """Return whether the keys of the table at a path are the user's own names."""
     return any(_matches(pattern.split("."), path) for pattern in _FREE)
 
 
 def is_skill_env(path: Path) -> bool:
-    """Whether the table at a path holds the variables of a skill."""
+    """Return whether the table at a path holds the variables of a skill."""
     return _matches(_SKILL_ENV, path)
 
 
 def is_plugin_env(path: Path) -> bool:
-    """Whether the table at a path holds the variables of a plugin."""
+    """Return whether the table at a path holds the variables of a plugin."""
     return _matches(_PLUGIN_ENV, path)
 
 
 def is_plugin_config(path: Path) -> bool:
-    """Whether the table at a path holds the settings of a plugin."""
+    """Return whether the table at a path holds the settings of a plugin."""
     return _matches(_PLUGIN_CONFIG, path)
 
 
-def is_given_env(path: Path) -> bool:
-    """Whether the table at a path holds variables that a skill, a hook or a plugin is given."""
+def is_env_table(path: Path) -> bool:
+    """Return whether the table at a path holds variables that a skill, a hook or a plugin is given."""
     return is_skill_env(path) or _matches(_HOOK_ENV, path) or is_plugin_env(path)
 
 
@@ -109,7 +94,7 @@ def normalise_keys(value: Any, free: Callable[[Path], bool], path: Path = ()) ->
     for key, inner in value.items():
         name = str(key) if free(path) else to_snake_case(str(key))
         if name in result:
-            raise SetTwice((*path, name))
+            raise DuplicateKey((*path, name))
         result[name] = normalise_keys(inner, free, (*path, name))
     return result
 

@@ -17,8 +17,6 @@ from clawft.errors import ClawftError
 from clawft.files import check_json_version, get_hint, lock_file, read_regular, replace_file
 from clawft.workspace import find_workspace
 
-__all__ = ["KEYS_NAME", "Keystore", "Place", "find_keyring", "open_keystore"]
-
 Place = Literal["keyring", "file"]
 KEYS_NAME = "keys.json"
 MAX_BYTES = 1 << 20
@@ -53,9 +51,9 @@ class Keystore:
             raise ClawftError("key-name", f"{name[:100]!a} cannot be the name of a key", hint=hint)
         if not secret or len(secret) > MAX_SECRET:
             raise ClawftError("key-empty", "A key has 1 to 10,000 characters", hint="Nothing was stored")
-        kept = self._keep_in_keyring(name, secret)
-        self._change(lambda keys: {**keys, name: None if kept else secret})
-        return "keyring" if kept else "file"
+        in_keyring = self._keep_in_keyring(name, secret)
+        self._change(lambda keys: {**keys, name: None if in_keyring else secret})
+        return "keyring" if in_keyring else "file"
 
     def find(self, name: str) -> str | None:
         """The secret of a name; None where there is none, or the keyring does not give it.
@@ -73,7 +71,7 @@ class Keystore:
         return found or None
 
     def has(self, name: str) -> bool:
-        """Whether a key of this name was stored. Raises: ClawftError."""
+        """Return whether a key of this name was stored. Raises: ClawftError."""
         return name in self._load()
 
     def delete(self, name: str) -> bool:

@@ -8,14 +8,12 @@ import msgspec
 from msgspec import UNSET, Struct, structs
 
 from clawft.config.keys import Path, is_free, join_path, split_path
-from clawft.config.load import SECTIONS, Config, Layer
-from clawft.config.locate import find_line, locate_keys
-from clawft.config.masking import Secrets, looks_secret
-from clawft.config.schema import find_kind, find_meant
-from clawft.config.secret import SecretRef, find_secrets, names_secret
+from clawft.config.loader import SECTIONS, Config, Layer
+from clawft.config.redaction import Secrets, find_named, looks_secret
+from clawft.config.schema import find_close_setting, find_kind
+from clawft.config.secret import SecretRef, find_secrets
+from clawft.config.syntax import find_line, locate_keys
 from clawft.errors import ClawftError, find_close
-
-__all__ = ["DEFAULT", "Setting", "find_values", "get_path", "leaves", "list_settings", "redact"]
 
 DEFAULT = "default"
 HIDDEN = "<hidden>"
@@ -45,10 +43,10 @@ def list_settings(
     masks = Secrets.of(config, environ, schemas)
     places = {layer.source: locate_keys(layer.data, toml=layer.source.endswith(".toml")) for layer in config.layers}
     found: dict[tuple[str, ...], Setting] = {}
-    for one in _show(config.values, environ, schemas):
-        source = _source_of(one.path, config.layers)
-        line = find_line(one.path, places[source])
-        found[one.path] = Setting(one.path, masks.mask_value(one.value), source, line, one.configured)
+    for entry in _show(config.values, environ, schemas):
+        source = _source_of(entry.path, config.layers)
+        line = find_line(entry.path, places[source])
+        found[entry.path] = Setting(entry.path, masks.mask_value(entry.value), source, line, entry.configured)
     everything = {path: value for path, value in _defaults(config) if not _is_below(path, found)}
     if defaults:
         found = {path: found.get(path) or Setting(path, value) for path, value in everything.items()} | found
@@ -69,7 +67,7 @@ def redact(
         value = {key: value}
     shown = list(_show(value, environ, schemas))
     if not free:
-        shown = [structs.replace(one, value=HIDDEN) if find_kind(one.path) is Any else one for one in shown]
+        shown = [structs.replace(entry, value=HIDDEN) if find_kind(entry.path) is Any else entry for entry in shown]
     return find_values(shown, path) if shown else {}
 
 
@@ -113,31 +111,28 @@ def _has(values: Any, path: Path) -> bool:
 
 
 def _hide(path: Path, value: Any, secrets: Mapping[Path, SecretRef]) -> Any:
-    """What variables and headers hold may be a secret, and so may whatever looks like one."""
+    """Hide what variables and headers hold, which may be a secret, and everything that looks like one."""
     if path in secrets:
         return str(secrets[path])
     if isinstance(value, str):
         supplied = path[-2:-1] in (("env",), ("headers",)) and is_free(path[:-1])
         if _REFERENCE.fullmatch(value):
             return value
-        return HIDDEN if supplied or looks_secret(value) else value
+        return HIDDEN if supplied or looks_secret(value) else _hide_named(value)
     if isinstance(value, dict):
         return {key: _hide((*path, key), inner, secrets) for key, inner in value.items()}
     if isinstance(value, list):
         shown = [_hide((*path, index), inner, secrets) for index, inner in enumerate(value)]
-        return [_hide_option(before, one) for before, one in zip(["", *shown], shown, strict=False)]
+        return [_hide_named(element, before) for before, element in zip(["", *shown], shown, strict=False)]
     return msgspec.to_builtins(value)
 
 
-def _hide_option(before: Any, value: Any) -> Any:
-    """An argument without the secret that its option names: `--token=X`, and `X` behind `--token`."""
-    if not isinstance(value, str):
-        return value
-    option, equals, _ = value.partition("=")
-    if equals and option.startswith("-") and names_secret(option.strip("-")):
-        return f"{option}={HIDDEN}"
-    named = isinstance(before, str) and before.startswith("-") and "=" not in before
-    return HIDDEN if named and not value.startswith("-") and names_secret(before.strip("-")) else value
+def _hide_named(text: Any, option: Any = "") -> Any:
+    """An argument or a setting without the secrets that it names, or that the option before it names."""
+    if isinstance(text, str):
+        for secret in find_named(text, str(option)):
+            text = text.replace(secret, HIDDEN)
+    return text
 
 
 def _defaults(config: Config) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -167,26 +162,27 @@ def get_path(text: str) -> tuple[str, ...]:
     for length in range(1, len(path) + 1):
         if find_kind(path[:length]) is None:
             kind = "setting" if length > 1 else "section"
-            hint = " ".join(filter(None, [find_meant(path[:length]), "Run: weft config show --all"]))
+            hint = " ".join(filter(None, [find_close_setting(path[:length]), "Run: weft config show --all"]))
             message = f"There is no {kind} '{join_path(path[:length])}'"
             raise ClawftError("config-unknown-key", message, hint=hint)
     return path
 
 
 def find_values(settings: Sequence[Setting], path: tuple[str, ...]) -> Any:
-    """What a setting has, or all of a table by name. Raises: ClawftError where nothing is."""
-    below = [one for one in settings if one.path[: len(path)] == path]
+    """Return the value of a setting, or all values of a table by name. Raises: ClawftError where there is no such
+    setting."""
+    below = [setting for setting in settings if setting.path[: len(path)] == path]
     if not below:
-        known = {one.path[len(path) - 1] for one in settings if one.path[: len(path) - 1] == path[:-1]}
+        known = {setting.path[len(path) - 1] for setting in settings if setting.path[: len(path) - 1] == path[:-1]}
         close = find_close(path[-1], known)
         hint = f"Did you mean '{join_path((*path[:-1], close))}'?" if close else "Run: weft config show"
         raise ClawftError("config-unknown-key", f"Nothing sets '{join_path(path)}'", hint=hint)
     if below[0].path == path:
         return below[0].value
     values: dict[str, Any] = {}
-    for one in below:
+    for entry in below:
         table = values
-        for part in one.path[len(path) : -1]:
+        for part in entry.path[len(path) : -1]:
             table = table.setdefault(part, {})
-        table[one.path[-1]] = one.value
+        table[entry.path[-1]] = entry.value
     return values

@@ -1,7 +1,5 @@
-"""Config files and variables to one frozen value: the user's file, the project's on top of it, then `CLAWFT_A__B`.
-
-`.toml` or `.json`; both in one folder is an error, since either could be the forgotten one.
-"""
+"""Load config files and environment variables into one frozen value: the user's file, the project's, then
+CLAWFT_A__B."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from clawft.config.keys import SetTwice, is_free, join_path, normalise_keys
+from clawft.config.keys import DuplicateKey, is_free, join_path, normalise_keys
 from clawft.config.secret import EnvValue, SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
 from clawft.errors import ClawftError, Diagnostic
@@ -18,37 +16,13 @@ from clawft.files import check_version, read_optional
 from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # a list of skills needs none of these
-    from clawft.config.agents import AgentsSettings
-    from clawft.config.gateway import GatewaySettings
-    from clawft.config.hooks import HooksSettings
-    from clawft.config.hub import HubSettings
-    from clawft.config.mcp import McpSettings
-    from clawft.config.memory import MemorySettings
-    from clawft.config.permissions import PermissionsSettings
-    from clawft.config.plugins import PluginsSettings
-    from clawft.config.providers import ProviderSettings
-    from clawft.config.registries import RegistrySettings
-    from clawft.config.runs import RunsSettings
-    from clawft.config.sandbox import SandboxSettings
+    from clawft.config.agents import AgentsSettings, MemorySettings, ProviderSettings
+    from clawft.config.extensions import HooksSettings, PluginsSettings
+    from clawft.config.jobs import GatewaySettings, RunsSettings
+    from clawft.config.registries import HubSettings, RegistrySettings
     from clawft.config.serve import ServeSettings
-    from clawft.config.tools import ToolsSettings
+    from clawft.config.tools import McpSettings, PermissionsSettings, SandboxSettings, ToolsSettings
 
-__all__ = [
-    "CONFIG_NAMES",
-    "SECTIONS",
-    "Config",
-    "Layer",
-    "check_layer",
-    "config_files",
-    "decode_json",
-    "load_config",
-    "merge",
-    "own_section",
-    "own_values",
-    "parse_config",
-    "read_config",
-    "section_type",
-]
 
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
@@ -61,7 +35,7 @@ SECTIONS = (
 
 
 class Layer(Struct, frozen=True):
-    """What one file or variable sets. `source` is its path or its name, `data` the text of a file."""
+    """The values set by one file or variable. `source` is its path or its name, `data` the text of a file."""
 
     source: str
     values: dict[str, Any]
@@ -160,11 +134,35 @@ class Config(Struct, frozen=True):
         return f"Config(files={self.files!r})"  # the values may hold a secret
 
 
+# Where the type of each section is defined.
+_SECTION_TYPES = {
+    "agents": "clawft.config.agents:AgentsSettings",
+    "gateway": "clawft.config.jobs:GatewaySettings",
+    "hooks": "clawft.config.extensions:HooksSettings",
+    "hub": "clawft.config.registries:HubSettings",
+    "mcp": "clawft.config.tools:McpSettings",
+    "memory": "clawft.config.agents:MemorySettings",
+    "permissions": "clawft.config.tools:PermissionsSettings",
+    "plugins": "clawft.config.extensions:PluginsSettings",
+    "providers": "clawft.config.agents:ProviderSettings",
+    "registries": "clawft.config.registries:RegistrySettings",
+    "runs": "clawft.config.jobs:RunsSettings",
+    "sandbox": "clawft.config.tools:SandboxSettings",
+    "serve": "clawft.config.serve:ServeSettings",
+    "skills": "clawft.config.skills:SkillsSettings",
+    "tools": "clawft.config.tools:ToolsSettings",
+}
+_NAMED = ("providers", "registries")  # sections that hold settings by name
+
+
 def section_type(name: str) -> Any:
     """The type of a section; its module is loaded when the section is first used."""
     from importlib import import_module
 
-    return import_module(f"clawft.config.{name}").Section
+    module, _, kind = _SECTION_TYPES[name].partition(":")
+    section = getattr(import_module(module), kind)
+    named: Any = dict
+    return named[str, section] if name in _NAMED else section
 
 
 def own_values(config: Config, user_dir: str, name: str) -> dict[str, Any]:
@@ -182,7 +180,7 @@ def own_section(config: Config, user_dir: str, name: str, environ: Mapping[str, 
 
 
 def config_files(workspace: Workspace) -> tuple[str, ...]:
-    """Where config may stand, lowest precedence first; whether or not it exists."""
+    """Return the possible config files, lowest precedence first, whether or not they exist."""
     folders = (workspace.user_dir, os.path.join(workspace.project, MARKER))
     return tuple(os.path.join(folder, name) for folder in dict.fromkeys(folders) for name in CONFIG_NAMES)
 
@@ -190,12 +188,14 @@ def config_files(workspace: Workspace) -> tuple[str, ...]:
 def load_config(
     workspace: Workspace, environ: Mapping[str, str], is_approved: Callable[[str, bytes], bool] = lambda *_: True
 ) -> Config:
-    """Read what there is. A project's file counts only if `is_approved` says so: it may be a stranger's.
+    """Load the config. A project's file counts only if `is_approved` returns true, since the project may be untrusted.
 
-    Raises: ClawftError for a file that cannot be read or a value that cannot be meant.
+    Raises: ClawftError for a file that cannot be read or a value that is not valid.
     """
     layers: list[Layer] = []
     diagnostics: list[Diagnostic] = []
+    if workspace.ignored:
+        diagnostics.append(_tell_ignored(workspace.ignored))
     for path in config_files(workspace):
         data = read_config(path)
         if data is None:
@@ -215,7 +215,7 @@ def load_config(
     for layer in layers:
         values = merge(values, layer.values)
     if any(name.startswith("CLAWFT_") and "__" in name for name in environ):
-        from clawft.config.overrides import load_overrides
+        from clawft.config.schema import load_overrides
 
         overrides = load_overrides(environ, values)
         layers += overrides
@@ -224,6 +224,12 @@ def load_config(
     sections = _convert(values, environ, strict=len(layers) == len(files))
     skills = sections.pop("skills", SkillsSettings())
     return Config(skills, values, files, tuple(diagnostics), tuple(layers), sections)
+
+
+def _tell_ignored(marker: str) -> Diagnostic:
+    message = "This folder belongs to another account, so it does not make its parent the project"
+    hint = f"To work on that project, set CLAWFT_PROJECT to {os.path.dirname(marker)}"
+    return Diagnostic("project-not-yours", "warning", message, marker, 0, hint)
 
 
 def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
@@ -244,13 +250,13 @@ def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
 
 
 def check_layer(layer: Layer, environ: Mapping[str, str], *, strict: bool = True) -> None:
-    """Whether a layer makes sense on its own. Raises: ClawftError."""
+    """Check that a layer is valid on its own. Raises: ClawftError."""
     try:
         if any(name not in SECTIONS for name in layer.values):
             raise msgspec.ValidationError("there is no such section")
         _convert(layer.values, environ, strict=strict)
     except msgspec.ValidationError as error:
-        from clawft.config.explain import explain_value
+        from clawft.config.syntax import explain_value
 
         raise explain_value(layer, _converter(environ, strict=strict)) from error
 
@@ -272,12 +278,12 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
         if isinstance(value, dict):
             normal: dict[str, Any] = normalise_keys(value, is_free)
             return normal
-    except SetTwice as error:
-        from clawft.config.explain import explain_twice
+    except DuplicateKey as error:
+        from clawft.config.syntax import explain_duplicate
 
-        raise explain_twice(path, data, error.path or None) from error
+        raise explain_duplicate(path, data, error.path or None) from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, DecodeError, UnicodeDecodeError
-        from clawft.config.explain import explain_syntax
+        from clawft.config.syntax import explain_syntax
 
         raise explain_syntax(error, path, data) from error
     raise ClawftError("config-invalid", "The config is not a JSON object", path=path, line=1)
@@ -290,7 +296,7 @@ def decode_json(text: str) -> Any:
     def pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)
         if len(table) < len(pairs):
-            raise SetTwice(())
+            raise DuplicateKey(())
         return table
 
     msgspec.json.decode(text)  # the stricter of the two: no NaN, no text behind the value
@@ -304,7 +310,8 @@ def _convert(values: dict[str, Any], environ: Mapping[str, str], *, strict: bool
 
 
 def _converter(environ: Mapping[str, str], *, strict: bool) -> Callable[[Any, Any], Any]:
-    """How values become settings; not strict means that a text may stand for a number or a truth value."""
+    """Return the function that converts values to settings; not strict accepts a text in place of a number or a
+    boolean."""
 
     def decode_secret(kind: type, written: Any) -> Any:
         secret = kind.parse(written, environ) if issubclass(kind, SecretRef) else None
@@ -324,7 +331,7 @@ def _check_secrets(layer: Layer, environ: Mapping[str, str]) -> list[Diagnostic]
     literal = [path for path, secret in find_secrets(layer.values, environ) if secret.is_literal]
     if not literal:
         return []
-    from clawft.config.explain import line_of
+    from clawft.config.syntax import line_of
 
     hint = 'Put it into a variable and write { env = "NAME" }'
     return [

@@ -1,4 +1,4 @@
-"""Secrets kept out of text: whatever leaves for a model, a log or a screen passes here first."""
+"""Mask secrets in text that goes to a model, a log or a screen."""
 
 import json
 import re
@@ -6,12 +6,10 @@ from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote_plus
 
-from clawft.config.load import Config
+from clawft.config.loader import Config
 from clawft.config.secret import expand, find_names, find_secrets, names_secret
-
-__all__ = ["MASK", "MIN_LENGTH", "Secrets", "Stream", "is_odd", "looks_secret"]
 
 MASK = "<secret>"
 MIN_LENGTH = 6  # characters; a shorter value would mask ordinary words
@@ -24,7 +22,10 @@ _TOKEN = re.compile(
 )
 _PRIVATE_KEY = "-----BEGIN "
 _URL_PASSWORD = re.compile(r"://[^/?#@\s]*:([^/?#@\s]+)@")
-_QUERY_PASSWORD = re.compile(r"://\S*[?&](?:ssl)?password=([^&#\s]+)")  # as addresses of databases may have it
+_URL_USER = re.compile(r"://([^/?#@:\s]+)@")  # some take a token there
+_PAIR = re.compile(r"(?<![\w.-])([\w.-]+)=([^&#;\s]+)")
+_HEADER = re.compile(r"(?<![\w.-])([\w.-]+): *(\S.*)")
+_QUERY = re.compile(r"://[^?\s]*\?([^#\s]+)")
 
 
 class Secrets:
@@ -83,12 +84,12 @@ class Secrets:
         """The first secret in a text from a place on, the longest where several begin there."""
         return self._pattern.search(text, start) if self._pattern else None
 
-    def stream(self) -> "Stream":
+    def stream(self) -> "MaskedStream":
         """A mask for one text that arrives in pieces."""
-        return Stream(self)
+        return MaskedStream(self)
 
 
-class Stream:
+class MaskedStream:
     """Masks a text that arrives in pieces. What may be the start of a secret waits for the next piece."""
 
     def __init__(self, secrets: Secrets) -> None:
@@ -103,7 +104,7 @@ class Stream:
         return f"Stream({self._secrets!r})"
 
     def feed(self, text: str) -> str:
-        """What may be shown, now that this has arrived."""
+        """Add a piece of text and return what may be shown now."""
         if not self._longest:
             return text
         text = self._held + text
@@ -119,12 +120,12 @@ class Stream:
         return "".join((*shown, text[at:start]))
 
     def flush(self) -> str:
-        """What was held back, now that nothing follows."""
+        """Return the text that was held back, since nothing follows."""
         held, self._held = self._held, ""
         return self._secrets.mask(held)
 
     def _find_start(self, text: str, at: int) -> int:
-        """Where the end of a text begins that may be the start of a secret; the end if there is none."""
+        """Return the position at which the end of a text may begin a secret; the text's end if there is none."""
         for index in range(max(at, len(text) - self._longest + 1), len(text)):
             forms = self._starts.get(text[index], ())
             tail = text[index:] if forms else ""
@@ -134,20 +135,22 @@ class Stream:
 
 
 def looks_secret(text: str) -> bool:
-    """Whether a text holds what looks like a token, a private key, or a password inside of a URL."""
-    return _PRIVATE_KEY in text or any(one.search(text) for one in (_TOKEN, _URL_PASSWORD, _QUERY_PASSWORD))
+    """Return whether a text holds what looks like a token, a private key, or a password inside of a URL."""
+    return (
+        _PRIVATE_KEY in text or any(pattern.search(text) for pattern in (_TOKEN, _URL_PASSWORD)) or any(_in_urls(text))
+    )
 
 
 def _configured(config: Config, environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for _, secret in find_secrets(config.values, environ, schemas=schemas):
         yield secret.resolve(environ)
-    given_env = [entry.env for entry in config.skills.entries.values()]
-    given_env += [entry.env for entry in config.hooks.entries.values()]
-    given_env += [entry.env for entry in config.plugins.entries.values()]
-    for env in given_env:
-        for name, given in env.items():
-            text = given.resolve(environ)
-            if given.is_reference or names_secret(name) or is_odd(text):
+    env_tables = [entry.env for entry in config.skills.entries.values()]
+    env_tables += [entry.env for entry in config.hooks.entries.values()]
+    env_tables += [entry.env for entry in config.plugins.entries.values()]
+    for env in env_tables:
+        for name, env_value in env.items():
+            text = env_value.resolve(environ)
+            if env_value.is_reference or names_secret(name) or is_odd(text):
                 yield text
     yield from (environ.get(name, "") for name in config.tools.exec.env if names_secret(name))
     servers = config.mcp.servers.values()
@@ -156,23 +159,51 @@ def _configured(config: Config, environ: Mapping[str, str], schemas: Mapping[str
     for table in tables:
         for name, value in table.items():
             yield from _supplied(name, value, environ)
+    for words in (config.tools.delegate.command, *(server.args for server in servers)):
+        for option, word in zip(("", *words), words, strict=False):
+            yield from filter(is_odd, find_named(word, option))
     for text in _texts(config.values):
         yield from _URL_PASSWORD.findall(text)
-        yield from _QUERY_PASSWORD.findall(text)
+        yield from _in_urls(text)
         yield from (match[0] for match in _TOKEN.finditer(text))
         if _PRIVATE_KEY in text:
             yield text
 
 
+def find_named(text: str, option: str = "") -> Iterator[str]:
+    """Find secrets that a text names: `--token=X`, `KEY=X`, `X-Key: X`, or all of it behind the option `--token`."""
+    name, equals, value = text.partition("=")
+    if option.startswith("-") and "=" not in option and not text.startswith("-") and names_secret(option.strip("-")):
+        yield text
+    elif equals and name.startswith("-") and not names_secret(name.strip("-")):  # `--header=X-Key: X`
+        yield from find_named(value)
+    else:
+        for name, value in (*_PAIR.findall(text), *_HEADER.findall(text)):
+            if names_secret(name.strip("-")) and "${" not in value:
+                yield value
+
+
+def _in_urls(text: str) -> Iterator[str]:
+    """Secrets of addresses that stand in place of a user, or in the query under a name that says so."""
+    yield from (user for user in _URL_USER.findall(text) if is_odd(user))
+    for query in _QUERY.findall(text):
+        for part in query.split("&"):
+            name, _, value = part.partition("=")
+            if value and "${" not in value and names_secret(name):
+                yield from {value, unquote_plus(value)}
+
+
 def is_odd(value: str) -> bool:
-    """Whether a value may be a secret: a word or a number, such as `metric` or `8080`, would mask ordinary text."""
+    """Return whether a value may be a secret: a word or a number, such as `metric` or `8080`, would mask ordinary
+    text."""
     if looks_secret(value):
         return True
     return len(value) >= _ODD_LENGTH and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def _supplied(name: str, value: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """What a header or variable of the config gives away: `Bearer ${KEY}` both whole and as the key alone."""
+    """Yield the secrets that a header or variable of the config holds: `Bearer ${KEY}` both whole and as the key
+    alone."""
     expanded, _ = expand(value, environ)
     if expanded != value or names_secret(name):
         yield expanded
@@ -196,7 +227,8 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """What any base64 text that has the bytes in it holds: there are three ways they may fall on its groups."""
+    """Yield the text found in every base64 encoding that contains these bytes: one form for each of their three
+    possible alignments."""
     for before in range(3):
         encoded = b64encode(bytes(before) + data).decode()
         sure = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]  # the rest hangs on what stands around

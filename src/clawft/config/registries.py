@@ -1,15 +1,13 @@
-"""The section `[registries]`: where skills are searched for, installed from and published to."""
+"""The sections [registries] and [hub]: where skills are installed from, and the registry that weft hub serve runs."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
-from clawft.config.load import Config, own_section
+from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 from clawft.errors import ClawftError
-
-__all__ = ["CLAWHUB", "RegistrySettings", "Section", "own_registries"]
 
 CLAWHUB = "clawhub"  # the registry that is there without any config
 
@@ -40,12 +38,15 @@ def own_registries(config: Config, user_dir: str, environ: Mapping[str, str]) ->
     """
     written: dict[str, RegistrySettings] = own_section(config, user_dir, "registries", environ)
     known = {CLAWHUB: RegistrySettings()} | written
-    known = {name: one if one.url else structs.replace(one, url=_find_url(name, one)) for name, one in known.items()}
-    first = [name for name, one in known.items() if one.default]
+    known = {
+        name: registry if registry.url else structs.replace(registry, url=_find_url(name, registry))
+        for name, registry in known.items()
+    }
+    first = [name for name, registry in known.items() if registry.default]
     if len(first) > 1:
         hint = "Let one of them be the default"
         raise ClawftError("registry-default", f"{' and '.join(first)} are both the default registry", hint=hint)
-    usable = {name: one for name, one in known.items() if one.enabled}
+    usable = {name: registry for name, registry in known.items() if registry.enabled}
     front = next(iter(first), CLAWHUB)
     return {name: usable[name] for name in sorted(usable, key=lambda name: name != front)}
 
@@ -58,4 +59,52 @@ def _find_url(name: str, settings: RegistrySettings) -> str:
     return "https://clawhub.ai" if name == CLAWHUB else ""
 
 
-Section = dict[str, RegistrySettings]
+_Megabytes = Annotated[int, Meta(ge=1, le=1_000_000)]
+_Count = Annotated[int, Meta(ge=1, le=10_000_000)]
+
+
+class QuotaSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[hub.quota]`: how much one owner may keep, and how much anybody may send."""
+
+    #: How large one file may be, in megabytes.
+    file_mb: _Megabytes = 10
+    #: How large one version may be, in megabytes.
+    version_mb: _Megabytes = 50
+    #: How many files one version may have.
+    version_files: _Count = 1_000
+    #: How many skills one owner may have.
+    skills: _Count = 1_000
+    #: How many versions one skill may have.
+    versions: _Count = 1_000
+    #: How much one owner may keep in all, in megabytes.
+    owner_mb: _Megabytes = 2_000
+    #: How many requests a minute one client may make to read.
+    reads_per_minute: _Count = 3_000
+    #: How many requests a minute one client may make to write.
+    writes_per_minute: _Count = 300
+
+
+class HubSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[hub]`. What a project's config says here is not followed."""
+
+    #: The address it listens on.
+    host: str = "127.0.0.1"
+    #: The port it listens on.
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8710
+    #: The address that clients reach it under, where that is another one, as behind a proxy.
+    public_url: str = ""
+    #: Where its database and files are; `~/.clawft/hub` if empty.
+    folder: str = ""
+    #: A PostgreSQL database for several instances, which then keeps the files too; SQLite in the folder if absent.
+    database: SecretRef | None = None
+    #: true lets everybody read who reaches it; else a token with the scope `read` is needed.
+    public_read: bool = True
+    #: What becomes of a version that the scanner calls suspicious: it is kept with the verdict, or not taken.
+    refuse_suspicious: bool = False
+    quota: QuotaSettings = QuotaSettings()
+
+
+def own_hub(config: Config, user_dir: str, environ: Mapping[str, str]) -> HubSettings:
+    """Return the user's own hub settings. A project's file is ignored: it could open the hub to everybody."""
+    section: HubSettings = own_section(config, user_dir, "hub", environ)
+    return section

@@ -1,18 +1,16 @@
-"""References to secrets. A value is looked up where it is used, and shown nowhere (D29)."""
+"""References to secrets. A value is looked up where it is used, and shown nowhere."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clawft.config.keys import Path, is_free, is_given_env, is_plugin_config, to_snake_case
-
-__all__ = ["EnvValue", "SecretRef", "expand", "find_names", "find_secrets", "is_key_name", "names_secret"]
+from clawft.config.keys import Path, is_env_table, is_free, is_plugin_config, to_snake_case
 
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 # Compiled by who first needs them: a list of skills does not.
 _EXPANSION = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 _KEY_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}"
-# 001 §12.4 lists app_secret, encrypt_key, client_secret, claw_token, imap_password, smtp_password, secret, api_key.
+# Such as app_secret, encrypt_key, client_secret, claw_token, imap_password, smtp_password, secret and api_key.
 _SECRET_ENDS = ("key", "token", "secret", "password", "passwd", "passphrase", "pwd", "auth", "authorization", "cookie")
 _SECRET_WORDS = frozenset({*_SECRET_ENDS, "credential", "credentials", "apikey", "pass"})
 _NO_SCHEMAS: Mapping[str, Mapping[str, Any]] = {}
@@ -53,12 +51,12 @@ class SecretRef:
 
     @property
     def is_reference(self) -> bool:
-        """Whether the secret is kept elsewhere."""
+        """Return whether the secret is kept elsewhere."""
         return bool(self.env or self.keystore)
 
     @property
     def is_literal(self) -> bool:
-        """Whether the config holds the secret itself, which it should not."""
+        """Return whether the config holds the secret itself, which it should not."""
         return bool(self._literal)
 
     def resolve(self, environ: Mapping[str, str]) -> str:
@@ -73,11 +71,12 @@ class SecretRef:
         return self._literal or environ.get(self.env, "")
 
     def is_configured(self, environ: Mapping[str, str]) -> bool:
-        """Whether there is a secret. Raises: ClawftError, as `resolve` does."""
+        """Return whether there is a secret. Raises: ClawftError, as `resolve` does."""
         return bool(self.resolve(environ))
 
     def is_known(self, environ: Mapping[str, str]) -> bool:
-        """The same as far as can be told without the keyring, which may ask the person. Raises: ClawftError."""
+        """Return whether there is a secret, without opening the keyring, which may prompt the user. Raises:
+        ClawftError."""
         if self.keystore:
             from clawft.config.keystore import open_keystore
 
@@ -104,7 +103,7 @@ class SecretRef:
 
 
 class EnvValue(SecretRef):
-    """What a variable of a skill is to be: a plain text, or a reference to a secret."""
+    """The value of a skill's variable: a plain text, or a reference to a secret."""
 
     __slots__ = ()
 
@@ -117,7 +116,7 @@ class EnvValue(SecretRef):
 
 
 def is_key_name(text: str) -> bool:
-    """Whether a stored key may be called so."""
+    """Return whether a stored key may be called so."""
     return bool(re.fullmatch(_KEY_NAME, text))
 
 
@@ -133,7 +132,7 @@ def find_names(text: str) -> list[str]:
 
 
 def names_secret(name: str) -> bool:
-    """Whether a key is one that people keep secrets under, such as `imap_password` or `X-Api-Key`."""
+    """Return whether a key is one that people keep secrets under, such as `imap_password` or `X-Api-Key`."""
     snake = to_snake_case(name)
     return snake.endswith(_SECRET_ENDS) or not _SECRET_WORDS.isdisjoint(snake.split("_"))
 
@@ -148,15 +147,18 @@ def find_secrets(
 
     `schemas` are those of plugins' settings, by their ids.
     """
-    named = is_free(at) and at[:2] != ("skills", "config")  # keys of these tables are names, not settings
+    named = is_free(at)  # keys of these tables are names, not settings
     for key, value in values.items():
         path = (*at, key)
-        if is_plugin_config(path):
-            from clawft.config.plugin_secrets import find_plugin_secrets  # few configs have settings of plugins
+        if is_plugin_config(path) or path == ("skills", "config"):
+            from clawft.config.extensions import find_plugin_secrets  # few configs have settings of others
 
-            yield from find_plugin_secrets(value, schemas.get(str(path[2])), path)
+            schema = schemas.get(str(path[2])) if path[2:] else None
+            for place, found in find_plugin_secrets(value, schema, path):
+                is_name = not path[2:] and found._literal in environ and _ENV_NAME.fullmatch(found._literal)
+                yield place, SecretRef(env=found._literal) if is_name else found
             continue
-        supplied = isinstance(value, dict) and is_given_env(at)  # whatever such a variable is called
+        supplied = isinstance(value, dict) and is_env_table(at)  # whatever such a variable is called
         secret = SecretRef.parse(value, environ) if supplied or (not named and names_secret(key)) else None
         if secret is not None:
             yield path, secret

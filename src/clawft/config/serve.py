@@ -6,10 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.config.load import Config, own_section
+from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
-
-__all__ = ["LimitSettings", "Section", "ServeSettings", "own_serve", "own_token_file"]
 
 _Count = Annotated[int, Meta(ge=1, le=10_000_000)]
 _Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -65,14 +63,11 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def own_token_file(user_dir: str) -> str:
-    """Where the user's own token is, for them and their programs."""
+    """Return the path of the user's own token, for them and their programs."""
     return os.path.join(user_dir, "serve-token")
 
 
 def own_serve(config: Config, user_dir: str, environ: Mapping[str, str]) -> ServeSettings:
-    """What the user says of their daemon. A project's file says nothing of it: it could open it to everybody."""
+    """Return the user's own daemon settings. A project's file is ignored: it could open the daemon to everybody."""
     section: ServeSettings = own_section(config, user_dir, "serve", environ)
     return section
-
-
-Section = ServeSettings

@@ -1,20 +1,10 @@
-"""The section `[skills]` (R173): what is loaded, and from where."""
+"""The section `[skills]`: what is loaded, and from where."""
 
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from clawft.config.secret import EnvValue, SecretRef
-
-__all__ = [
-    "OTHER_CLIENTS",
-    "LoadSettings",
-    "PromptSettings",
-    "Section",
-    "SecuritySettings",
-    "SkillEntry",
-    "SkillsSettings",
-]
 
 OTHER_CLIENTS = (".codex", ".gemini", ".opencode", ".cursor", ".github", ".goose")
 
@@ -93,6 +83,3 @@ class SkillsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: Settings of other clients that skills ask for with `requires.config`: `channels.slack` is looked up here too.
     config: dict[str, Any] = {}
     security: SecuritySettings = SecuritySettings()
-
-
-Section = SkillsSettings

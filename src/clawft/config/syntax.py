@@ -1,12 +1,16 @@
-"""Where in the text of a config file each key stands. Only for texts that a parser has accepted."""
+"""The text of a config file: the line of each key, and parser errors explained by line and key."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
-from clawft.config.keys import Path, is_free, to_snake_case
-
-__all__ = ["Place", "find_line", "find_twice", "locate_keys"]
+from clawft.config.keys import Path, is_free, join_path, to_snake_case
+from clawft.config.loader import SECTIONS, Layer, section_type
+from clawft.config.schema import SettingProblem, find_close_setting, find_problem
+from clawft.errors import ClawftError
+from clawft.files import why_damaged
 
 Place = tuple[Path, int]
 
@@ -36,7 +40,7 @@ def find_line(path: Path, places: Sequence[Place]) -> int:
     return 0
 
 
-def find_twice(places: Sequence[Place], path: Path | None = None) -> Place | None:
+def find_duplicate(places: Sequence[Place], path: Path | None = None) -> Place | None:
     """The second place of a key that stands there twice: of this one, or of the first such."""
     seen: set[Path] = set()
     for place in places:
@@ -144,3 +148,55 @@ def _unquote(token: str, toml: bool) -> str:
     from json import loads
 
     return str(loads(token))
+
+
+def explain_syntax(error: Exception, path: str, data: bytes) -> ClawftError:
+    """A file that is not TOML or JSON, or no text at all."""
+    text = str(error)
+    if (why := why_damaged(data, error)) != text:
+        hint = "Restore it from a backup; or move it away, and begin anew with the defaults"
+        return ClawftError("config-invalid", f"{os.path.basename(path)} is damaged: {why}", path=path, hint=hint)
+    line, byte = re.search(r"line (\d+)", text), re.search(r"\(byte (\d+)\)", text)
+    if line:
+        number = int(line[1])
+    elif byte:
+        number = data.count(b"\n", 0, int(byte[1])) + 1
+    else:
+        number = data.rstrip().count(b"\n") + 1
+    return ClawftError("config-invalid", f"The config cannot be parsed: {text}", path=path, line=number)
+
+
+def explain_duplicate(source: str, data: bytes, path: Path | None = None) -> ClawftError:
+    """A key that stands in its table twice, perhaps in two spellings."""
+    place = find_duplicate(locate_keys(data, toml=source.endswith(".toml")), path)
+    key, line = place or (path or (), 0)
+    return ClawftError("config-invalid", f"{join_path(key)} is set twice", path=source, line=line, hint="Keep one")
+
+
+def explain_value(layer: Layer, convert: Callable[[Any, Any], Any]) -> ClawftError:
+    """A value of the wrong type, or a key that does not exist."""
+    problem = next(_find_problems(layer, convert))
+    line = line_of(layer, problem.path)
+    if problem.message:
+        message = f"{join_path(problem.path)}: {problem.message}"
+        return ClawftError("config-invalid", message, path=layer.source, line=line)
+    kind = "section" if len(problem.path) == 1 else "setting"
+    message = f"There is no {kind} '{join_path(problem.path)}'"
+    return ClawftError(
+        "config-unknown-key", message, path=layer.source, line=line, hint=find_close_setting(problem.path)
+    )
+
+
+def _find_problems(layer: Layer, convert: Callable[[Any, Any], Any]) -> Iterator[SettingProblem]:
+    for name, value in layer.values.items():
+        if name in SECTIONS:
+            problem = find_problem(value, section_type(name), convert, (name,))
+            if problem:
+                yield problem
+        else:
+            yield SettingProblem((name,))
+
+
+def line_of(layer: Layer, path: Path) -> int:
+    """The line that sets something in a layer; 0 for a variable."""
+    return find_line(path, locate_keys(layer.data, toml=layer.source.endswith(".toml"))) if layer.data else 0

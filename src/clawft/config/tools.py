@@ -1,27 +1,16 @@
-"""The section `[tools]`: what commands may run, what may be fetched, who is delegated to."""
+"""The sections [tools], [permissions], [sandbox] and [mcp]: what tools may do, and how they are confined."""
 
+import os
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 
-__all__ = [
-    "DEFAULT_COMMANDS",
-    "CommandPolicyMode",
-    "DelegateSettings",
-    "DelegationTarget",
-    "ExecSettings",
-    "RateLimit",
-    "RateLimitStrategy",
-    "SearchSettings",
-    "Section",
-    "ToolsSettings",
-    "WebSettings",
-]
-
-# D56: read-only inspection only. A second word names the one subcommand that is meant.
+# Read-only inspection only. A second word names the one subcommand that is meant.
 DEFAULT_COMMANDS = (
     "echo", "pwd", "ls", "cat", "head", "tail", "wc", "sort", "uniq", "cut", "date", "which", "grep",
     "git status", "git log", "git diff", "git show",
@@ -31,7 +20,7 @@ _Positive = Annotated[int, Meta(ge=1)]
 
 
 class CommandPolicyMode(StrEnum):
-    """How commands are judged (R162)."""
+    """The ways to judge commands."""
 
     ALLOWLIST = "allowlist"
     DENYLIST = "denylist"
@@ -39,7 +28,7 @@ class CommandPolicyMode(StrEnum):
 
 
 class RateLimitStrategy(StrEnum):
-    """How requests are counted (R162)."""
+    """The ways to count requests."""
 
     FIXED_WINDOW = "fixed_window"
     SLIDING_WINDOW = "sliding_window"
@@ -47,7 +36,7 @@ class RateLimitStrategy(StrEnum):
 
 
 class DelegationTarget(StrEnum):
-    """Who does delegated work (R161). PascalCase is read too."""
+    """The targets of delegated work. PascalCase is read too."""
 
     LOCAL = "local"
     CLAUDE = "claude"
@@ -57,7 +46,7 @@ class DelegationTarget(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> "DelegationTarget | None":
         text = str(value)
-        return next((one for one in cls if text == one.value.capitalize()), None)
+        return next((member for member in cls if text == member.value.capitalize()), None)
 
 
 class ExecSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,4 +128,132 @@ class ToolsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     delegate: DelegateSettings = DelegateSettings()
 
 
-Section = ToolsSettings
+Kind = Literal["deny", "ask", "allow"]
+KINDS: tuple[Kind, ...] = ("deny", "ask", "allow")  # each beats those after it
+
+
+class PermissionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[permissions]`: patterns such as `Bash(git push:*)`, `Edit(docs/**)`, `WebFetch(domain:example.org)`,
+    `github__*`. The user's and the project's add up."""
+
+    #: What is done without a question, though it would be asked for. What a policy refuses stays refused.
+    allow: tuple[str, ...] = ()
+    #: What is asked for each time, also where it would be done unasked.
+    ask: tuple[str, ...] = ()
+    #: What is never done.
+    deny: tuple[str, ...] = ()
+
+
+class ConfiguredRule(Struct, frozen=True):
+    """A rule as it stands in a file, or in a variable."""
+
+    kind: Kind
+    text: str
+    source: str
+
+
+def list_rules(config: Config) -> Iterator[ConfiguredRule]:
+    """Every rule with where it stands: files do not replace each other's, they add to them."""
+    for kind in KINDS:
+        for layer in config.layers:
+            section = layer.values.get("permissions", {})
+            texts = section.get(kind, ()) if isinstance(section, dict) else ()
+            for text in texts if isinstance(texts, list | tuple) else ():
+                yield ConfiguredRule(kind, str(text), layer.source)
+
+
+_Megabytes = Annotated[int, Meta(ge=16, le=1 << 20)]
+
+
+class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[sandbox]`."""
+
+    #: `bubblewrap` or `landlock`; `auto` takes the first that works here. `off` runs commands with all your rights.
+    mode: Literal["auto", "bubblewrap", "landlock", "off"] = "auto"
+    #: Where none works: `ask` a person about each command, or `refuse` them all. `--yes` does not answer.
+    if_unavailable: Literal["ask", "refuse"] = "ask"
+    #: Further folders that commands may change; the project always is one.
+    writable: tuple[str, ...] = ()
+    #: Further files and folders that commands may read, such as a tool chain in your home folder.
+    readable: tuple[str, ...] = ()
+    #: How much memory one process of a command may take, and all of them together, in megabytes.
+    memory_mb: _Megabytes = 4096
+    #: How many processes and threads one command may have at a time.
+    max_processes: Annotated[int, Meta(ge=8, le=100_000)] = 512
+    #: How long a file may be that a command writes, in megabytes.
+    max_file_mb: _Megabytes = 1024
+    #: How much a command may write to its private /tmp and home folder, each, in megabytes.
+    tmp_mb: _Megabytes = 1024
+
+
+def own_sandbox(config: Config, user_dir: str) -> SandboxSettings:
+    """Return the user's own sandbox settings. A project's file is ignored: the sandbox confines that project's
+    commands."""
+    section: SandboxSettings = own_section(config, user_dir, "sandbox", {})
+    return section
+
+
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[mcp.servers.NAME]`: a command that speaks on stdin and stdout, or a URL. Its tools are `NAME__tool`."""
+
+    #: The program to start.
+    command: str = ""
+    #: Its arguments; `${PROJECT}` is the folder of the project.
+    args: tuple[str, ...] = ()
+    #: Variables it gets beside PATH, HOME and the locale; `${NAME}` takes the value of a variable, and `${PROJECT}` is
+    #: the folder of the project unless there is a variable of that name.
+    env: dict[str, str] = {}
+    #: The folder it starts in, which may be `${PROJECT}`. If absent, your home; for one that is confined, the project.
+    cwd: str = ""
+    #: The address of a streamable HTTP server, in place of a command.
+    url: str = ""
+    #: HTTP headers; `${NAME}` takes the value of a variable.
+    headers: dict[str, str] = {}
+    #: false leaves the server alone.
+    enabled: bool = True
+    #: true runs its tools without asking before each call.
+    trusted: bool = False
+    #: `confined` runs it in the sandbox, `none` with all your rights. Unless you say so, a project's is confined.
+    sandbox: Literal["none", "confined"] | None = None
+    #: Hosts that it may reach from the sandbox, as `example.com`, `*.example.com` or with a port.
+    hosts: tuple[str, ...] = ()
+    #: Folders that it may change from the sandbox; it sees the folder it starts in, and changes nothing else.
+    writable: tuple[str, ...] = ()
+    #: Further files and folders that it may read from the sandbox.
+    readable: tuple[str, ...] = ()
+    #: How long starting it may take, in seconds.
+    start_timeout_s: _Seconds = 30
+    #: How long one call may take, in seconds.
+    timeout_s: _Seconds = 60
+
+
+class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[mcp]`."""
+
+    servers: dict[str, ServerSettings] = {}
+
+
+def find_confined(config: Config, user_dir: str) -> frozenset[str]:
+    """The servers that run in the sandbox.
+
+    Where the sandbox is turned off, none of the user's own. A project's file can never say that one be left out; the
+    user can, of a server that is not also their own: what they said of their own command is not said of one that a
+    project puts in its place.
+    """
+    ours: dict[str, dict[str, Any]] = {}
+    theirs: set[str] = set()
+    for layer in config.layers:
+        servers = layer.values.get("mcp", {}).get("servers", {})
+        if os.path.isabs(layer.source) and os.path.dirname(layer.source) != user_dir:
+            theirs |= set(servers)
+        else:
+            for name, server in servers.items():
+                ours[name] = {**ours.get(name, {}), **server}
+    off = own_sandbox(config, user_dir).mode == "off"
+    return frozenset(name for name in {*ours, *theirs} if _is_confined(ours.get(name, {}), name in theirs, off=off))
+
+
+def _is_confined(own: dict[str, Any], foreign: bool, *, off: bool) -> bool:
+    if not foreign:
+        return own.get("sandbox") == "confined" and not off
+    return own.get("sandbox") != "none" or "command" in own

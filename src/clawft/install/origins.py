@@ -1,4 +1,5 @@
-"""Whose a skill is. What the user wrote by hand into their own folders is theirs; all else is a stranger's (D27)."""
+"""The origin of skills: the user's own, written by hand into their own folders, or untrusted, which is everything
+else."""
 
 import os
 import re
@@ -6,64 +7,63 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from clawft.discovery.catalog import Found
-from clawft.discovery.locations import Location
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import is_within, read_optional, real_path
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.locations import Location
 from clawft.workspace import Workspace
-
-__all__ = ["STRANGE_SCOPES", "Origins", "list_locks"]
 
 MAX_LOCK_BYTES = 8 << 20
 _OWN_LOCK = "skills.lock"  # ours, in the user's folder
 # Where installers note what they brought: beside the folder of skills.
 _LOCKS = (".clawhub/lock.json", ".clawdhub/lock.json")
 _SHARED_LOCK = ".skill-lock.json"  # of one that copies or links what it brings into the folders of all clients
-STRANGE_SCOPES = frozenset({"project", "plugin", "mcp", "dir"})
+UNTRUSTED_SCOPES = frozenset({"project", "plugin", "mcp", "dir"})
 _ALL = frozenset("*")  # a lock that cannot be read: anything may have been brought
 
 
 class Origins:
-    """Tells strangers' skills from the user's own, for the locations of one app."""
+    """The check that tells untrusted skills from the user's own, for the locations of one app."""
 
     def __init__(self, workspace: Workspace, locations: Iterable[Location]) -> None:
         self._project = real_path(workspace.project) if workspace.project != workspace.home else ""
         self._inside: dict[str, bool] = {}
-        roots = {one.path for one in locations if one.scope in ("user", "extra")}
+        roots = {location.path for location in locations if location.scope in ("user", "extra")}
         shared = set(_load_own_names(os.path.join(workspace.user_dir, _OWN_LOCK)))
         own: dict[str, frozenset[str]] = {}
         for root in roots:
             names = _load_names(root, _SHARED_LOCK)
             shared.update(names - _ALL)
-            beside = _LOCKS if os.path.isdir(root) else ()  # where no skill is, nothing was brought
-            own[root] = names.union(*(_load_names(root, lock) for lock in beside))
+            locks = _LOCKS if os.path.isdir(root) else ()  # where no skill is, nothing was brought
+            own[root] = names.union(*(_load_names(root, lock) for lock in locks))
         noted = roots if shared else {root for root in roots if own[root]}
         bases = {base: own[root] | shared for root in noted for base in (root, real_path(root))}
         self._installed = [(base, names) for base, names in bases.items() if base and names]
 
-    def why_strange(self, found: Found) -> str:
-        """Why a skill needs an approval; nothing for the user's own and for what came with the program."""
+    def why_untrusted(self, found: DiscoveredSkill) -> str:
+        """Return why a skill needs an approval; '' for the user's own and for what came with weft."""
         at = found.location
         if at.scope == "plugin":
             return f"It comes with the plugin {at.layer}"
         if at.scope == "mcp":
             return f"It comes from the MCP server '{at.layer}'"
-        if at.scope in STRANGE_SCOPES:
+        if at.scope in UNTRUSTED_SCOPES:
             return f"It comes with the {'folder' if at.scope == 'dir' else at.scope}"
         if at.scope in ("user", "extra") and self._project and self._lies_in_project(found):
             return "It comes with the project"
         return "It was installed" if self._installed and self._is_installed(found) else ""
 
-    def _lies_in_project(self, found: Found) -> bool:
-        """Whether a folder of the user's, or a link there, leads into the project, whose programs can change it."""
+    def _lies_in_project(self, found: DiscoveredSkill) -> bool:
+        """Return whether a folder of the user's, or a link there, leads into the project, whose programs can
+        change it."""
         above = os.path.dirname(found.folder)
         if above not in self._inside:
             self._inside[above] = is_within(real_path(above), self._project)
         linked = os.path.islink(found.folder) and is_within(real_path(found.folder), self._project)
         return self._inside[above] or linked
 
-    def _is_installed(self, found: Found) -> bool:
-        """Whether a skill is, or lies within, what an installer brought; a link counts as what it leads to."""
+    def _is_installed(self, found: DiscoveredSkill) -> bool:
+        """Return whether a skill is, or lies within, what an installer brought; a link counts as what it leads to."""
         return any(
             is_within(folder, base) and (names >= _ALL or not names.isdisjoint(_parts(folder[len(base) :])))
             for folder in {found.folder, real_path(found.folder)}
@@ -73,13 +73,13 @@ class Origins:
 
 def list_locks(workspace: Workspace, locations: Iterable[Location]) -> set[str]:
     """Every file, there or not, that tells what was installed."""
-    roots = {os.path.dirname(one.path) for one in locations if one.scope in ("user", "extra")}
-    beside = {os.path.join(root, lock) for root in roots for lock in (*_LOCKS, _SHARED_LOCK)}
-    return beside | {os.path.join(workspace.user_dir, _OWN_LOCK)}
+    roots = {os.path.dirname(location.path) for location in locations if location.scope in ("user", "extra")}
+    paths = {os.path.join(root, lock) for root in roots for lock in (*_LOCKS, _SHARED_LOCK)}
+    return paths | {os.path.join(workspace.user_dir, _OWN_LOCK)}
 
 
 def _load_names(root: str, lock: str) -> frozenset[str]:
-    """What a lock says was brought to a root."""
+    """Load the names of the skills that a lock says were installed into a root."""
     try:
         data = read_optional(os.path.join(os.path.dirname(root), lock), MAX_LOCK_BYTES)
     except Unreadable:
@@ -88,18 +88,19 @@ def _load_names(root: str, lock: str) -> frozenset[str]:
 
 
 def _load_own_names(path: str) -> frozenset[str]:
-    """What our own lock says was brought. One that somebody wrote otherwise is read whole, and strictly."""
+    """Load the names of installed skills from weft's own lock. A lock in an unexpected format is parsed in full, and
+    strictly."""
     try:
         data = read_optional(path, MAX_LOCK_BYTES)
     except Unreadable:
         return _ALL
     if data is None:
         return frozenset()
-    from clawft.locks.names import find_names  # most users never installed anything
+    from clawft.install.lockfile.model import find_names  # most users never installed anything
 
     names = find_names(data)
     if names is None:
-        from clawft.locks.file import parse_lock
+        from clawft.install.lockfile.file import parse_lock
 
         try:
             names = list(parse_lock(data, path))

@@ -1,4 +1,5 @@
-"""Skills whose key was revoked: they are used no more, whoever approved them. Most users have none."""
+"""Revocations of signing keys: a skill signed with a revoked key is not used, even if it was approved. Most users have
+none."""
 
 import os
 import shlex
@@ -6,23 +7,22 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clawft.discovery.catalog import Found
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import read_optional
-from clawft.locks.names import LOCK_NAME, MAX_LOCK_BYTES
+from clawft.install.lockfile.model import LOCK_NAME, MAX_LOCK_BYTES
+from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # loaded where a key was revoked
-    from clawft.signing.publishers import Publishers
+    from clawft.trust.signing.publishers import Publishers
 
-__all__ = ["Revocations"]
 
 _TRUST_FILE = "publishers.toml"  # as in signing/
 _MAX_BYTES = 4 << 20
 
 
 class Revocations:
-    """What the user's trust file says against the keys of signatures and of locks, for one app."""
+    """The revocations in the user's trust file, checked against the keys of signatures and locks, for one app."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._user_dir = workspace.user_dir
@@ -32,8 +32,9 @@ class Revocations:
         }
         self._signers: dict[str, dict[str, str]] = {}
 
-    def check(self, found: Found, approved: str) -> Diagnostic | None:
-        """Why a skill is used no more. `approved` is when it was: before the day of a theft still holds."""
+    def check(self, found: DiscoveredSkill, approved: str) -> Diagnostic | None:
+        """Return why a skill is no longer used. `approved` is when it was approved: an approval from before the key was
+        stolen still holds."""
         if self._publishers is None:
             return None
         locked = self._load_signers(found.location.scope) if found.location.scope in self._locks else {}
@@ -41,8 +42,8 @@ class Revocations:
         if not keys:
             return None
         if isinstance(self._publishers, Diagnostic):
-            said = self._publishers
-            return Diagnostic("signature-revoked", "warning", said.message, said.path, 0, said.hint)
+            diagnostic = self._publishers
+            return Diagnostic("signature-revoked", "warning", diagnostic.message, diagnostic.path, 0, diagnostic.hint)
         at = datetime.fromisoformat(approved) if approved else datetime.now(UTC)
         revoked = next(filter(None, [self._publishers.find_revoked(key, at) for key in keys]), None)
         if revoked is None:
@@ -62,7 +63,7 @@ class Revocations:
             content = read_optional(path, _MAX_BYTES)
             if content is None or (content.strip() and b"revoked" not in content):
                 return None
-            from clawft.signing.publishers import load_publishers
+            from clawft.trust.signing.publishers import load_publishers
 
             return load_publishers(self._user_dir)
         except ClawftError as error:
@@ -82,8 +83,8 @@ class Revocations:
 
 def _read_signer(folder: str) -> str:
     """The key that a skill's own signature names, be it worth something or not; '' where there is none."""
-    from clawft.signing.check import SIGNATURE_NAME
-    from clawft.signing.sshsig import MAX_BYTES, parse_signature
+    from clawft.trust.signing.signatures import SIGNATURE_NAME
+    from clawft.trust.signing.sshsig import MAX_BYTES, parse_signature
 
     try:
         content = read_optional(os.path.join(folder, SIGNATURE_NAME), MAX_BYTES)
@@ -93,9 +94,9 @@ def _read_signer(folder: str) -> str:
 
 
 def _parse_signers(data: bytes, path: str) -> dict[str, str]:
-    from clawft.locks.file import parse_lock
+    from clawft.install.lockfile.file import parse_lock
 
     try:
-        return {name: one.signed_by for name, one in parse_lock(data, path).items() if one.signed_by}
+        return {name: skill.signed_by for name, skill in parse_lock(data, path).items() if skill.signed_by}
     except ClawftError:
         return {}

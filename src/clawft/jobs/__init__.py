@@ -4,18 +4,18 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from clawft.config.runs import RunsSettings
+from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
 from clawft.files import is_there
 
 if TYPE_CHECKING:
-    from clawft.run.durable.runs import Runs
+    from clawft.jobs.runs import Runs
 
 __all__ = ["file_path", "is_installed", "is_used", "missing", "open_runs"]
 
 
 def is_installed() -> bool:
-    """Whether the extra is there."""
+    """Return whether the extra is there."""
     from importlib.util import find_spec
 
     return all(find_spec(name) is not None for name in ("dbos", "sqlalchemy"))
@@ -27,7 +27,8 @@ def file_path(user_dir: str) -> str:
 
 
 def is_used(settings: RunsSettings, user_dir: str) -> bool:
-    """Whether there may be runs, also where they cannot be read: whoever never started one pays nothing for them."""
+    """Return whether there may be runs, even if they cannot be read, so that a user without any does not load the
+    engine."""
     return bool(settings.database) or is_there(file_path(user_dir))
 
 
@@ -40,6 +41,6 @@ def open_runs(settings: RunsSettings, user_dir: str, environ: Mapping[str, str])
     """The runs of the user's database. Raises: ClawftError, `durable-missing` without the extra."""
     if not is_installed():
         raise missing()
-    from clawft.run.durable.runs import Runs
+    from clawft.jobs.runs import Runs
 
     return Runs(settings, user_dir, environ)

@@ -1,4 +1,4 @@
-"""One attempt of a run, from its row to its end: the turn with its journal, who may end it, and what is kept."""
+"""One attempt of a run, from its row to its end: the turn with its journal, cancellation, and the result."""
 
 import time
 import uuid
@@ -12,56 +12,54 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
+from clawft.agent.conversation import Conversation
+from clawft.agent.fork import prepare_background_fork
+from clawft.agent.run_request import RunRequest
+from clawft.agent.runtime import Runtime
+from clawft.agent.tool_permission import name_question
+from clawft.agent.turn import TurnRequest
 from clawft.errors import ClawftError
+from clawft.jobs.database import is_transient
+from clawft.jobs.engine import AttemptLost, RecordedStep, RunEngine, StepRecorder
+from clawft.jobs.events import EventSink, EventWriter
+from clawft.jobs.journal import Ending, JournalSteps, RunJournal
+from clawft.jobs.observer import ObservedAttempt, ObservedOutcome
+from clawft.jobs.run_state import Run, RunProblem, Status
+from clawft.jobs.store import PROGRESS, EventRow, RunStore
 from clawft.messages import Event, Noticed, TurnFailed, TurnFinished
-from clawft.run.background import prepare_background_fork
-from clawft.run.conversation import Conversation
-from clawft.run.durable.database import is_passing
-from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
-from clawft.run.durable.journal import Ending, Journal, JournalSteps
-from clawft.run.durable.observe import Outcome, Watched
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.sink import Scribe, Sink
-from clawft.run.durable.store import PROGRESS, EventRow, RunStore
-from clawft.run.durable.values import Problem, Run, Status
-from clawft.run.permit import name_question
-from clawft.run.runtime import Runtime
-from clawft.run.turn import TurnRequest
 from clawft.trust.modes import get_mode
-
-__all__ = ["Attempt", "Means", "Opener", "Task"]
 
 _TICK_S = 0.2
 _PARK_S = 1.0  # how long a run waits for a person before it lets go of its worker
-_BUSY_S = (0.2, 0.5, 1, 2, 4, 8, 15)  # while somebody else writes the session
+_BUSY_S = (0.2, 0.5, 1, 2, 4, 8, 15)  # while another process writes the session
 
 Opener = Callable[[RunRequest], AbstractAsyncContextManager[Runtime]]
 
 
-class Task(Protocol):
+class AgentlessTask(Protocol):
     """Does a run that needs no agent, as a scan: its result as a text. Each `step` is recorded."""
 
     def __call__(self, request: RunRequest, steps: JournalSteps) -> Awaitable[str]: ...
 
 
-class Means(Struct, frozen=True):
-    """What all attempts of a worker share."""
+class AttemptContext(Struct, frozen=True):
+    """The objects that all attempts of a worker share."""
 
     store: RunStore
-    engine: Engine
-    scribe: Scribe
+    engine: RunEngine
+    scribe: EventWriter
     warn: Callable[[ClawftError], None]
 
 
 class Attempt:
     """An attempt while it is done here. Others may end it: by a person's word, or when the worker stops."""
 
-    def __init__(self, run: Run, means: Means, recorder: Recorder, *, fresh: bool) -> None:
+    def __init__(self, run: Run, context: AttemptContext, recorder: StepRecorder, *, fresh: bool) -> None:
         self.run = run
-        self._store = means.store.guarded(recorder.guard)
-        self._engine = means.engine
-        self._warn = means.warn
-        self._scribe = means.scribe
+        self._store = context.store.guarded(recorder.guard)
+        self._engine = context.engine
+        self._warn = context.warn
+        self._scribe = context.scribe
         self._recorder = recorder
         self._fresh = fresh  # nobody began it before
         self._last: TurnFinished | TurnFailed | None = None
@@ -70,8 +68,8 @@ class Attempt:
         self._noted: tuple[Any, ...] = ()
         self._ending: Ending = ""
         self._error = ""
-        self.journal: Journal | None = None
-        self.watched = Watched()
+        self.journal: RunJournal | None = None
+        self.watched = ObservedAttempt()
 
     def end(self, ending: Ending, *, at_once: bool = True) -> None:
         """Have it end: at once, or before its next step."""
@@ -82,27 +80,27 @@ class Attempt:
                 self.journal.stop()
 
     def is_lost(self) -> bool:
-        """Whether another worker has it by now; if not, it is known to be here again. Raises: ClawftError."""
+        """Return whether another worker has it by now; if not, it is known to be here again. Raises: ClawftError."""
         try:
             return self._store.begin(self.run.id, self.run.attempt, self.run.worker) is None
-        except Lost:
+        except AttemptLost:
             return True
 
     @property
     def is_idle(self) -> bool:
-        """Whether no step is being done right now."""
+        """Return whether no step is being done right now."""
         return self.journal is None or not self.journal.active
 
-    def outcome(self, status: str) -> Outcome:
-        """What there is to tell of it, when it has ended with a status."""
+    def outcome(self, status: str) -> ObservedOutcome:
+        """Return the outcome for observers, when the attempt has ended with a status."""
         if self.journal is None:
-            return Outcome(status)
+            return ObservedOutcome(status)
         done = self.journal
         error = self._error if status else done.ending
-        return Outcome(status, error, done.steps, done.usage, done.cost_usd)
+        return ObservedOutcome(status, error, done.steps, done.usage, done.cost_usd)
 
-    async def do(self, opened: Opener, tasks: dict[str, Task]) -> str:
-        """Do it to its end, or until it must wait or go elsewhere; the status it has then. Raises: Lost."""
+    async def do(self, opened: Opener, tasks: dict[str, AgentlessTask]) -> str:
+        """Do it to its end, or until it must wait or go elsewhere; the status it has then. Raises: AttemptLost."""
         status = ""
         while not status:  # again at once, if an answer came while it was about to wait
             journal = self.journal = await self._open_journal()
@@ -119,23 +117,23 @@ class Attempt:
                 self._scribe.leave(self)
         return status
 
-    async def _open_journal(self) -> Journal:
+    async def _open_journal(self) -> RunJournal:
         run = self.run
-        sink = self._sink = Sink(self._store, run.id)
-        recorded: list[Recorded] = []
+        sink = self._sink = EventSink(self._store, run.id)
+        recorded: list[RecordedStep] = []
         if not self._fresh:
             await sink.open()
             recorded = await to_thread.run_sync(self._engine.recorded, run.id, run.attempt)
         self._fresh = False
         token = f"{run.worker}~{uuid.uuid4().hex[:8]}"
-        journal = Journal(run, self._store, sink, self._recorder, recorded, token)
+        journal = RunJournal(run, self._store, sink, self._recorder, recorded, token)
         journal.warn = self._warn
         journal.watched = self.watched
         journal.watched.why_ending = lambda: journal.ending
         journal.ending = self._ending
         return journal
 
-    async def _perform(self, journal: Journal, opened: Opener, tasks: dict[str, Task]) -> None:
+    async def _perform(self, journal: RunJournal, opened: Opener, tasks: dict[str, AgentlessTask]) -> None:
         request = self.run.request
         try:
             if request.kind in tasks:
@@ -145,7 +143,7 @@ class Attempt:
                 return
             async with opened(request) as runtime:
                 await self._talk(journal, runtime)
-        except Lost:
+        except AttemptLost:
             journal.end("lost")
         except ClawftError as error:
             code = error.exit_code
@@ -153,7 +151,7 @@ class Attempt:
         except Exception as error:  # a bug must not leave a run behind that nobody does
             self._take(TurnFailed(code="internal", message=f"Something went wrong inside: {error!r}"))
 
-    async def _talk(self, journal: Journal, runtime: Runtime) -> None:
+    async def _talk(self, journal: RunJournal, runtime: Runtime) -> None:
         request = self.run.request
         journal.note = partial(runtime.audit.tell, session=self.run.session)
         agent = runtime.find_agent(request.agent)
@@ -182,20 +180,23 @@ class Attempt:
             request.text, model=request.model, skill=request.skill, words=request.words, source=request.source
         )
 
-    async def _keep_base(self, journal: Journal) -> None:
-        """Whoever begins this run again sees the session as it was when it first began."""
+    async def _keep_base(self, journal: RunJournal) -> None:
+        """Record the length of the session at the run's first start, so that a restart of the run sees the session as
+        it was then."""
         base = journal.drafts[self.run.session].base
         if self.run.base is None and base:  # a session that is new needs no note
             keep = partial(self._store.update, self.run.id, self.run.attempt, base=base)
-            await journal.insist(lambda: to_thread.run_sync(keep))
+            await journal.retry_until_written(lambda: to_thread.run_sync(keep))
 
     async def _remember_answers(self, conversation: Conversation) -> None:
-        """What a person said `for this session` holds after a restart too."""
+        """Restore the answers that the user gave `for this session`, so that they hold after a restart too."""
         if not self.journal or not self.journal.steps:
             return
         ask = partial(self._store.questions, self.run.id, open_only=False)
-        said = await self.journal.insist(lambda: to_thread.run_sync(ask))
-        conversation.approved |= {name_question(one.event) for one in said if one.answer == "session" and one.taken}
+        questions = await self.journal.retry_until_written(lambda: to_thread.run_sync(ask))
+        conversation.approved |= {
+            name_question(question.event) for question in questions if question.answer == "session" and question.taken
+        }
 
     def _take(self, event: Event) -> None:
         assert self.journal is not None
@@ -206,7 +207,7 @@ class Attempt:
 
     # beside the turn
 
-    async def _watch(self, journal: Journal) -> None:
+    async def _watch(self, journal: RunJournal) -> None:
         """Let the run wait without a worker, and end it when its time is over."""
         idle_since: float | None = None
         limit = self.run.request.deadline_s
@@ -220,11 +221,11 @@ class Attempt:
                 journal.end("deadline")
 
     def take_events(self) -> list[EventRow]:
-        """What happened since this was last asked."""
+        """Return the events since the last call."""
         return self._sink.take()
 
     def take_progress(self) -> dict[str, Any] | None:
-        """How far it is, if that is news."""
+        """Return the progress of the run, None where it did not change."""
         assert self.journal is not None
         seen = self._progress(self.journal)
         if seen == self._noted:
@@ -234,7 +235,7 @@ class Attempt:
         named = {f"new_{name}": value for name, value in zip(PROGRESS, values, strict=True)}
         return {"of": self.run.id, "in_attempt": self.run.attempt, **named}
 
-    def _progress(self, journal: Journal) -> tuple[Any, ...]:
+    def _progress(self, journal: RunJournal) -> tuple[Any, ...]:
         return (journal.steps, journal.usage.input_tokens, journal.usage.output_tokens, journal.cost_usd)
 
     def _worked_ms(self) -> int:
@@ -242,50 +243,52 @@ class Attempt:
 
     # the end
 
-    async def _conclude(self, journal: Journal) -> str:
-        """Keep what came of it; everything that is written here may be written again. Raises: Lost."""
+    async def _conclude(self, journal: RunJournal) -> str:
+        """Keep what came of it; everything that is written here may be written again. Raises: AttemptLost."""
         if journal.ending in ("lost", "stopped"):
-            await journal.insist(self._scribe.flush)
-            raise Lost
+            await journal.retry_until_written(self._scribe.flush)
+            raise AttemptLost
         return await (self._park(journal) if journal.ending == "parked" else self._close(journal))
 
-    async def _close(self, journal: Journal) -> Status:
+    async def _close(self, journal: RunJournal) -> Status:
         """The run is over."""
         status, problem = self._judge(journal)
         if status == "done":
             try:
                 await self._commit(journal)
             except ClawftError as error:
-                status, problem = "failed", Problem(error.code, str(error), error.hint)
+                status, problem = "failed", RunProblem(error.code, str(error), error.hint)
         if self._last is not None:
             journal.sink.put(self._last)
-        await journal.insist(self._scribe.flush)
+        await journal.retry_until_written(self._scribe.flush)
         await self._finish(journal, status, problem)
         return status
 
-    async def _park(self, journal: Journal) -> str:
-        await journal.insist(self._scribe.flush)
+    async def _park(self, journal: RunJournal) -> str:
+        await journal.retry_until_written(self._scribe.flush)
         if not journal.awaited:  # the answer came as it was about to wait, and was taken
             return ""
         worked, values = self._worked_ms(), self._values(journal)
         park = partial(self._store.park, self.run.id, self.run.attempt, journal.awaited, worked_ms=worked, **values)
-        return "waiting" if await journal.insist(lambda: to_thread.run_sync(park)) else ""
+        return "waiting" if await journal.retry_until_written(lambda: to_thread.run_sync(park)) else ""
 
-    def _judge(self, journal: Journal) -> tuple[Status, Problem | None]:
+    def _judge(self, journal: RunJournal) -> tuple[Status, RunProblem | None]:
         if journal.ending == "deadline":
             limit = self.run.request.deadline_s
-            return "failed", Problem("run-deadline", f"It worked longer than {limit:g} seconds", "See runs.deadline_s")
+            return "failed", RunProblem(
+                "run-deadline", f"It worked longer than {limit:g} seconds", "See runs.deadline_s"
+            )
         if journal.ending == "cancelled":
             return "cancelled", None
         if self._result is not None:
             return "done", None
         last = self._last
         if isinstance(last, TurnFailed):
-            return "failed", Problem(last.code, last.message, last.hint)
+            return "failed", RunProblem(last.code, last.message, last.hint)
         assert last is not None  # the loop ends every turn with one of the two
         return ("cancelled" if last.stop == "cancelled" else "done"), None
 
-    async def _commit(self, journal: Journal) -> None:
+    async def _commit(self, journal: RunJournal) -> None:
         """Make the turn part of its session, as soon as nobody else writes there. Raises: ClawftError."""
         pauses = iter(_BUSY_S)
         while (pause_s := next(pauses, None)) is not None:
@@ -293,7 +296,7 @@ class Attempt:
                 await journal.commit()
                 return
             except ClawftError as error:
-                if error.__cause__ is not None and is_passing(error.__cause__):
+                if error.__cause__ is not None and is_transient(error.__cause__):
                     self._warn(
                         ClawftError(error.code, str(error), hint="Make room on the disk; runs go on by themselves")
                     )
@@ -301,20 +304,20 @@ class Attempt:
                 elif error.code != "session-busy":
                     raise
             await anyio.sleep(pause_s)
-        # Whoever has it open may keep it for hours; the worker is needed.
+        # Another process may have it open for hours; the worker is needed.
         message = f"The session {self.run.session} was written by somebody else for too long, so this is no part of it"
         hint = f"What was done and said: weft runs watch {self.run.id}"
         journal.tell(Noticed(code="run-not-in-session", message=message, severity="warning", hint=hint))
 
-    async def _finish(self, journal: Journal, status: Status, problem: Problem | None) -> None:
+    async def _finish(self, journal: RunJournal, status: Status, problem: RunProblem | None) -> None:
         self._error = problem.code if problem else ""
         result = self._last.text if isinstance(self._last, TurnFinished) else self._result
         result = result and result.replace("\0", "\N{REPLACEMENT CHARACTER}")  # which no server takes
-        told = msgspec.json.encode(problem).decode() if problem else None
+        error = msgspec.json.encode(problem).decode() if problem else None
         worked, values = self._worked_ms(), self._values(journal)
-        told_all = {"result": result, "error": told, "worked_ms": worked, **values}
-        finish = partial(self._store.finish, self.run.id, self.run.attempt, status, **told_all)
-        await journal.insist(lambda: to_thread.run_sync(finish))
+        recorded = {"result": result, "error": error, "worked_ms": worked, **values}
+        finish = partial(self._store.finish, self.run.id, self.run.attempt, status, **recorded)
+        await journal.retry_until_written(lambda: to_thread.run_sync(finish))
 
-    def _values(self, journal: Journal) -> dict[str, Any]:
+    def _values(self, journal: RunJournal) -> dict[str, Any]:
         return dict(zip(PROGRESS, self._progress(journal), strict=False))

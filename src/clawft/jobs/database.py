@@ -1,7 +1,4 @@
-"""The database of runs: a file in the user folder, or PostgreSQL for several machines; and what its failures mean.
-
-SQLite writes each commit through to the disk (`synchronous=FULL`): a step that was said to be recorded is.
-"""
+"""The database of runs: its tables, connections to SQLite or PostgreSQL, and its failures as errors."""
 
 import os
 import sqlite3
@@ -11,27 +8,140 @@ from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from clawft.config.runs import RunsSettings
+from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
 from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
-from clawft.run.durable import file_path
-from clawft.run.durable.tables import FORMAT, METADATA, VERSION
+from clawft.jobs import file_path
 
-__all__ = [
-    "Stored",
-    "check_tables",
-    "describe",
-    "identify",
-    "insert_new",
-    "is_away",
-    "is_passing",
-    "make_tables",
-    "make_url",
-    "open_engine",
-    "translated",
-]
+METADATA = MetaData()
+VERSION = 1  # of all `weft_` tables; a change of one that an older weft would misread is a new one
+
+# One row: the version of all `weft_` tables in this database.
+FORMAT = Table(
+    "weft_format",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+)
+
+RUN = Table(
+    "weft_run",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("session", Text, nullable=False),
+    Column("request", Text, nullable=False),  # JSON of a RunRequest
+    Column("worker", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("started", Text),
+    Column("finished", Text),
+    Column("steps", Integer, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cost_usd", Float),
+    Column("worked_ms", BigInteger, nullable=False),  # over all attempts; waiting does not count
+    Column("base", BigInteger),  # how long the session was when the run began; None until then
+    Column("cancel", Boolean, nullable=False),  # the run was cancelled
+    Column("result", Text),
+    Column("error", Text),  # JSON of code, message and hint
+    Column("parent", Text, nullable=False),  # the run that it is a fork of
+    Column("fleet", Text, nullable=False),
+    Column("line", Integer, nullable=False),  # of the fleet's input
+    Column("format", Text, nullable=False),  # of what is recorded of it
+    Column("generation", Integer, nullable=False),  # how often it was begun anew, as if nothing had been done
+    Column("deaths", Integer, nullable=False),  # of workers that did it, since it last got further
+    Index("weft_run_by_status", "status", "created"),
+    Index("weft_run_by_fleet", "fleet", "line"),
+    Index("weft_run_by_fleet_status", "fleet", "status"),
+    Index("weft_run_by_worker", "worker", "status"),
+)
+
+EVENT = Table(
+    "weft_event",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("step", Text, nullable=False),  # the step it came from, '' between steps
+    Column("event", Text, nullable=False),  # JSON
+)
+
+QUESTION = Table(
+    "weft_question",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("kind", Text, nullable=False),  # approval, in-flight
+    Column("event", Text, nullable=False),  # JSON of the ApprovalNeeded
+    Column("asked", Text, nullable=False),
+    Column("answer", Text),
+    Column("answered", Text),
+    Column("by", Text, nullable=False),
+    Column("taken", Boolean, nullable=False),  # the run went on with the answer
+)
+
+WORKER = Table(
+    "weft_worker",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("mark", Text, nullable=False),  # tells the process from a later one of the same number
+    Column("queue", Text, nullable=False),
+    Column("concurrency", Integer, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+    Column("seen", Text, nullable=False),
+    Column("stopping", Boolean, nullable=False),
+    Column("stays", Boolean, nullable=False),  # with nothing to do too
+)
+
+JOB = Table(
+    "weft_job",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("schedule", Text, nullable=False),
+    Column("zone", Text, nullable=False),  # of its hours
+    Column("task", Text, nullable=False),  # JSON
+    Column("cwd", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("next_due", Text),  # in UTC, to the microsecond: in order as texts
+    Column("run", Text, nullable=False),  # the last one
+    Column("last_run", Text),
+    Column("last_status", Text),  # where the last run does not tell
+    Column("missed", Integer, nullable=False),
+    Index("weft_job_by_due", "enabled", "next_due"),
+)
+
+# Which due times were taken: once each, with the run, or '' for one that was missed.
+SCHEDULE = Table(
+    "weft_schedule",
+    METADATA,
+    Column("job", Text, primary_key=True),
+    Column("due", Text, primary_key=True),
+    Column("run", Text, nullable=False),
+)
+
+FLEET = Table(
+    "weft_fleet",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("spec", Text, nullable=False),  # JSON
+    Column("total", Integer, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("started", Integer, nullable=False),  # the last line that a run was started for, also when that is gone
+)
+
 
 _LOST = "the runs and jobs so far"
 _BUSY_MS = 30_000
@@ -49,7 +159,7 @@ _POOL = 8
 
 
 def make_url(settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) -> sa.URL:
-    """Where runs are kept. Raises: ClawftError for an address that cannot be meant."""
+    """Build the address of the runs database. Raises: ClawftError for an invalid address."""
     if not settings.database:
         return sa.URL.create("sqlite", database=file_path(user_dir))
     try:
@@ -73,7 +183,7 @@ def _unusable() -> ClawftError:
 def open_engine(url: sa.URL) -> sa.Engine:
     """Connections to the database, with our tables in it. Raises: ClawftError."""
     is_file = url.get_backend_name() == "sqlite"
-    with translated(url):
+    with translate_database_errors(url):
         engine = _open_file(url) if is_file else _open_server(url)
         try:
             make_tables(engine, METADATA)
@@ -102,7 +212,7 @@ def make_tables(engine: sa.Engine, metadata: sa.MetaData) -> None:
 
 def check_tables(engine: sa.Engine) -> None:
     """Look for every column of our tables. Raises: ClawftError where one is missing."""
-    with translated(engine.url), engine.connect() as connection:
+    with translate_database_errors(engine.url), engine.connect() as connection:
         for table in METADATA.sorted_tables:
             connection.execute(sa.select(table).limit(0))
 
@@ -139,20 +249,20 @@ def _open_file(url: sa.URL) -> sa.Engine:
 
 
 def _write_ahead(connection: Any) -> None:
-    """Let readers and a writer work at once. Of several that make a file so at the same moment, some are told that it
-    is locked, and nobody waits for them."""
+    """Switch the database to write-ahead logging, so that readers and a writer work at once. SQLite does not wait here:
+    of several processes that switch at the same moment, some get an error that it is locked, and retry."""
     deadline = time.monotonic() + _BUSY_MS / 1000
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as error:
-            if not _says(error, _LOCKED) or time.monotonic() > deadline:
+            if not _mentions(error, _LOCKED) or time.monotonic() > deadline:
                 raise
             time.sleep(_AGAIN_S)
 
 
 def _open_server(url: sa.URL) -> sa.Engine:
-    # Connections are not tried before they are used, which would double the work of the server: whoever finds one dead
+    # Connections are not tested before use, which would double the work of the server: a caller that finds one dead
     # after the server was away tries again.
     return sa.create_engine(
         url,
@@ -164,7 +274,8 @@ def _open_server(url: sa.URL) -> sa.Engine:
 
 
 def identify(url: sa.URL) -> tuple[int, int] | None:
-    """What tells the file of a database from another one in its place; None for a server, or if it is gone."""
+    """Return what identifies the file of a database, so that a replacement is noticed; None for a server, or if the
+    file is gone."""
     if url.get_backend_name() != "sqlite":
         return None
     try:
@@ -174,7 +285,7 @@ def identify(url: sa.URL) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-class Stored:
+class RunTables:
     """Something that is kept in the database. Every method of it raises a ClawftError where that cannot be used."""
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -183,13 +294,13 @@ class Stored:
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
         """All changes, or none."""
-        with translated(self.engine.url), self.engine.begin() as connection:
+        with translate_database_errors(self.engine.url), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _connect(self) -> Iterator[sa.Connection]:
         """To look alone."""
-        with translated(self.engine.url), self.engine.connect() as connection:
+        with translate_database_errors(self.engine.url), self.engine.connect() as connection:
             yield connection
 
 
@@ -202,22 +313,22 @@ def insert_new(connection: sa.Connection, table: sa.Table) -> Any:
 
 
 @contextmanager
-def translated(url: sa.URL | None = None) -> Iterator[None]:
+def translate_database_errors(url: sa.URL | None = None) -> Iterator[None]:
     """Failures of a database as errors that tell a person what to do."""
     try:
         yield
     except (SQLAlchemyError, OSError) as error:
         path = str(url.database) if url is not None and url.get_backend_name() == "sqlite" else ""
-        raise describe(error, path) from error
+        raise explain_failure(error, path) from error
 
 
-def describe(error: Exception, path: str = "") -> ClawftError:
-    """What a failure of the database means to a person."""
-    said = str(getattr(error, "orig", None) or error).strip().splitlines()
-    first = said[0] if said else type(error).__name__
-    if _says(error, _FULL):
+def explain_failure(error: Exception, path: str = "") -> ClawftError:
+    """Translate a failure of the database into an error for the user."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    first = lines[0] if lines else type(error).__name__
+    if _mentions(error, _FULL):
         code, hint = "runs-disk-full", "Make room on the disk; runs go on by themselves. If there is room, see dmesg"
-    elif _says(error, _LOCKED):
+    elif _mentions(error, _LOCKED):
         code, hint = "runs-locked", "Another program holds the database; try again when it is done"
     elif isinstance(error, _LASTING) and not path:
         code, hint = "runs-database", "Check runs.database: its tables may be those of another program or version"
@@ -233,26 +344,27 @@ def describe(error: Exception, path: str = "") -> ClawftError:
     return ClawftError(code, f"The database of runs cannot be used: {first}", path=path, hint=hint)
 
 
-def is_away(error: ClawftError) -> bool:
-    """Whether a server cannot be reached, or does not take connections yet; not where it refuses what it is given."""
-    return error.code == "runs-unreachable" and (_says(error, _NOT_YET) or not _says(error, _REFUSED))
+def is_unreachable(error: ClawftError) -> bool:
+    """Return whether a server cannot be reached, or does not take connections yet; not where it refuses what it is
+    given."""
+    return error.code == "runs-unreachable" and (_mentions(error, _NOT_YET) or not _mentions(error, _REFUSED))
 
 
-def is_passing(error: BaseException) -> bool:
-    """Whether a failure may pass by itself: a full disk, a lock, a server that is away."""
+def is_transient(error: BaseException) -> bool:
+    """Return whether a failure may pass by itself: a full disk, a lock, a server that is away."""
     if isinstance(error, ClawftError):
         if error.code in ("runs-disk-full", "runs-locked", "runs-unreachable"):
             return True
-        return error.code == "runs-database" and error.__cause__ is not None and is_passing(error.__cause__)
-    if _says(error, _OTHER_TABLES):
+        return error.code == "runs-database" and error.__cause__ is not None and is_transient(error.__cause__)
+    if _mentions(error, _OTHER_TABLES):
         return False
-    return _says(error, (*_FULL, *_LOCKED)) or (isinstance(error, DBAPIError) and _is_connection(error))
+    return _mentions(error, (*_FULL, *_LOCKED)) or (isinstance(error, DBAPIError) and _is_connection(error))
 
 
 def _is_connection(error: DBAPIError) -> bool:
     return error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
 
 
-def _says(error: BaseException, words: tuple[str, ...]) -> bool:
+def _mentions(error: BaseException, words: tuple[str, ...]) -> bool:
     text = str(error)
     return any(word in text for word in words)

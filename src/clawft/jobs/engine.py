@@ -25,24 +25,27 @@ from dbos._utils import GlobalParams
 from msgspec import Struct
 
 from clawft.files import lock_file
-from clawft.run.durable.database import translated
-from clawft.run.durable.values import FORMAT
-
-__all__ = ["FORMAT", "Engine", "Lost", "Recorded", "Recorder", "Worker", "queue_name"]
+from clawft.jobs.database import translate_database_errors
+from clawft.jobs.run_state import FORMAT
 
 _NAME = "weft"
 _ATTEMPT = "weft.attempt"
-_KEPT = ("workflow_input", "workflow_output", "operation_outputs", "workflow_status")  # what is known of an attempt
+_RETAINED_COLUMNS = (
+    "workflow_input",
+    "workflow_output",
+    "operation_outputs",
+    "workflow_status",
+)  # what is known of an attempt
 _CHUNK = 500  # names in one statement
 _MIGRATING = 0x77656675  # the key of a lock on the server
 _MIGRATING_S = 0.05
 
 
-class Lost(Exception):
+class AttemptLost(Exception):
     """This process has the attempt no longer: it was silent too long, and another one goes on with it."""
 
 
-class Recorded(Struct, frozen=True):
+class RecordedStep(Struct, frozen=True):
     """A step as it was recorded: its place in the record, the name it was given, and its value."""
 
     attempt: int
@@ -65,8 +68,9 @@ class _Json(Serializer):
 _JSON = _Json()
 
 
-class Engine:
-    """What programs ask of the engine that do no runs themselves. Every method raises a ClawftError where it fails."""
+class RunEngine:
+    """The engine, for programs that do not perform runs themselves. Every method raises a ClawftError where it
+    fails."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
@@ -92,11 +96,11 @@ class Engine:
         }
         self._client.enqueue_in_transaction(connection, options, run, attempt)  # type: ignore[arg-type]
 
-    def recorded(self, run: str, attempts: int) -> list[Recorded]:
+    def recorded(self, run: str, attempts: int) -> list[RecordedStep]:
         """All steps of a run, over its attempts, in the order in which they were recorded."""
-        with translated(self.engine.url):
+        with translate_database_errors(self.engine.url):
             return [
-                Recorded(number, step["function_id"], step["function_name"], step["output"])
+                RecordedStep(number, step["function_id"], step["function_name"], step["output"])
                 for number in range(1, attempts + 1)
                 for step in self._client.list_workflow_steps(_workflow(run, number))
                 if step["output"] is not None
@@ -107,7 +111,7 @@ class Engine:
         in, so that nobody goes on with a run without knowing what it did."""
         names = [_workflow(run, number) for run, attempts in runs for number in range(1, attempts + 1)]
         schema = "" if connection.dialect.name == "sqlite" else "dbos."
-        for table in _KEPT:
+        for table in _RETAINED_COLUMNS:
             query = sa.text(f"DELETE FROM {schema}{table} WHERE workflow_uuid IN :names")
             delete = query.bindparams(sa.bindparam("names", expanding=True))
             for start in range(0, len(names), _CHUNK):
@@ -117,8 +121,8 @@ class Engine:
         self._client.destroy()
 
     def _is_ready(self) -> bool:
-        """Whether all tables are there as they must be: another process may be making them."""
-        with translated(self.engine.url):
+        """Return whether all tables are there as they must be: another process may be making them."""
+        with translate_database_errors(self.engine.url):
             if self.engine.dialect.name == "sqlite":
                 found, wanted = get_sqlite_migration_versions(self.engine)
             else:
@@ -126,8 +130,8 @@ class Engine:
         return found >= wanted
 
 
-class Worker:
-    """What does attempts. One for a process."""
+class EngineWorker:
+    """The worker that performs attempts. One for each process."""
 
     def __init__(self, engine: sa.Engine, worker: str, perform: "Perform") -> None:
         self._engine = engine
@@ -159,15 +163,15 @@ class Worker:
         @DBOS.workflow(name=_ATTEMPT, max_recovery_attempts=None)  # who dies of a run is counted by us
         async def attempt(run: str, number: int) -> str:
             try:
-                return await perform(run, number, Recorder(run, number))
-            except Lost as error:
+                return await perform(run, number, StepRecorder(run, number))
+            except AttemptLost as error:
                 raise failures.DBOSWorkflowConflictIDError(_workflow(run, number)) from error
 
         for queue in queues:
             # A queue of this process alone, so that each worker has a concurrency of its own.
             limits = {"worker_concurrency": concurrency, "polling_interval_sec": poll_s}
             self._queues.append(dbos._registry._register_internal_queue(queue_name(queue), **limits))
-        with translated(self._engine.url):
+        with translate_database_errors(self._engine.url):
             DBOS.launch()
 
     def pause(self) -> None:
@@ -181,36 +185,38 @@ class Worker:
         query = f"SELECT DISTINCT executor_id FROM {schema}workflow_status WHERE status = 'PENDING' AND name = :name"
         query += " AND application_version = :version"
         known = {"name": _ATTEMPT, "version": FORMAT}
-        with translated(self._engine.url), self._engine.connect() as connection:
-            return [one for one in connection.execute(sa.text(query), known).scalars() if one]
+        with translate_database_errors(self._engine.url), self._engine.connect() as connection:
+            return [scalar for scalar in connection.execute(sa.text(query), known).scalars() if scalar]
 
     def strays(self) -> list[str]:
         """Attempts that are with this worker by the record, while it does not do them."""
         schema = "" if self._engine.dialect.name == "sqlite" else "dbos."
         query = f"SELECT workflow_uuid FROM {schema}workflow_status WHERE status = 'PENDING' AND executor_id = :worker"
-        with translated(self._engine.url), self._engine.connect() as connection:
+        with translate_database_errors(self._engine.url), self._engine.connect() as connection:
             held = list(connection.execute(sa.text(query), {"worker": self._worker}).scalars())
         active = set(_get_dbos_instance()._active_workflows_set.activeList())
-        return [one for one in held if one not in active]
+        return [attempt for attempt in held if attempt not in active]
 
     def broken(self) -> list[tuple[str, int]]:
         """Attempts that the engine could not begin, or that ended as none of ours does: run and number."""
         schema = "" if self._engine.dialect.name == "sqlite" else "dbos."
         query = f"SELECT workflow_uuid FROM {schema}workflow_status WHERE status = 'ERROR' AND name = :name"
-        with translated(self._engine.url), self._engine.connect() as connection:
-            found = [one.rpartition(".") for one in connection.execute(sa.text(query), {"name": _ATTEMPT}).scalars()]
+        with translate_database_errors(self._engine.url), self._engine.connect() as connection:
+            found = [
+                scalar.rpartition(".") for scalar in connection.execute(sa.text(query), {"name": _ATTEMPT}).scalars()
+            ]
         return [(run, int(number)) for run, _, number in found if number.isdecimal()]
 
     def put_back(self, attempts: Iterable[str]) -> None:
-        """Have strays taken again, by whoever."""
+        """Queue stray attempts again, for any worker to take."""
         database = _get_dbos_instance()._sys_db
-        with translated(self._engine.url):
-            for one in attempts:
-                database.reenqueue_for_recovery(one, [self._worker], queue_name("default"))
+        with translate_database_errors(self._engine.url):
+            for attempt in attempts:
+                database.reenqueue_for_recovery(attempt, [self._worker], queue_name("default"))
 
     def recover(self, dead: Sequence[str]) -> None:
         """Put the attempts of dead workers back into their queues."""
-        with translated(self._engine.url):
+        with translate_database_errors(self._engine.url):
             DBOS._recover_pending_workflows(list(dead))
 
     def close(self) -> None:
@@ -218,12 +224,12 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
 
 
-class Recorder:
-    """Writes down the steps of an attempt, for the process that has it. Made inside of the attempt.
+class StepRecorder:
+    """The recorder of an attempt's steps, for the process that performs it. Made inside of the attempt.
 
-    The engine would run steps one after the other and look each up before; here they are looked up once, by names of
-    our own, and forks do theirs side by side. So they are written into its record directly, under its guard: whoever
-    lost the attempt to another process cannot write.
+    The engine would run steps one after the other and look each up first; here they are looked up once, by names of our
+    own, and forks run theirs in parallel. So they are written directly into the engine's records, under its ownership
+    check: a process that lost the attempt to another cannot write.
     """
 
     def __init__(self, run: str, number: int) -> None:
@@ -235,21 +241,21 @@ class Recorder:
         self._numbers = itertools.count(1)
 
     def skip(self, count: int) -> None:
-        """So many numbers are taken, by a process that had the attempt before."""
+        """Skip that many step numbers, which a process that performed the attempt earlier has used."""
         self._numbers = itertools.count(count + 1)
 
     def guard(self, connection: sa.Connection) -> None:
-        """Let a transaction pass only if the attempt is still this process's. Raises: Lost."""
+        """Let a transaction pass only if the attempt is still this process's. Raises: AttemptLost."""
         # A write, so that nobody else gets the attempt before the transaction is over.
         schema = "" if connection.dialect.name == "sqlite" else "dbos."
         same = (
             f"UPDATE {schema}workflow_status SET owner_xid = owner_xid WHERE workflow_uuid = :id AND owner_xid = :own"
         )
         if not connection.execute(sa.text(same), {"id": self._workflow, "own": self._owner}).rowcount:
-            raise Lost
+            raise AttemptLost
 
     def record(self, name: str, value: Any, started: float) -> None:
-        """Write down one step. Raises: Lost, or what the database raises."""
+        """Write down one step. Raises: AttemptLost, or what the database raises."""
         result: OperationResultInternal = {
             "workflow_uuid": self._workflow,
             "function_id": next(self._numbers),
@@ -263,12 +269,12 @@ class Recorder:
         try:
             self._database.record_operation_result(result, owner_xid=self._owner)
         except failures.DBOSWorkflowConflictIDError as error:
-            raise Lost from error
+            raise AttemptLost from error
 
 
 def migrate(engine: sa.Engine) -> None:
     """Make the engine's tables, or bring them up to date; one process at a time. Raises: ClawftError."""
-    with translated(engine.url), _alone(engine):
+    with translate_database_errors(engine.url), _alone(engine):
         if engine.dialect.name == "sqlite":
             _migrate_file(engine.url)
         else:
@@ -344,4 +350,4 @@ def _refuse_pickle(_serializer: DefaultSerializer, _text: str) -> Any:
     raise TypeError("what stands in a database is never unpickled")
 
 
-Perform = Callable[[str, int, Recorder], Awaitable[str]]
+Perform = Callable[[str, int, StepRecorder], Awaitable[str]]

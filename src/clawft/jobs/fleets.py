@@ -7,19 +7,16 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 
+from clawft.agent.run_request import RunRequest
 from clawft.errors import NotFound
-from clawft.run.durable.database import Stored
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.tables import FLEET, RUN
-from clawft.run.durable.values import FOREIGN, Run, Status, new_run_id, to_run
-
-__all__ = ["Fleet", "FleetKind", "FleetSpec", "FleetStore", "new_fleet_id"]
+from clawft.jobs.database import FLEET, RUN, RunTables
+from clawft.jobs.run_state import FOREIGN, Run, Status, new_run_id, to_run
 
 FleetKind = Literal["run", "scan"]
 
 
 class FleetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a fleet does. Its lines stand in a file, which must stay as it is until the fleet is over."""
+    """The specification of a fleet. Its lines are in a file, which must not change until the fleet is over."""
 
     title: str
     path: str
@@ -49,7 +46,7 @@ def new_fleet_id() -> str:
     return f"f{new_run_id()}"
 
 
-class FleetStore(Stored):
+class FleetStore(RunTables):
     """All fleets of a database."""
 
     def add(self, fleet: Fleet) -> None:
@@ -62,11 +59,11 @@ class FleetStore(Stored):
         query = sa.select(FLEET).where(FLEET.c.id.startswith(name, autoescape=True)).order_by(FLEET.c.id).limit(6)
         with self._connect() as connection:
             found = [_to_fleet(row) for row in connection.execute(query).mappings()] if name else []
-        exact = [one for one in found if one.id == name] or found
+        exact = [fleet for fleet in found if fleet.id == name] or found
         if len(exact) == 1:
             return exact[0]
         if found:
-            which = ", ".join(one.id for one in found)
+            which = ", ".join(fleet.id for fleet in found)
             raise NotFound("fleet-not-found", f"Several fleets start with '{name}'", hint=f"Say which: {which}")
         raise NotFound("fleet-not-found", f"There is no fleet '{name}'", hint="Run: weft fleet list")
 
@@ -86,7 +83,7 @@ class FleetStore(Stored):
     # the runs of one
 
     def counts(self, fleet: str) -> dict[Status, int]:
-        """How many runs there are of each status."""
+        """Count the runs by status."""
         query = sa.select(RUN.c.status, sa.func.count()).where(RUN.c.fleet == fleet).group_by(RUN.c.status)
         with self._connect() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}

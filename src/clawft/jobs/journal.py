@@ -1,11 +1,12 @@
-"""The steps of a run that must survive: each is recorded when it is done, and none that is recorded is done again.
+"""The steps of a run that must survive a crash: each is recorded when it is done, and a recorded step is never done
+again.
 
-A run that is begun again runs its turn from the start; steps that are recorded give what came of them, and the first
-one that is not is done. Steps are told apart by their place in the conversation, since forks work side by side: `3` is
-the third answer of the model, `3.0` the first call it asked for, and `3.0/1` the first answer in the fork of that.
+A run that is restarted repeats its turn from the start; recorded steps return their results, and the first one without
+a record is done. A step is identified by its place in the conversation, since forks work in parallel: `3` is the third
+answer of the model, `3.0` the first call it asked for, and `3.0/1` the first answer in the fork of that.
 
 A step that must not be repeated is announced before it is done. One that was announced and has no result was in flight
-when its worker died: what came of it is looked up where that is possible, else a person decides.
+when its worker died: its outcome is looked up where that is possible, else the user decides.
 """
 
 import hashlib
@@ -20,20 +21,18 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from clawft.agent.model_call import ModelAnswer
+from clawft.agent.sessions import SessionDraft, SessionStore
+from clawft.agent.tools.steps import StepDoubt, TurnStep, TurnSteps
 from clawft.errors import ClawftError
-from clawft.messages import Answer, Answered, ApprovalNeeded, Event, Noticed, Usage
-from clawft.run.ask import Answer as ModelAnswer
-from clawft.run.durable.database import describe, is_passing
-from clawft.run.durable.engine import Lost, Recorded, Recorder
-from clawft.run.durable.observe import Watched
-from clawft.run.durable.sink import Sink
-from clawft.run.durable.store import RunStore
-from clawft.run.durable.values import Question, Run, now_text
-from clawft.sessions import Draft, SessionStore
-from clawft.tools.steps import Doubt, Step, Steps
+from clawft.jobs.database import explain_failure, is_transient
+from clawft.jobs.engine import AttemptLost, RecordedStep, StepRecorder
+from clawft.jobs.events import EventSink
+from clawft.jobs.observer import ObservedAttempt
+from clawft.jobs.run_state import PendingQuestion, Run, now_text
+from clawft.jobs.store import RunStore
+from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, Event, Noticed, Usage
 from clawft.trust.audit.log import note_asked
-
-__all__ = ["Ending", "Journal", "JournalSteps"]
 
 Ending = Literal["", "parked", "lost", "stopped", "cancelled", "deadline"]
 R = TypeVar("R")
@@ -44,11 +43,17 @@ _place: ContextVar[str] = ContextVar("place", default="")
 _served: ContextVar[str] = ContextVar("served", default="")
 
 
-class Journal:
-    """What is recorded of one run, and how it waits and ends. `stop` ends the turn that is running, in order."""
+class RunJournal:
+    """The recorded steps of one run, and how it waits and ends. `stop` ends the running turn cleanly."""
 
     def __init__(
-        self, run: Run, store: RunStore, sink: Sink, recorder: Recorder, recorded: Sequence[Recorded], token: str
+        self,
+        run: Run,
+        store: RunStore,
+        sink: EventSink,
+        recorder: StepRecorder,
+        recorded: Sequence[RecordedStep],
+        token: str,
     ) -> None:
         self.run = run
         self.store = store
@@ -57,42 +62,44 @@ class Journal:
         self.stop: Callable[[], None] = lambda: None
         self.warn: Callable[[ClawftError], None] = lambda _error: None
         self.note: Callable[..., object] = lambda *_, **__: None  # writes a line of the audit log
-        self.watched = Watched()
-        self.drafts: dict[str, Draft] = {}
+        self.watched = ObservedAttempt()
+        self.drafts: dict[str, SessionDraft] = {}
         self.active = 0  # steps that are being done, without those that wait for a person
         self.waiting = 0
         self.awaited: set[str] = set()  # questions whose answers did not arrive here
         self._recorder = recorder
-        recorder.skip(max((one.number for one in recorded if one.attempt == run.attempt), default=0))
+        recorder.skip(max((step.number for step in recorded if step.attempt == run.attempt), default=0))
         self._token = token  # of this process's attempt
         self._done: dict[str, Any] = {}
         self._intents: dict[str, str] = {}
         self._asked: Counter[str] = Counter()
         self.usage = Usage()
         self.cost_usd: float | None = None
-        for one in recorded:
-            if one.name.endswith(_INTENT):
-                self._intents[one.name[:-1]] = str(one.value)
-            elif isinstance(one.value, dict):
-                self._done[one.name] = one.value
-                self._count(one.value)
+        for step in recorded:
+            if step.name.endswith(_INTENT):
+                self._intents[step.name[:-1]] = str(step.value)
+            elif isinstance(step.value, dict):
+                self._done[step.name] = step.value
+                self._count(step.value)
         self._replayed = len(self._done)
         sink.step = lambda: f"{_place.get()}@{token}" if _place.get() else ""
         sink.served = _served.get
 
     @property
     def name(self) -> str:
-        """What tells all that this run does from what others do, and from what it did before it was begun anew."""
+        """The name that distinguishes this run's records from those of other runs, and from those before it was
+        restarted."""
         return f"{self.run.id}#{self.run.generation}" if self.run.generation else self.run.id
 
     @property
     def base(self) -> int | None:
-        """How long the session was when the run began; None if it begins now. Of one that was new, nothing is noted."""
+        """The length of the session when the run began; None if it begins now. For a session that was new, no length is
+        recorded."""
         return 0 if self.run.base is None and (self._done or self._intents) else self.run.base
 
     @property
     def steps(self) -> int:
-        """How many steps are done."""
+        """The number of steps done."""
         return len(self._done)
 
     def end(self, ending: Ending) -> None:
@@ -101,10 +108,10 @@ class Journal:
         self.stop()
 
     def served(self, key: str) -> str:
-        """The name under which the text of an answer that is recorded was told; '' for one that is not."""
+        """Return the name under which the text of a recorded answer was sent; '' for one that is not recorded."""
         return f"{key}@{self._done[key].get('token', '')}" if key in self._done else ""
 
-    async def do(self, key: str, step: Step, work: Callable[[], Awaitable[R]], result: Any, doubt: Doubt) -> R:
+    async def do(self, key: str, step: TurnStep, work: Callable[[], Awaitable[R]], result: Any, doubt: StepDoubt) -> R:
         """A step: what came of it before, or what comes of it now."""
         if key in self._done:
             before: R = msgspec.convert(self._done[key]["result"], result)
@@ -123,7 +130,7 @@ class Journal:
         finally:
             self.active -= 1
 
-    async def ask(self, question: Question) -> tuple[str, str]:
+    async def ask(self, question: PendingQuestion) -> tuple[str, str]:
         """The answer of a person, and who they are, however long it takes; the run may end here and go on elsewhere."""
         key = question.key
         self.active, self.waiting = self.active - 1, self.waiting + 1
@@ -139,9 +146,9 @@ class Journal:
         finally:
             self.active, self.waiting = self.active + 1, self.waiting - 1
 
-    async def approve(self, event: ApprovalNeeded) -> Answer | Answered:
-        """Whether a tool may do what it asks for."""
-        if self.run.request.yes and not event.grave:
+    async def approve(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
+        """Return whether a tool may do what it asks for."""
+        if self.run.request.yes and not event.dangerous:
             return "flag"
         place = _place.get()
         while True:
@@ -153,13 +160,13 @@ class Journal:
                 break
         note_asked(again=not is_new)
         answer, by = await self.ask(asked)
-        return Answered(msgspec.convert(answer, Answer), by)
+        return ApprovalAnswer(msgspec.convert(answer, Answer), by)
 
     async def _write_down(
         self, key: str, kind: Literal["approval", "in-flight"], event: ApprovalNeeded
-    ) -> tuple[Question, bool]:
+    ) -> tuple[PendingQuestion, bool]:
         """A question where a person sees it, or the one that was asked there before; and whether it is new."""
-        question = Question(self.run.id, key, kind, event, now_text())
+        question = PendingQuestion(self.run.id, key, kind, event, now_text())
         there = await self.persist(lambda: self.store.ask(question))
         return there, there is question
 
@@ -167,13 +174,13 @@ class Journal:
         """Make what was said part of the sessions. Raises: ClawftError."""
         for draft in self.drafts.values():
             await to_thread.run_sync(draft.commit, self.run.id)
-            for one in draft.diagnostics:
-                if one.code == "session-summary-left-out":
-                    self._notice(one.code, one.message)
+            for diagnostic in draft.diagnostics:
+                if diagnostic.code == "session-summary-left-out":
+                    self._notice(diagnostic.code, diagnostic.message)
 
     # steps that are not to be repeated
 
-    async def _announce(self, key: str, step: Step, doubt: Doubt) -> Any:
+    async def _announce(self, key: str, step: TurnStep, doubt: StepDoubt) -> Any:
         """Say that a step is about to be done; what came of it, if it was in flight and need not be done now."""
         was_with = self._intents.get(key)
         if was_with not in (None, self._token) and await self._may_have_acted(key):
@@ -186,13 +193,13 @@ class Journal:
         return None
 
     async def _may_have_acted(self, key: str) -> bool:
-        """Whether a step that was announced got further than a question: tools ask before they act."""
+        """Return whether a step that was announced got further than a question: tools ask before they act."""
         questions = await self.persist(lambda: self.store.questions(self.run.id, open_only=False))
-        own = [one for one in questions if one.kind == "approval" and one.key.startswith(f"{key}?")]
+        own = [question for question in questions if question.kind == "approval" and question.key.startswith(f"{key}?")]
         return not own or own[-1].taken
 
-    async def _settle(self, key: str, step: Step, doubt: Doubt) -> Any:
-        """What came of a step that was in flight; None if it is to be done now."""
+    async def _settle(self, key: str, step: TurnStep, doubt: StepDoubt) -> Any:
+        """Find the result of a step that was in flight; None if it must be done now."""
         what = f"{step.name} {step.summary}".strip()
         found = await doubt.check() if doubt.check else None
         self.watched.doubted(key, step, "asked" if found is None else "checked")
@@ -207,7 +214,7 @@ class Journal:
             f"{what} was in flight when the run was cut short. Do it again, or go on as if it was done or not done?"
         )
         event = ApprovalNeeded(
-            call=key, tool=step.name, question=question, reason="It must not be done twice unseen", grave=True
+            call=key, tool=step.name, question=question, reason="It must not be done twice unseen", dangerous=True
         )
         self.tell(event)
         asked, _ = await self._write_down(f"{key}~{self._intents[key]}", "in-flight", event)
@@ -218,7 +225,7 @@ class Journal:
 
     # recording
 
-    async def _keep(self, key: str, step: Step, result: R, started: str, begun: float) -> R:
+    async def _keep(self, key: str, step: TurnStep, result: R, started: str, begun: float) -> R:
         plain = msgspec.to_builtins(result)
         value: dict[str, Any] = {
             "kind": step.kind,
@@ -248,28 +255,29 @@ class Journal:
         await self.persist(lambda: self._recorder.record(name, value, started), shield=not name.endswith(_INTENT))
 
     async def persist(self, call: Callable[[], R], *, shield: bool = False) -> R:
-        """What a call of the store gives, as soon as the database can be used; the turn ends if the run is lost.
+        """Return the result of a call of the store, as soon as the database is available; the turn ends if the run is
+        lost.
 
-        With `shield` it is waited for: what was done is not forgotten because somebody is in a hurry.
+        With `shield` a cancellation waits for the call, so that what was done is recorded.
         """
         try:
             with anyio.CancelScope(shield=shield):
-                return await self.insist(lambda: to_thread.run_sync(call))
-        except Lost:
+                return await self.retry_until_written(lambda: to_thread.run_sync(call))
+        except AttemptLost:
             self.end("lost")
         await anyio.sleep_forever()  # until the turn is ended
         raise AssertionError
 
-    async def insist(self, write: Callable[[], Awaitable[R]]) -> R:
-        """Try until the database can be used: what was done must not be lost with it. Raises: Lost."""
+    async def retry_until_written(self, write: Callable[[], Awaitable[R]]) -> R:
+        """Try until the database can be used: what was done must not be lost with it. Raises: AttemptLost."""
         attempt = 0
         while True:
             try:
                 return await write()
             except Exception as error:
-                if not is_passing(error):
+                if not is_transient(error):
                     raise
-                self.warn(error if isinstance(error, ClawftError) else describe(error))
+                self.warn(error if isinstance(error, ClawftError) else explain_failure(error))
                 self.watched.retried()
             await anyio.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
             attempt += 1
@@ -294,10 +302,10 @@ class Journal:
         self.sink.put(msgspec.structs.replace(event, at=now_text(), session=self.run.session))
 
 
-class JournalSteps(Steps):
+class JournalSteps(TurnSteps):
     """The steps of one conversation of a run."""
 
-    def __init__(self, journal: Journal, prefix: str = "") -> None:
+    def __init__(self, journal: RunJournal, prefix: str = "") -> None:
         self.owner = journal.run.id
         self._journal = journal
         self._prefix = prefix
@@ -310,18 +318,18 @@ class JournalSteps(Steps):
 
     async def run(
         self,
-        step: Step,
+        step: TurnStep,
         work: Callable[[], Awaitable[R]],
         result: Any,
         *,
         at: str = "",
-        doubt: Doubt | None = None,
+        doubt: StepDoubt | None = None,
     ) -> R:
         is_answer = step.kind == "model" and not at
         key = f"{self._prefix}{self._answers + 1}" if is_answer else self._key(at)
         _served.set(self._journal.served(key))
         with _at(key):
-            done = await self._journal.do(key, step, work, result, doubt or Doubt())
+            done = await self._journal.do(key, step, work, result, doubt or StepDoubt())
         self._answers += is_answer  # one that broke off, and is asked for again, has the same place
         return done
 
@@ -339,7 +347,7 @@ class JournalSteps(Steps):
     def mark(self) -> str:
         return hashlib.sha256(f"{self._journal.name} {self._here}".encode()).hexdigest()[:6]
 
-    def open_session(self, sessions: SessionStore, key: str, cwd: str) -> Draft:
+    def open_session(self, sessions: SessionStore, key: str, cwd: str) -> SessionDraft:
         base = self._journal.base if not self._prefix else 0
         draft = self._journal.drafts[key] = sessions.open_draft(key, cwd=cwd, base=base)
         return draft
@@ -358,8 +366,8 @@ class JournalSteps(Steps):
 
 
 def _is_same(one: ApprovalNeeded, other: ApprovalNeeded) -> bool:
-    """Whether two questions ask for the same, for the same reason."""
-    asked = [(event.tool, event.question, event.reason, event.grave) for event in (one, other)]
+    """Return whether two questions ask for the same, for the same reason."""
+    asked = [(event.tool, event.question, event.reason, event.dangerous) for event in (one, other)]
     return asked[0] == asked[1]
 
 

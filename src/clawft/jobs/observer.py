@@ -1,7 +1,4 @@
-"""Who watches runs being done: what begins and ends, what is waited for, what goes wrong.
-
-No text of a run comes through here, neither what was asked nor what was answered: only names, kinds, times and counts.
-"""
+"""The observer of runs: notified when runs and steps begin, end, wait or fail."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -12,17 +9,15 @@ import anyio
 import msgspec
 from msgspec import Struct, field
 
+from clawft.agent.tools.steps import TurnStep
 from clawft.errors import ClawftError
+from clawft.jobs.run_state import PendingQuestion, Run, WorkerRow
 from clawft.messages import Usage
-from clawft.run.durable.values import Question, Run, WorkerRow
-from clawft.tools.steps import Step
-
-__all__ = ["Asked", "Observer", "Outcome", "Seen", "SeenStep", "Watched"]
 
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-class Seen(Struct, frozen=True):
+class ObservedRun(Struct, frozen=True):
     """A run that is being done, in its so-manieth attempt, by a worker."""
 
     run: str = ""
@@ -35,12 +30,12 @@ class Seen(Struct, frozen=True):
     fleet: str = ""
 
     @classmethod
-    def of(cls, run: Run) -> "Seen":
+    def of(cls, run: Run) -> "ObservedRun":
         started = run.started or run.created
         return cls(run.id, run.kind, run.queue, run.attempt, run.worker, started, run.parent, run.fleet)
 
 
-class SeenStep(Struct, frozen=True):
+class ObservedStep(Struct, frozen=True):
     """A step, by its place in the conversation."""
 
     place: str
@@ -49,10 +44,10 @@ class SeenStep(Struct, frozen=True):
     repeatable: bool
 
 
-class Outcome(Struct, frozen=True):
-    """What came of a step, or of a run. `error` is a code; '' where there is none.
+class ObservedOutcome(Struct, frozen=True):
+    """The outcome of a step, or of a run. `error` is a code; '' where there is none.
 
-    What is `parked`, `stopped` or `lost` goes on elsewhere, or later.
+    A run that is `parked`, `stopped` or `lost` continues elsewhere, or later.
     """
 
     status: str = ""
@@ -63,7 +58,7 @@ class Outcome(Struct, frozen=True):
     ms: int | None = None  # how long a step took, as it is recorded
 
 
-class Asked(Struct, frozen=True):
+class AnsweredQuestion(Struct, frozen=True):
     """A question that a person answered."""
 
     key: str
@@ -72,35 +67,35 @@ class Asked(Struct, frozen=True):
     answered: str | None  # None: just now
 
 
-class Observer:
+class RunObserver:
     """One who looks away. What an observer does takes no time and raises nothing."""
 
-    def begun(self, seen: Seen, *, is_first: bool) -> None:
+    def begun(self, seen: ObservedRun, *, is_first: bool) -> None:
         """An attempt begins here; `is_first` where nobody did anything about the run before."""
 
-    def ended(self, seen: Seen, outcome: Outcome) -> None:
+    def ended(self, seen: ObservedRun, outcome: ObservedOutcome) -> None:
         """An attempt ends here: with the status that the run has now, or '' where another worker goes on with it.
 
         With neither a status nor an error it broke off, and is begun again.
         """
 
-    def step_begun(self, seen: Seen, step: SeenStep) -> None:
+    def step_begun(self, seen: ObservedRun, step: ObservedStep) -> None:
         """A step is being done, since nothing is recorded of it."""
 
-    def step_ended(self, seen: Seen, step: SeenStep, outcome: Outcome) -> None:
+    def step_ended(self, seen: ObservedRun, step: ObservedStep, outcome: ObservedOutcome) -> None:
         """It is over."""
 
-    def answered(self, seen: Seen, asked: Asked) -> None:
+    def answered(self, seen: ObservedRun, asked: AnsweredQuestion) -> None:
         """A person answered, and the run goes on with that."""
 
-    def doubted(self, seen: Seen, step: SeenStep, how: Literal["checked", "asked"]) -> None:
+    def doubted(self, seen: ObservedRun, step: ObservedStep, how: Literal["checked", "asked"]) -> None:
         """A step was in flight when its worker died: its outcome was looked up, or a person is asked."""
 
     def retried(self) -> None:
         """The database could not be used, and is tried again."""
 
     def find_held(self, worker: WorkerRow) -> object:
-        """What a worker that seems to be dead was doing, for `died`: known before others go on with it."""
+        """Find what a worker that seems dead was doing, for `died`: called before other workers take over its runs."""
 
     def died(self, worker: WorkerRow, held: object) -> None:
         """A worker is dead, and this one was the first to say so."""
@@ -109,24 +104,24 @@ class Observer:
         """The worker ends."""
 
 
-class Watched:
+class ObservedAttempt:
     """One attempt, and who watches it."""
 
-    def __init__(self, run: Run | None = None, observer: Observer | None = None) -> None:
-        self._seen = Seen.of(run) if run is not None else Seen()
-        self._observer = observer or Observer()
+    def __init__(self, run: Run | None = None, observer: RunObserver | None = None) -> None:
+        self._seen = ObservedRun.of(run) if run is not None else ObservedRun()
+        self._observer = observer or RunObserver()
         self.why_ending: Callable[[], str] = lambda: ""
 
     def begun(self, *, is_first: bool) -> None:
         self._observer.begun(self._seen, is_first=is_first)
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: ObservedOutcome) -> None:
         self._observer.ended(self._seen, outcome)
 
     @contextmanager
-    def step(self, place: str, step: Step, recorded: Mapping[str, Any]) -> Iterator[None]:
+    def step(self, place: str, step: TurnStep, recorded: Mapping[str, Any]) -> Iterator[None]:
         """While a step is done; what came of it is in `recorded` then."""
-        shown, error = SeenStep(place, step.kind, step.name, step.repeatable), ""
+        shown, error = ObservedStep(place, step.kind, step.name, step.repeatable), ""
         self._observer.step_begun(self._seen, shown)
         try:
             yield
@@ -142,25 +137,27 @@ class Watched:
         is_ended = isinstance(raised, anyio.get_cancelled_exc_class() | GeneratorExit)
         return (self.why_ending() or "cancelled") if is_ended else type(raised).__name__
 
-    def answered(self, question: Question) -> None:
+    def answered(self, question: PendingQuestion) -> None:
         if not question.taken:  # else the run went on with it before, and was begun again
-            self._observer.answered(self._seen, Asked(question.key, question.kind, question.asked, question.answered))
+            self._observer.answered(
+                self._seen, AnsweredQuestion(question.key, question.kind, question.asked, question.answered)
+            )
 
-    def doubted(self, place: str, step: Step, how: Literal["checked", "asked"]) -> None:
-        self._observer.doubted(self._seen, SeenStep(place, step.kind, step.name, step.repeatable), how)
+    def doubted(self, place: str, step: TurnStep, how: Literal["checked", "asked"]) -> None:
+        self._observer.doubted(self._seen, ObservedStep(place, step.kind, step.name, step.repeatable), how)
 
     def retried(self) -> None:
         self._observer.retried()
 
 
-def _read_outcome(value: Mapping[str, Any] | None, error: str) -> Outcome:
+def _read_outcome(value: Mapping[str, Any] | None, error: str) -> ObservedOutcome:
     if value is None:
-        return Outcome(error=error or "unfinished")
+        return ObservedOutcome(error=error or "unfinished")
     result, usage = value.get("result"), value.get("usage") or {}
     if isinstance(result, dict) and result.get("status") == "error":
         code = (result.get("error") or {}).get("code")
         error = code if isinstance(code, str) and _CODE.fullmatch(code) else "error"
-    return Outcome(
+    return ObservedOutcome(
         error=error,
         usage=msgspec.convert(usage, Usage),
         cost_usd=value.get("cost_usd"),

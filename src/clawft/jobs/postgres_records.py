@@ -1,8 +1,4 @@
-"""Costs and paces that several machines share: the same tables as in a file of one, in their PostgreSQL.
-
-A file has one writer at a time, here each row has: who writes to it holds it until the transaction ends, and what is
-read of it then is the newest there is. The server's clock holds for everybody.
-"""
+"""Records of costs and paces that several machines share in one PostgreSQL database."""
 
 import re
 import threading
@@ -16,12 +12,10 @@ from sqlalchemy import URL, Connection, TextClause, create_engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from clawft.agent.records import RecordsUnavailable
 from clawft.errors import ClawftError
 from clawft.files import check_version
-from clawft.run.database import RecordsAway
-from clawft.run.durable.tables import VERSION
-
-__all__ = ["SharedRecords"]
+from clawft.jobs.database import VERSION
 
 _MAKING = 0x77656674  # the lock of who makes tables: any number that nobody else uses, "weft"
 _CONNECT = {
@@ -131,6 +125,8 @@ def _translate(error: SQLAlchemyError, place: str) -> ClawftError:
     reason = " ".join(str(cause).split())
     if lost or state.startswith(_AWAY) or isinstance(error, PoolTimeout):
         hint = _HINTS.get(state, "See whether the server runs, and check runs.database and its password")
-        return RecordsAway("usage-database", f"The shared record of costs is away: {reason}", path=place, hint=hint)
+        return RecordsUnavailable(
+            "usage-database", f"The shared record of costs is away: {reason}", path=place, hint=hint
+        )
     hint = _HINTS.get(state, "Try again; if it stays so, look into the log of the server")
     return ClawftError("usage-database", f"The shared record of costs cannot be used: {reason}", path=place, hint=hint)

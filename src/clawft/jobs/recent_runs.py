@@ -1,4 +1,4 @@
-"""A quick look at the runs, where a shell or a prompt waits for it: a file is read without what else runs need."""
+"""The most recent runs for shell completion and the prompt, read without SQLAlchemy."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -8,11 +8,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from clawft.config.runs import RunsSettings
+from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.run.durable import file_path, is_installed, is_used
-
-__all__ = ["Seen", "glance", "glance_file"]
+from clawft.jobs import file_path, is_installed, is_used, open_runs
 
 _WAIT_S = 0.2
 _QUERY = """
@@ -20,7 +18,7 @@ SELECT id, status, kind, title, attempt, request FROM weft_run WHERE fleet = '' 
 """
 
 
-class Seen(Struct, frozen=True):
+class RecentRun(Struct, frozen=True):
     """A run, as far as a line about it needs."""
 
     id: str
@@ -35,24 +33,25 @@ class _Asked(Struct):
     project: str = ""
 
 
-def glance(settings: RunsSettings, user_dir: str, environ: Mapping[str, str], limit: int) -> tuple[Seen, ...]:
+def load_recent_runs(
+    settings: RunsSettings, user_dir: str, environ: Mapping[str, str], limit: int
+) -> tuple[RecentRun, ...]:
     """The newest runs that belong to no fleet; none where there are none, or where that cannot be read now."""
     if not is_used(settings, user_dir) or not is_installed():
         return ()
     if not settings.database:
-        return glance_file(user_dir, limit)
-    from clawft.run.durable import open_runs
+        return load_recent_runs_of_file(user_dir, limit)
 
     try:
         with closing(open_runs(settings, user_dir, environ)) as runs:
             found = runs.store.list(limit=limit)
     except ClawftError:
         return ()
-    own = (one for one in found if not one.fleet)
-    return tuple(Seen(one.id, one.status, one.kind, one.title, one.attempt, one.request.project) for one in own)
+    own = (run for run in found if not run.fleet)
+    return tuple(RecentRun(run.id, run.status, run.kind, run.title, run.attempt, run.request.project) for run in own)
 
 
-def glance_file(user_dir: str, limit: int) -> tuple[Seen, ...]:
+def load_recent_runs_of_file(user_dir: str, limit: int) -> tuple[RecentRun, ...]:
     """The same, of the file in a user's folder."""
     try:
         with closing(sqlite3.connect(f"file:{quote(file_path(user_dir))}?mode=ro", uri=True, timeout=_WAIT_S)) as file:
@@ -60,7 +59,7 @@ def glance_file(user_dir: str, limit: int) -> tuple[Seen, ...]:
     except sqlite3.Error:
         return ()
     return tuple(
-        Seen(run, status, kind, title, attempt, _project_of(request))
+        RecentRun(run, status, kind, title, attempt, _project_of(request))
         for run, status, kind, title, attempt, request in rows
     )
 

@@ -1,32 +1,19 @@
-"""The values: a run, a question it waits with, a worker."""
+"""The state of a run, of the question it waits with, and of a worker."""
 
 import uuid
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import sqlalchemy as sa
 from msgspec import Struct
 
+from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError
 from clawft.messages import ApprovalNeeded, Usage
-from clawft.run.durable.request import RunRequest
 
-__all__ = [
-    "FOREIGN",
-    "FORMAT",
-    "OVER",
-    "Problem",
-    "Question",
-    "Run",
-    "Status",
-    "WorkerRow",
-    "make_row",
-    "new_run_id",
-    "now_text",
-    "to_question",
-    "to_run",
-]
+if TYPE_CHECKING:
+    from sqlalchemy import RowMapping
+
 
 Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
@@ -35,8 +22,8 @@ _MAX_TITLE = 120
 FOREIGN = "It was written by another version of weft, or is damaged, and cannot be read"
 
 
-class Problem(Struct, frozen=True):
-    """Why a run failed."""
+class RunProblem(Struct, frozen=True):
+    """The reason why a run failed."""
 
     code: str
     message: str
@@ -64,7 +51,7 @@ class Run(Struct, frozen=True):
     base: int | None
     cancel: bool
     result: str | None
-    error: Problem | None
+    error: RunProblem | None
     parent: str
     fleet: str
     line: int
@@ -76,11 +63,11 @@ class Run(Struct, frozen=True):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether only a worker of another version can go on with it."""
+        """Return whether only a worker of another version can go on with it."""
         return self.format != FORMAT and self.status not in OVER
 
 
-class Question(Struct, frozen=True):
+class PendingQuestion(Struct, frozen=True):
     """Something that a run waits for a person to say."""
 
     run: str
@@ -100,7 +87,7 @@ class Question(Struct, frozen=True):
             return ("no",)
         if self.kind == "in-flight":
             return ("again", "done", "skip")
-        return ("once", "no") if self.event.grave else ("once", "session", "always", "no")
+        return ("once", "no") if self.event.dangerous else ("once", "session", "always", "no")
 
 
 class WorkerRow(Struct, frozen=True):
@@ -119,9 +106,9 @@ class WorkerRow(Struct, frozen=True):
     stays: bool = True  # with nothing to do too
 
 
-def new_run_id(now: datetime | None = None) -> str:
+def new_run_id() -> str:
     """An id that sorts by time, and is short enough to type."""
-    return f"{now or datetime.now(UTC):%y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+    return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
 
 
 def now_text() -> str:
@@ -161,23 +148,25 @@ def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[st
     }
 
 
-def to_run(row: sa.RowMapping) -> Run:
+def to_run(row: "RowMapping") -> Run:
     values = dict(row)
     usage = Usage(values.pop("input_tokens"), values.pop("output_tokens"))
     request, error = values.pop("request"), values.pop("error")
     try:
         asked = msgspec.json.decode(request, type=RunRequest)
-        problem = msgspec.json.decode(error, type=Problem) if error else None
+        problem = msgspec.json.decode(error, type=RunProblem) if error else None
     except (msgspec.DecodeError, RecursionError) as trouble:  # one such row must not hide the others
-        problem = Problem("run-unreadable", f"{FOREIGN}: {trouble}", "See it with the version of weft that started it")
+        problem = RunProblem(
+            "run-unreadable", f"{FOREIGN}: {trouble}", "See it with the version of weft that started it"
+        )
         return Run(**values, usage=usage, request=RunRequest(kind="agent", cwd=""), error=problem, unreadable=True)
     return Run(**values, usage=usage, request=asked, error=problem)
 
 
-def to_question(row: sa.RowMapping | dict[str, Any]) -> Question:
+def to_question(row: "RowMapping | dict[str, Any]") -> PendingQuestion:
     values = dict(row)
     try:
         event = msgspec.json.decode(values["event"], type=ApprovalNeeded)
     except (msgspec.DecodeError, RecursionError):
-        event = ApprovalNeeded(call="", tool="", question=FOREIGN, grave=True)
-    return Question(**values | {"event": event})
+        event = ApprovalNeeded(call="", tool="", question=FOREIGN, dangerous=True)
+    return PendingQuestion(**values | {"event": event})

@@ -1,7 +1,8 @@
-"""Runs, for whoever starts, watches, answers or ends them. What does them is a worker."""
+"""Runs, for callers that start, watch, answer or cancel them; starts a worker process where none is alive."""
 
 import getpass
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -10,21 +11,123 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clawft.config.runs import RunsSettings
-from clawft.cron import find_zone
+from clawft.agent.run_request import RunRequest, settings_of
+from clawft.config.jobs import RunsSettings, is_queue
 from clawft.errors import ClawftError, Refused
-from clawft.run.durable.database import make_url, open_engine
-from clawft.run.durable.jobs import Jobs
-from clawft.run.durable.lease import this_host
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.spawn import start_more, start_worker
-from clawft.run.durable.store import RunStore
-from clawft.run.durable.values import OVER, Question, Run, new_run_id
+from clawft.files import replace_file
+from clawft.jobs.database import make_url, open_engine
+from clawft.jobs.run_state import OVER, PendingQuestion, Run, WorkerRow, new_run_id
+from clawft.jobs.schedule import find_zone
+from clawft.jobs.schedule.store import ScheduleStore
+from clawft.jobs.store import RunStore
+from clawft.jobs.worker_registry import is_dead, this_host
+from clawft.trust.programs import start_detached, use_own_python
 
 if TYPE_CHECKING:
-    from clawft.run.durable.engine import Engine, Recorded
+    from clawft.jobs.engine import RecordedStep, RunEngine
 
-__all__ = ["Runs"]
+
+# How old the last sign of a worker on another machine may be. Clocks differ, so this is generous: at worst, one more
+# worker is started, or the next command starts it.
+_QUIET = timedelta(minutes=5)
+_STARTING_S = 10  # that a worker may take until it is known
+_MAX_LOG = 4 << 20
+
+
+def is_served(store: RunStore, queue: str, *, always: bool = False) -> bool:
+    """Return whether a worker that may be alive takes from a queue; `always`: one that stays when there is nothing to
+    do."""
+    return any(_serves(row, queue) and (row.stays or not always) for row in store.roster.workers())
+
+
+def _serves(row: WorkerRow, queue: str) -> bool:
+    return not row.stopping and queue in row.queue.split(",") and is_alive(row)
+
+
+def is_alive(row: WorkerRow) -> bool:
+    """Return whether a worker may be alive, as far as can be checked without waiting."""
+    if row.host == this_host():
+        return not is_dead(row)
+    try:
+        return abs(datetime.now(UTC) - datetime.fromisoformat(row.seen)) < _QUIET  # a clock may have jumped back
+    except (TypeError, ValueError):  # no time that we wrote
+        return False
+
+
+def start_worker(store: RunStore, queue: str, user_dir: str, environ: Mapping[str, str]) -> bool:
+    """Start a worker that outlives this process, unless there is one. Raises: ClawftError."""
+    if not is_queue(queue) or is_served(store, queue) or _is_starting(store, user_dir, queue):
+        return False
+    _keep_starting(user_dir, queue, _spawn(queue, "--on-demand", user_dir, environ))
+    return True
+
+
+def start_more(store: RunStore, queue: str, count: int, user_dir: str, environ: Mapping[str, str]) -> int:
+    """Start workers until so many of this machine take from a queue; each ends when there is nothing to do.
+
+    How many were started. Raises: ClawftError.
+    """
+    here = sum(row.host == this_host() and _serves(row, queue) for row in store.roster.workers())
+    for _ in range(count - here):
+        _spawn(queue, "--until-idle", user_dir, environ)
+    return max(0, count - here)
+
+
+def _spawn(queue: str, how: str, user_dir: str, environ: Mapping[str, str]) -> int:
+    """A worker that outlives this process: its number. Raises: ClawftError."""
+    # -P: what lies in the folder that it starts in is none of its code.
+    words = ("-P", "-m", "clawft", "worker", how, "--queue", queue)
+    program = use_own_python(words, {**_common(environ), "CLAWFT_HOME": user_dir}, user_dir)
+    try:
+        with open(_open_log(user_dir), "ab") as log:
+            return start_detached(program, log)
+    except OSError as error:
+        message = f"No worker could be started: {error.strerror}"
+        raise ClawftError("worker-start", message, hint="Start one yourself: weft worker") from error
+
+
+def _common(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what one run alone takes along: the worker does those of others too."""
+    own = settings_of(environ)
+    return {name: value for name, value in environ.items() if name not in own}
+
+
+def _is_starting(store: RunStore, user_dir: str, queue: str) -> bool:
+    """Return whether a worker was started a moment ago that is not known yet."""
+    path = _starting_path(user_dir, queue)
+    try:
+        if abs(time.time() - os.path.getmtime(path)) > _STARTING_S:
+            return False
+        with open(path, encoding="ascii") as file:
+            pid = int(file.read())
+        os.kill(pid, 0)
+    except (OSError, ValueError):
+        return False
+    return all((row.pid, row.host) != (pid, this_host()) for row in store.roster.workers())
+
+
+def _keep_starting(user_dir: str, queue: str, pid: int) -> None:
+    path = _starting_path(user_dir, queue)
+    with suppress(OSError):  # at worst, a second one is started, which ends at once
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        replace_file(path, str(pid).encode())
+
+
+def _starting_path(user_dir: str, queue: str) -> str:
+    return os.path.join(user_dir, "runs", f"{queue}.starting")
+
+
+def log_path(user_dir: str) -> str:
+    return os.path.join(user_dir, "logs", "worker.log")
+
+
+def _open_log(user_dir: str) -> int:
+    path = log_path(user_dir)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    if os.path.exists(path) and os.path.getsize(path) > _MAX_LOG:
+        os.replace(path, f"{path}.old")
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
 
 _CHUNK = 200  # runs that are written down at once
 
@@ -40,16 +143,16 @@ class Runs:
         self.store = RunStore(self.database, lambda *due: self.engine.enqueue(*due))
 
     @cached_property
-    def engine(self) -> "Engine":
+    def engine(self) -> "RunEngine":
         """Opened when it is first needed: who only looks at runs waits for none of it."""
-        from clawft.run.durable.engine import Engine
+        from clawft.jobs.engine import RunEngine
 
-        return Engine(self.database)
+        return RunEngine(self.database)
 
     @cached_property
-    def jobs(self) -> Jobs:
-        """What is started on a schedule."""
-        return Jobs(self.store, find_zone(self._environ), self._prepare)
+    def jobs(self) -> ScheduleStore:
+        """The schedules that start runs."""
+        return ScheduleStore(self.store, find_zone(self._environ), self._prepare)
 
     def start(self, request: RunRequest, *, queue: str = "") -> str:
         """Have something done in the background; the id of the run. A session of a fork has one run, however often."""
@@ -75,8 +178,9 @@ class Runs:
         """Have the engine's tables there before a transaction that writes to them."""
         _ = self.engine
 
-    def answer(self, question: Question, answer: str, by: str = "") -> None:
-        """Answer what a run waits for, as somebody or as the user of this process; it goes on with that."""
+    def answer(self, question: PendingQuestion, answer: str, by: str = "") -> None:
+        """Answer a run's question, under the name in `by` or as the user of this process; the run continues with the
+        answer."""
         if answer not in question.choices:
             raise ClawftError("run-answer", f"'{answer}' is no answer here", hint=f"Say {', '.join(question.choices)}")
         self.store.answer(question.run, question.key, answer, by or _who(), question.asked)
@@ -120,22 +224,22 @@ class Runs:
         for start in range(0, len(runs), _CHUNK):
             self.store.remove([run.id for run in runs[start : start + _CHUNK]], self.engine.discard)
 
-    def recorded(self, run: Run) -> "list[Recorded]":
+    def recorded(self, run: Run) -> "list[RecordedStep]":
         """The steps that are done."""
         return self.engine.recorded(run.id, run.attempt)
 
     def ensure_worker(self, queue: str = "") -> bool:
-        """See that somebody does what is queued: True if a worker had to be started, here and in the background."""
+        """Start a worker in the background if nothing serves the queue: True if one was started."""
         return start_worker(self.store, queue or self.settings.queue, self._user_dir, self._environ)
 
     def see_to(self, wanted: Iterable[Run]) -> tuple[list[str], list[ClawftError]]:
-        """See that somebody does what is to be done of these runs: the queues that a worker was started for.
+        """Start the workers that these runs need, and return the queues for which one was started, and the errors.
 
-        One that cannot be started hinders nothing else, and is told of.
+        A worker that cannot be started does not affect the others.
         """
-        busy = (one for one in wanted if one.status in ("queued", "running"))
+        busy = (run for run in wanted if run.status in ("queued", "running"))
         # What was asked for on another machine needs a worker there.
-        queues = {one.queue for one in busy if os.path.isdir(one.request.cwd)}
+        queues = {run.queue for run in busy if os.path.isdir(run.request.cwd)}
         started: list[str] = []
         problems: list[ClawftError] = []
         for queue in sorted(queues):

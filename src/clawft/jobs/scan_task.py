@@ -1,7 +1,4 @@
-"""A batch of a fleet's scan, as a worker does it: with one core, whatever the worker does beside it.
-
-Reports are steps of the run. One that could not be made fails the run, and is the only thing that a retry makes anew.
-"""
+"""The scan of one batch of a fleet, as a run that needs no agent."""
 
 import threading
 from collections import Counter
@@ -13,15 +10,14 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
+from clawft.agent.run_request import RunRequest
+from clawft.agent.tools.steps import TurnStep
 from clawft.errors import ClawftError
-from clawft.run.durable.request import RunRequest
-from clawft.scan.apart import Order, ScanProcess
-from clawft.tools.steps import Step
+from clawft.scanner.processes import ScanProcess, ScanRequest
 
 if TYPE_CHECKING:
-    from clawft.run.durable.journal import JournalSteps
+    from clawft.jobs.journal import JournalSteps
 
-__all__ = ["Batch", "ScanTarget", "ScanTask", "is_failed", "read_reports", "sum_up"]
 
 _STEP = "scan"
 
@@ -33,8 +29,8 @@ class ScanTarget(Struct, frozen=True, omit_defaults=True):
     rest: bool = False
 
 
-class Batch(Struct, frozen=True):
-    """What a run of kind `scan` is asked for, as `RunRequest.task`. `fresh`: reports from before do not count."""
+class ScanBatch(Struct, frozen=True):
+    """The task of a run of kind `scan`, in `RunRequest.task`. `fresh`: earlier reports are ignored."""
 
     targets: tuple[ScanTarget, ...]
     fresh: bool = False
@@ -50,7 +46,7 @@ class ScanTask:
 
     async def __call__(self, request: RunRequest, steps: "JournalSteps") -> str:
         """Scan all that is asked for: how many there are of each verdict. Raises: ClawftError if one failed."""
-        batch = msgspec.convert(request.task, Batch)
+        batch = msgspec.convert(request.task, ScanBatch)
         self._core = self._core or anyio.Lock()
         reports: list[dict[str, Any]] = [{} for _ in batch.targets]
         due, number, is_new = list(range(len(batch.targets))), 0, False
@@ -63,27 +59,27 @@ class ScanTask:
                     is_new = True
                     return await self._scan(batch, wanted)
 
-                step = Step("command", _STEP, summary=f"{len(due)} skills")
+                step = TurnStep("command", _STEP, summary=f"{len(due)} skills")
                 made: list[dict[str, Any]] = await steps.run(step, scan, list[dict[str, Any]], at=f"{_STEP}{number}")
                 due = _merge(reports, made)
         if due:
             first = reports[due[0]]
             message = f"{len(due)} of {len(reports)} could not be scanned, the first of them {first['path']}"
             raise ClawftError("scan-failed", f"{message}: {_reason(first)}", hint="See the lines of the fleet")
-        return sum_up(reports)
+        return render_verdict_counts(reports)
 
-    async def _scan(self, batch: Batch, wanted: Iterable[int]) -> list[dict[str, Any]]:
+    async def _scan(self, batch: ScanBatch, wanted: Iterable[int]) -> list[dict[str, Any]]:
         cache_dir = "" if batch.fresh else self._cache_dir
-        orders = [Order(one.path, one.rest, cache_dir) for one in (batch.targets[at] for at in wanted)]
-        given_up = threading.Event()
+        orders = [ScanRequest(target.path, target.rest, cache_dir) for target in (batch.targets[at] for at in wanted)]
+        stopped = threading.Event()
 
         def scan_all() -> list[dict[str, Any]]:
-            return [self._process.scan(order) for order in orders if not given_up.is_set()]
+            return [self._process.scan(order) for order in orders if not stopped.is_set()]
 
         try:
             return await to_thread.run_sync(scan_all, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
-            given_up.set()
+            stopped.set()
             self._process.kill()
             raise
 
@@ -105,14 +101,14 @@ def read_reports(steps: list[Any]) -> list[dict[str, Any]]:
 
 def _merge(reports: list[dict[str, Any]], made: list[dict[str, Any]]) -> list[int]:
     """Put reports where they belong, which is where none is yet or one that failed; where some are still missing."""
-    places = [at for at, one in enumerate(reports) if not one or is_failed(one)]
+    places = [at for at, report in enumerate(reports) if not report or is_failed(report)]
     for at, report in zip(places, made, strict=True):
         reports[at] = report
     return [at for at in places if is_failed(reports[at])]
 
 
 def is_failed(report: dict[str, Any]) -> bool:
-    """Whether the scanner gave up on it."""
+    """Return whether the scanner gave up on it."""
     return any(gap["failed"] for gap in report["coverage"]["gaps"])
 
 
@@ -120,7 +116,7 @@ def _reason(report: dict[str, Any]) -> str:
     return str(next(gap["reason"] for gap in report["coverage"]["gaps"] if gap["failed"]))
 
 
-def sum_up(reports: list[dict[str, Any]]) -> str:
-    """How many there are of each verdict."""
+def render_verdict_counts(reports: list[dict[str, Any]]) -> str:
+    """Render the number of reports for each verdict."""
     counts = Counter(report["verdict"] for report in reports)
     return ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""What is known of runs: their rows, events and questions. Every change is one transaction."""
+"""The records of runs: their rows, events and questions. Every change is one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,24 +8,11 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 
+from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError, NotFound
-from clawft.run.durable.database import Stored, insert_new
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.roster import Roster
-from clawft.run.durable.tables import EVENT, QUESTION, RUN, WORKER
-from clawft.run.durable.values import (
-    FORMAT,
-    OVER,
-    Question,
-    Run,
-    Status,
-    make_row,
-    now_text,
-    to_question,
-    to_run,
-)
-
-__all__ = ["PROGRESS", "Enqueue", "EventRow", "RunStore"]
+from clawft.jobs.database import EVENT, QUESTION, RUN, WORKER, RunTables, insert_new
+from clawft.jobs.run_state import FORMAT, OVER, PendingQuestion, Run, Status, make_row, now_text, to_question, to_run
+from clawft.jobs.worker_registry import WorkerRegistry
 
 # What changes of a run while it is being done.
 PROGRESS = ("steps", "input_tokens", "output_tokens", "cost_usd", "worked_ms")
@@ -54,15 +41,17 @@ class EventRow(Struct, frozen=True):
     event: str
 
 
-class RunStore(Stored):
+class RunStore(RunTables):
     """All runs of a database, and who does them."""
 
     def __init__(self, engine: sa.Engine, enqueue: Enqueue, guard: Guard | None = None) -> None:
         super().__init__(engine)
-        self.roster = Roster(engine)
+        self.roster = WorkerRegistry(engine)
         self._enqueue = enqueue  # has an attempt done, as part of the transaction that makes it due
         self._guard = guard
-        self.on_withdrawn: Callable[[Question, str], object] = lambda _question, _session: None  # nobody waits with it
+        self.on_withdrawn: Callable[[PendingQuestion, str], object] = lambda _question, _session: (
+            None
+        )  # nobody waits with it
 
     def guarded(self, guard: Guard) -> "RunStore":
         """The same for one who may have lost what he works on: `guard` raises, and then nothing is changed."""
@@ -80,7 +69,7 @@ class RunStore(Stored):
     ) -> None:
         """As `add`, in a transaction that does something else too."""
         created = now_text()
-        rows = [make_row(one, request, queue, created) | shared for one, request in requests]
+        rows = [make_row(run, request, queue, created) | shared for run, request in requests]
         connection.execute(sa.insert(RUN), rows)
         for row in rows:
             self._enqueue(connection, row["id"], 1, queue, FORMAT)
@@ -88,7 +77,9 @@ class RunStore(Stored):
     def add_fleet(self, fleet: str, requests: Sequence[tuple[str, int, RunRequest]], queue: str) -> None:
         """Write down runs of a fleet, by id and line; those that are there stay as they are."""
         created = now_text()
-        rows = [make_row(run, one, queue, created) | {"fleet": fleet, "line": line} for run, line, one in requests]
+        rows = [
+            make_row(run, request, queue, created) | {"fleet": fleet, "line": line} for run, line, request in requests
+        ]
         with self._begin() as connection:
             names = [row["id"] for row in rows]
             known = set(connection.execute(sa.select(RUN.c.id).where(RUN.c.id.in_(names))).scalars())
@@ -160,7 +151,7 @@ class RunStore(Stored):
             return tuple(map(to_run, connection.execute(query.limit(limit)).mappings()))
 
     def counts(self, fleet: str = "", queue: str = "") -> dict[str, int]:
-        """How many runs there are of each status; of a queue only those that a worker of this version can do."""
+        """Count the runs by status; of a queue only those that a worker of this version can do."""
         query = sa.select(RUN.c.status, sa.func.count()).group_by(RUN.c.status)
         query = query.where(RUN.c.fleet == fleet) if fleet else query
         query = query.where(RUN.c.queue == queue, RUN.c.format == FORMAT) if queue else query
@@ -229,11 +220,13 @@ class RunStore(Stored):
             withdrawn = self._end(connection, sa.true())
         self._tell_withdrawn(withdrawn)
 
-    def _end(self, connection: sa.Connection, which: sa.ColumnElement[bool]) -> Sequence[tuple[Question, str]]:
+    def _end(self, connection: sa.Connection, which: sa.ColumnElement[bool]) -> Sequence[tuple[PendingQuestion, str]]:
         """End runs, or ask their workers to. The questions, with their sessions, that nobody waits with any more."""
         idle = sa.and_(which, RUN.c.status.in_(("queued", "waiting")))
         asked = sa.select(QUESTION, RUN.c.session).join(RUN, QUESTION.c.run == RUN.c.id)
-        rows = [dict(one) for one in connection.execute(asked.where(idle, QUESTION.c.answer.is_(None))).mappings()]
+        rows = [
+            dict(mapping) for mapping in connection.execute(asked.where(idle, QUESTION.c.answer.is_(None))).mappings()
+        ]
         sessions = [row.pop("session") for row in rows]
         withdrawn = list(zip(map(to_question, rows), sessions, strict=True))
         ended = {"status": "cancelled", "finished": now_text()}
@@ -241,24 +234,24 @@ class RunStore(Stored):
         connection.execute(sa.update(RUN).where(which, RUN.c.status == "running").values(cancel=True))
         return withdrawn
 
-    def _tell_withdrawn(self, withdrawn: Sequence[tuple[Question, str]]) -> None:
+    def _tell_withdrawn(self, withdrawn: Sequence[tuple[PendingQuestion, str]]) -> None:
         for question, session in withdrawn:
             self.on_withdrawn(question, session)
 
     def cancelled_on(self, worker: str) -> tuple[str, ...]:
-        """The runs of a worker that somebody wants ended."""
+        """Return the runs of a worker that were cancelled but still run."""
         query = sa.select(RUN.c.id).where(RUN.c.worker == worker, RUN.c.status == "running", RUN.c.cancel)
         with self._connect() as connection:
             return tuple(connection.execute(query).scalars())
 
     def remove(self, runs: Sequence[str], discard: Discard) -> None:
-        """Forget runs that are over; one that somebody has tried again meanwhile stays, with the steps it did."""
+        """Remove runs that are over; one that was retried meanwhile stays, with the steps it did."""
         with self._begin() as connection:
             over = sa.delete(RUN).where(RUN.c.id.in_(runs), RUN.c.status.in_(OVER)).returning(RUN.c.id, RUN.c.attempt)
-            gone = [(row.id, row.attempt) for row in connection.execute(over)]
-            discard(connection, gone)
+            removed = [(row.id, row.attempt) for row in connection.execute(over)]
+            discard(connection, removed)
             for table in (EVENT, QUESTION):
-                connection.execute(sa.delete(table).where(table.c.run.in_([run for run, _ in gone])))
+                connection.execute(sa.delete(table).where(table.c.run.in_([run for run, _ in removed])))
 
     # events
 
@@ -266,16 +259,16 @@ class RunStore(Stored):
         """Add events, and what is known of runs that a worker does; a run of another worker stays as it is."""
         with self._begin() as connection:
             if progress:
-                connection.execute(_NOTE_PROGRESS, [one | {"by": worker} for one in progress])
-            named = {one.run for one in events}
+                connection.execute(_NOTE_PROGRESS, [progress_row | {"by": worker} for progress_row in progress])
+            named = {event.run for event in events}
             own = sa.select(RUN.c.id).where(RUN.c.worker == worker, RUN.c.id.in_(named))
             mine = set(connection.execute(own).scalars()) if named else set()
-            rows = [msgspec.structs.asdict(one) for one in events if one.run in mine]
+            rows = [msgspec.structs.asdict(event) for event in events if event.run in mine]
             if rows:  # those that are there were written before a connection broke, and nobody heard of it
                 connection.execute(insert_new(connection, EVENT), rows)
 
     def events(self, run: str, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, str, str]]:
-        """What happened later than a number: number, step, event as JSON."""
+        """Return the events after a number: number, step, event as JSON."""
         query = sa.select(EVENT.c.seq, EVENT.c.step, EVENT.c.event).where(EVENT.c.run == run, EVENT.c.seq > after)
         with self._connect() as connection:
             rows = connection.execute(query.order_by(EVENT.c.seq).limit(limit))
@@ -290,7 +283,7 @@ class RunStore(Stored):
 
     # questions
 
-    def ask(self, question: Question) -> Question:
+    def ask(self, question: PendingQuestion) -> PendingQuestion:
         """Write a question down, unless it is there: as it is now, with its answer if there is one."""
         row = msgspec.structs.asdict(question) | {"event": msgspec.json.encode(question.event).decode()}
         with self._begin() as connection:
@@ -308,7 +301,7 @@ class RunStore(Stored):
             found = connection.execute(query).first()
         return (found.answer, found.by) if found else None
 
-    def questions(self, run: str = "", *, open_only: bool = True) -> tuple[Question, ...]:
+    def questions(self, run: str = "", *, open_only: bool = True) -> tuple[PendingQuestion, ...]:
         """Questions, the oldest first: of one run or of all, only those nobody answered unless all are asked for."""
         query = sa.select(QUESTION).order_by(QUESTION.c.asked, QUESTION.c.key)
         query = query.where(QUESTION.c.run == run) if run else query
@@ -324,8 +317,8 @@ class RunStore(Stored):
             self._lock(connection, run)
             here = sa.and_(QUESTION.c.run == run, QUESTION.c.key == key, QUESTION.c.answer.is_(None))
             here = sa.and_(here, QUESTION.c.asked == asked) if asked else here  # a run that is begun anew asks anew
-            given = {"answer": answer, "answered": now_text(), "by": by}
-            if not connection.execute(sa.update(QUESTION).where(here).values(given)).rowcount:
+            values = {"answer": answer, "answered": now_text(), "by": by}
+            if not connection.execute(sa.update(QUESTION).where(here).values(values)).rowcount:
                 raise ClawftError(
                     "run-answered", f"Nothing is asked there any more in {run}", hint="Run: weft runs show"
                 )
@@ -361,7 +354,7 @@ class RunStore(Stored):
             connection.execute(sa.update(RUN).where(left).values(waits))
 
     def count_foreign(self) -> int:
-        """How many runs wait for a worker of another version."""
+        """Count the runs that wait for a worker of another version."""
         here = sa.and_(RUN.c.format != FORMAT, RUN.c.status.in_(("queued", "running")))
         with self._connect() as connection:
             return connection.execute(sa.select(sa.func.count()).where(here)).scalar() or 0

@@ -15,17 +15,14 @@ from anyio import to_thread
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.run.durable.database import describe, identify, is_passing
-from clawft.run.durable.engine import Engine, Lost, Recorded, Recorder
-from clawft.run.durable.engine import Worker as EngineWorker
-from clawft.run.durable.lease import Watch, this_host, this_mark
-from clawft.run.durable.observe import Observer, Outcome, Watched
-from clawft.run.durable.sink import Scribe
-from clawft.run.durable.store import RunStore
-from clawft.run.durable.values import Problem, Run, WorkerRow, now_text
-from clawft.run.durable.work import Attempt, Means, Opener, Task
-
-__all__ = ["Chore", "Plan", "RunWorker"]
+from clawft.jobs.attempt import AgentlessTask, Attempt, AttemptContext, Opener
+from clawft.jobs.database import explain_failure, identify, is_transient
+from clawft.jobs.engine import AttemptLost, EngineWorker, RecordedStep, RunEngine, StepRecorder
+from clawft.jobs.events import EventWriter
+from clawft.jobs.observer import ObservedAttempt, ObservedOutcome, RunObserver
+from clawft.jobs.run_state import Run, RunProblem, WorkerRow, now_text
+from clawft.jobs.store import RunStore
+from clawft.jobs.worker_registry import LivenessWatch, this_host, this_mark
 
 _GRACE_S = 20.0  # for steps that are being done when the worker is to stop
 _REPEAT_S = 30.0  # before the same trouble is said again
@@ -35,8 +32,8 @@ _AGAIN_S = (0.2, 0.5, 1, 2, 5)  # before an attempt is begun again that the data
 Chore = Callable[[], Awaitable[None]]
 
 
-class Plan(Struct, frozen=True):
-    """How a worker works. `idle_s`: how long it stays with nothing to do; None for ever."""
+class WorkerPlan(Struct, frozen=True):
+    """The configuration of a worker. `idle_s`: how long it stays with nothing to do; None for ever."""
 
     queues: tuple[str, ...]
     concurrency: int
@@ -51,14 +48,14 @@ class RunWorker:
     def __init__(
         self,
         database: sa.Engine,
-        plan: Plan,
+        plan: WorkerPlan,
         opened: Opener,
-        tasks: Mapping[str, Task],
+        tasks: Mapping[str, AgentlessTask],
         tell: Callable[[str], None],
         warn: Callable[[ClawftError], None],
     ) -> None:
         self.id = f"{this_host().partition('/')[0]}-{uuid.uuid4().hex[:8]}"
-        self._engine = Engine(database)
+        self._engine = RunEngine(database)
         self.store = RunStore(database, self._engine.enqueue)
         self._database = database
         self._file = identify(database.url)
@@ -70,8 +67,8 @@ class RunWorker:
         self._warned: dict[str, float] = {}
         self._worker = EngineWorker(database, self.id, self._perform)
         self._attempts: dict[str, Attempt] = {}
-        self._means = Means(self.store, self._engine, Scribe(self.store, self.id, self.warn), self.warn)
-        self._watch = Watch(plan.lease_s)
+        self._context = AttemptContext(self.store, self._engine, EventWriter(self.store, self.id, self.warn), self.warn)
+        self._watch = LivenessWatch(plan.lease_s)
         self._beats = 0
         self._last_beat = time.monotonic()
         self._beating_since: float | None = None
@@ -83,7 +80,7 @@ class RunWorker:
         self._stopping: anyio.Event
         self._worked = time.monotonic()
         self.chores: list[Chore] = []
-        self.observer = Observer()
+        self.observer = RunObserver()
 
     async def run(self) -> None:
         """Work until `stop`, or until there was nothing to do for long enough. Raises: ClawftError."""
@@ -100,7 +97,7 @@ class RunWorker:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._look_around)
-                group.start_soon(self._means.scribe.run)
+                group.start_soon(self._context.scribe.run)
                 for chore in self.chores:
                     group.start_soon(self._repeat, chore)
                 await self._stopping.wait()
@@ -122,38 +119,38 @@ class RunWorker:
 
     # attempts
 
-    async def _perform(self, run: str, number: int, recorder: Recorder) -> str:
-        """Do an attempt; where the database cannot be used, again from its start, until it can. Raises: Lost."""
+    async def _perform(self, run: str, number: int, recorder: StepRecorder) -> str:
+        """Do an attempt; where the database cannot be used, again from its start, until it can. Raises: AttemptLost."""
         tries = 0
         while True:
             try:
                 return await self._attempt(run, number, recorder)
-            except Lost:
+            except AttemptLost:
                 raise
             except Exception as error:
-                if not is_passing(error):
-                    problem = Problem("internal", f"Something went wrong inside: {error!r}")
+                if not is_transient(error):
+                    problem = RunProblem("internal", f"Something went wrong inside: {error!r}")
                     if isinstance(error, ClawftError):
-                        problem = Problem(error.code, str(error), error.hint)
+                        problem = RunProblem(error.code, str(error), error.hint)
                     await self._fail(run, number, recorder, problem)
                     return "failed"
-                self.warn(error if isinstance(error, ClawftError) else describe(error))
+                self.warn(error if isinstance(error, ClawftError) else explain_failure(error))
             await anyio.sleep(_AGAIN_S[min(tries, len(_AGAIN_S) - 1)])
             tries += 1
 
-    async def _fail(self, run: str, number: int, recorder: Recorder, problem: Problem) -> None:
-        told = msgspec.json.encode(problem).decode()
-        finish = partial(self.store.guarded(recorder.guard).finish, run, number, "failed", error=told)
+    async def _fail(self, run: str, number: int, recorder: StepRecorder, problem: RunProblem) -> None:
+        encoded = msgspec.json.encode(problem).decode()
+        finish = partial(self.store.guarded(recorder.guard).finish, run, number, "failed", error=encoded)
         try:
             await to_thread.run_sync(finish)
             row = await to_thread.run_sync(self.store.get, run)
         except ClawftError as error:
             self.warn(error)
-            raise Lost from error  # it stays in the record, to be picked up later
-        Watched(row, self.observer).ended(Outcome("failed", problem.code, row.steps))
+            raise AttemptLost from error  # it stays in the record, to be picked up later
+        ObservedAttempt(row, self.observer).ended(ObservedOutcome("failed", problem.code, row.steps))
         self._tell(f"{run}  failed  {problem.message}")
 
-    async def _attempt(self, run: str, number: int, recorder: Recorder) -> str:
+    async def _attempt(self, run: str, number: int, recorder: StepRecorder) -> str:
         while self._is_struck.is_set() or time.monotonic() - self._last_beat > self._plan.lease_s:
             await anyio.sleep(0.05)  # it was silent, so what it has now may be another's already
         taken = await to_thread.run_sync(self.store.guarded(recorder.guard).begin, run, number, self.id)
@@ -166,10 +163,10 @@ class RunWorker:
         if row.deaths >= _MAX_DEATHS:
             message = f"Workers that did it died {row.deaths} times in a row, without getting any further"
             hint = f"See what ended them, as a lack of memory; then: weft runs retry {run}"
-            await self._fail(run, number, recorder, Problem("run-deadly", message, hint))
+            await self._fail(run, number, recorder, RunProblem("run-deadly", message, hint))
             return "failed"
-        attempt = self._attempts[run] = Attempt(row, self._means, recorder, fresh=is_first)
-        attempt.watched = Watched(row, self.observer)
+        attempt = self._attempts[run] = Attempt(row, self._context, recorder, fresh=is_first)
+        attempt.watched = ObservedAttempt(row, self.observer)
         attempt.watched.begun(is_first=is_first)
         status = ""
         if self._stopping.is_set():
@@ -191,7 +188,7 @@ class RunWorker:
         """Let the steps that are being done come to their end, within bounds."""
         self._worker.pause()
         with suppress(ClawftError):
-            await to_thread.run_sync(self.store.roster.stop_taking, self.id)
+            await to_thread.run_sync(self.store.roster.mark_stopping, self.id)
         for attempt in tuple(self._attempts.values()):
             attempt.end("stopped", at_once=False)
         with anyio.move_on_after(_GRACE_S):
@@ -226,7 +223,7 @@ class RunWorker:
             await anyio.sleep(min(1.0, self._plan.lease_s / 4))
 
     def _is_orphaned(self) -> bool:
-        """Whether the file of runs is another, or none: what this process would do then, nobody could see."""
+        """Return whether the file of runs is another, or none: what this process would do then, nobody could see."""
         if identify(self._database.url) == self._file:
             return False
         message = "The file of runs was removed or replaced, so this worker ends"
@@ -238,20 +235,20 @@ class RunWorker:
         """Take over from workers that died."""
         holders = self._worker.holders()
         workers = self.store.roster.workers()
-        gone = [row for row in self._watch.find_dead(workers, self._last_beat) if row.id != self.id]
-        for row in gone:
+        dead_workers = [row for row in self._watch.find_dead(workers, self._last_beat) if row.id != self.id]
+        for row in dead_workers:
             held = self.observer.find_held(row)
-            if self.store.roster.strike(row.id, row.beat):
+            if self.store.roster.remove_if_silent(row.id, row.beat):
                 self.observer.died(row, held)
                 self._tell(f"the worker {row.id} is gone; its runs go on elsewhere")
-        known = {row.id for row in (self.store.roster.workers() if gone else workers)} | {self.id}
-        dead = [one for one in holders if one not in known]
+        known = {row.id for row in (self.store.roster.workers() if dead_workers else workers)} | {self.id}
+        dead = [holder for holder in holders if holder not in known]
         if dead:
             self.store.orphan(dead)
             self._worker.recover(dead)
 
     def _tell_of_silence(self) -> None:
-        """Say that the database takes nothing, where whoever holds it lets everybody wait."""
+        """Warn when the database has accepted no write for longer than a lease, since another program holds it."""
         since, now = self._beating_since, time.monotonic()
         if since is not None and now - since > self._plan.lease_s:
             url = self._database.url
@@ -261,17 +258,18 @@ class RunWorker:
             self.warn(ClawftError("runs-locked", message, hint=hint))
 
     def _pick_up(self) -> None:
-        """What the record says is done here and is not: the answer to a claim got lost, or it was thought lost."""
+        """Queue again the attempts that the records assign to this worker but that it does not perform: the answer to a
+        claim got lost, or the worker was thought dead."""
         now = time.monotonic()
         if now - self._looked_for_strays < self._plan.lease_s:
             return
         self._looked_for_strays = now
         strays = self._worker.strays()
-        self._strays = {one: self._strays.get(one, now) for one in strays}
-        self._worker.put_back(one for one, since in self._strays.items() if now - since >= self._plan.lease_s)
+        self._strays = {stray: self._strays.get(stray, now) for stray in strays}
+        self._worker.put_back(attempt for attempt, since in self._strays.items() if now - since >= self._plan.lease_s)
         for run, number in self._worker.broken():
             if self.store.begin(run, number, self.id):  # so it is neither over nor tried again
-                problem = Problem("run-unreadable", "The engine could not begin it: what it knows of it is damaged")
+                problem = RunProblem("run-unreadable", "The engine could not begin it: what it knows of it is damaged")
                 self.store.finish(run, number, "failed", error=msgspec.json.encode(problem).decode())
         if foreign := self.store.count_foreign():
             message = f"{foreign} runs were begun by another version of weft, which alone can go on with them"
@@ -300,7 +298,7 @@ class RunWorker:
 
     def _enrol(self) -> None:
         plan = self._plan
-        self.store.roster.enrol(
+        self.store.roster.register_worker(
             WorkerRow(
                 id=self.id,
                 host=this_host(),
@@ -343,13 +341,13 @@ class RunWorker:
             self.warn(error)
 
     def _leave(self) -> None:
-        """What is left behind is picked up by others at once."""
+        """Stop the worker, so that others take over its runs at once."""
         self._worker.close()
         with suppress(ClawftError):
             self.store.orphan([self.id], died=False)
-            self.store.roster.strike(self.id, None)
+            self.store.roster.remove_if_silent(self.id, None)
 
-    def recorded(self, run: Run) -> Sequence[Recorded]:
+    def recorded(self, run: Run) -> Sequence[RecordedStep]:
         """The steps of a run that are done."""
         return self._engine.recorded(run.id, run.attempt)
 

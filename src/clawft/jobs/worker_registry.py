@@ -1,21 +1,18 @@
-"""Which workers live. No clock of another machine is believed, and no jump of one's own does harm.
-
-A worker counts its beats. Whoever watches it sees the number change; where it did not for a whole lease, by a clock
-that only runs forward, it is dead. A watcher that was itself asleep, or had no database to look into, starts to watch
-anew.
-"""
+"""The registry of workers: one row with a heartbeat each, and which of them are dead."""
 
 import os
 import platform
 import time
 from collections.abc import Callable, Iterable
 
-from clawft.run.durable.values import WorkerRow
+import msgspec
+import sqlalchemy as sa
 
-__all__ = ["Watch", "is_gone", "this_host", "this_mark"]
+from clawft.jobs.database import WORKER, RunTables
+from clawft.jobs.run_state import WorkerRow, now_text
 
 
-class Watch:
+class LivenessWatch:
     """One worker's eyes on the others."""
 
     def __init__(self, lease_s: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,11 +36,11 @@ class Watch:
             row.id: self._seen[row.id] if self._seen.get(row.id, (None, 0))[0] == row.beat else (row.beat, now)
             for row in rows
         }
-        return [row for row in rows if is_gone(row) or now - self._seen[row.id][1] >= self._lease_s]
+        return [row for row in rows if is_dead(row) or now - self._seen[row.id][1] >= self._lease_s]
 
 
-def is_gone(worker: WorkerRow) -> bool:
-    """Whether a worker of this machine has no process any more."""
+def is_dead(worker: WorkerRow) -> bool:
+    """Return whether a worker of this machine has no process any more."""
     if worker.host != this_host():
         return False
     return worker.mark != _mark_of(worker.pid)
@@ -56,7 +53,7 @@ def this_host() -> str:
             machine = file.read().strip()[:8]
         return f"{platform.node()}/{machine}/{os.stat('/proc/self/ns/pid').st_ino}"
     except (OSError, ValueError):
-        return f"{platform.node()}/{os.getppid()}.{os.getpid()}"  # nobody's process can be told from here
+        return f"{platform.node()}/{os.getppid()}.{os.getpid()}"  # no process can be identified from here
 
 
 def this_mark() -> str:
@@ -64,7 +61,8 @@ def this_mark() -> str:
 
 
 def _mark_of(pid: int) -> str:
-    """What tells a process from a later one of the same number, also after a reboot; '' if there is none."""
+    """Return what distinguishes a process from a later one with the same number, also after a reboot; '' if there is
+    none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             boot = file.read().strip()[:8]
@@ -74,3 +72,34 @@ def _mark_of(pid: int) -> str:
         return ""
     is_dead = fields[0] in (b"Z", b"X")
     return "" if is_dead else f"{boot}:{fields[19].decode()}"
+
+
+class WorkerRegistry(RunTables):
+    """All workers of a database."""
+
+    def register_worker(self, worker: WorkerRow) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.delete(WORKER).where(WORKER.c.id == worker.id))
+            connection.execute(sa.insert(WORKER), [msgspec.structs.asdict(worker)])
+
+    def beat(self, worker: str, beat: int) -> bool:
+        """Show that a worker lives; False if it was declared dead."""
+        with self._begin() as connection:
+            query = sa.update(WORKER).where(WORKER.c.id == worker).values(beat=beat, seen=now_text())
+            return bool(connection.execute(query).rowcount)
+
+    def mark_stopping(self, worker: str) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.update(WORKER).where(WORKER.c.id == worker).values(stopping=True))
+
+    def remove_if_silent(self, worker: str, beat: int | None) -> bool:
+        """Take a worker off the list, if it gave no sign since `beat`; False if it did, or another was quicker."""
+        with self._begin() as connection:
+            query = sa.delete(WORKER).where(WORKER.c.id == worker)
+            query = query.where(WORKER.c.beat == beat) if beat is not None else query
+            return bool(connection.execute(query).rowcount)
+
+    def workers(self) -> tuple[WorkerRow, ...]:
+        with self._connect() as connection:
+            rows = connection.execute(sa.select(WORKER).order_by(WORKER.c.started)).mappings()
+            return tuple(WorkerRow(**row) for row in rows)

@@ -1,56 +1,189 @@
-"""A plugin that is a WebAssembly component, at work in this process (R129, R139).
+"""A plugin that is a WebAssembly component: its launch, its thread and its life in this process."""
 
-It is called in threads, one call at a time, each within its instructions, its time and its memory. A call that is
-cancelled ends. After a trap the next call finds a fresh instance: what the old one knew is lost, and it gets ready
-anew.
-"""
-
+import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import AsyncExitStack, suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import anyio
 import msgspec
 from anyio import CancelScope
 from anyio.lowlevel import current_token
+from msgspec import Struct
 
-from clawft.config.plugins import PluginsSettings
+from clawft.config.extensions import PluginsSettings
 from clawft.contracts import ToolOutput
 from clawft.errors import Refused
-from clawft.plugins.log import PluginLog, log_path
-from clawft.plugins.refusals import describe_refusal
-from clawft.plugins.running import Around, Health, PluginFailed
-from clawft.plugins.wasm.files import Files, Roots
-from clawft.plugins.wasm.host import Given, HostFunctions
-from clawft.plugins.wasm.job import WasmJob
-from clawft.plugins.wasm.web import Web
-from clawft.plugins.wasm.worker import Unwanted, Worker
-from clawft.sandbox.wasm import CompiledCache, Guard, WasmError, import_wasmtime, load_wasm
-from clawft.trust.copies import open_skill_copy
+from clawft.plugins.component_host import ComponentFiles, ComponentRoots, ComponentSettings, ComponentWeb, HostFunctions
+from clawft.plugins.launch import PluginTimeouts, find_paths
+from clawft.plugins.runtime import Health, PluginEnvironment, PluginFailed, PluginLog, log_path, render_refusal
+from clawft.plugins.settings import find_granted_env, resolve_plugin_config
+from clawft.sandbox.wasm import CompiledCache, StoreGuard, WasmError, import_wasmtime, load_wasm
+from clawft.trust.network import parse_grant
+from clawft.trust.plugins import PluginStatus, get_plugin_entry
+from clawft.trust.run_copies import open_skill_copy
 
 if TYPE_CHECKING:
-    from clawft.plugins.wasm.instance import Instance, Linked
+    from clawft.plugins.component_instance import ComponentInstance, LinkedComponent
 
-__all__ = ["Component"]
+
+class ComponentLaunch(Struct, frozen=True):
+    """A component that may run as it was granted. `digest` is that of `folder`; `env` are the variables it gets."""
+
+    id: str
+    version: str
+    folder: str
+    digest: str
+    module: str
+    data_dir: str
+    config: dict[str, Any]
+    env: Mapping[str, str]
+    granted_env: tuple[str, ...]
+    hosts: tuple[str, ...]
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+    times: PluginTimeouts
+
+
+def make_component_launch(
+    status: PluginStatus, settings: PluginsSettings, around: PluginEnvironment
+) -> ComponentLaunch:
+    """Build the launch of a component. Raises: ClawftError for what cannot be granted, or a secret that cannot be
+    read."""
+    found, manifest, grant = status.found, status.found.manifest, status.grant
+    assert manifest is not None
+    assert grant is not None
+    if not manifest.wasm_module:
+        raise WasmError("wasm-no-module", "The manifest names no wasm_module", path=found.file)
+    entry, permissions = get_plugin_entry(found, settings), status.permissions
+    readable, writable = find_paths(status, around)
+    for host in permissions.network:
+        parse_grant(host)
+    call_s = entry.call_timeout_s or settings.wasm.timeout_s or settings.call_timeout_s
+    return ComponentLaunch(
+        manifest.id,
+        manifest.version,
+        found.folder,
+        grant.digest,
+        manifest.wasm_module,
+        os.path.join(around.workspace.user_dir, "plugin-data", manifest.id),
+        resolve_plugin_config(status, entry, around.environ),
+        find_granted_env(status, entry, around.environ),
+        permissions.env_vars,
+        permissions.network,
+        readable,
+        writable,
+        PluginTimeouts(settings.init_timeout_s, call_s, settings.shutdown_timeout_s),
+    )
+
 
 T = TypeVar("T")
+_STACK_BYTES = 8 << 20  # a guest may take half a megabyte, and some systems give a thread less than that
+_END_S = 5.0  # for the host to finish work for a caller that cancelled it
+
+
+class Cancellable(Protocol):
+    """A running call that can be cancelled."""
+
+    cancelled: bool
+
+    def cancel(self) -> None: ...
+
+
+class JobCancelled(Exception):
+    """Something was cancelled before it began."""
+
+
+class _Job(Generic[T]):
+    """One thing to do. It is over when `over` is set, in the loop that asked for it."""
+
+    def __init__(self, work: Callable[[], T], call: Cancellable | None) -> None:
+        self.work = work
+        self.call = call
+        self.loop = asyncio.get_running_loop()
+        self.over = asyncio.Event()
+        self.begun = False
+        self.value: T | None = None
+        self.error: BaseException | None = None
+
+    def do(self) -> None:
+        self.begun = (
+            True  # set before the check for cancellation below: a cancelling caller does the two in the opposite order
+        )
+        try:
+            if self.call is not None and self.call.cancelled:
+                raise JobCancelled
+            self.value = self.work()
+        except BaseException as error:  # it is raised where it was asked for
+            self.error = error
+        with suppress(RuntimeError):  # the loop is gone, and nobody waits
+            self.loop.call_soon_threadsafe(self.over.set)
+
+
+class ComponentThread:
+    """The thread. It ends with the process, if nobody ends it before."""
+
+    def __init__(self, name: str) -> None:
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            self._thread.start()
+        finally:
+            threading.stack_size(before)
+
+    async def run(self, work: Callable[[], T], call: Cancellable | None = None) -> T:
+        """Do something in the thread. Cancelling this cancels the call, and waits a while for its end."""
+        job = _Job(work, call)
+        self._jobs.put(job)
+        try:
+            await job.over.wait()
+        except BaseException:
+            if call is not None:
+                call.cancel()
+            if job.begun:
+                with CancelScope(shield=True), anyio.move_on_after(_END_S):
+                    await job.over.wait()
+            raise
+        if job.error is not None:
+            raise job.error
+        return cast(T, job.value)
+
+    def put(self, work: Callable[[], None]) -> None:
+        """Do something after all else that was asked for, for which nobody waits."""
+        self._jobs.put(_Job(work, None))
+
+    async def close(self, last: Callable[[], None]) -> None:
+        """Do a last thing, and end. Who is busy for too long is left to end by itself."""
+        with CancelScope(shield=True), anyio.move_on_after(_END_S):
+            await self.run(last)
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.do()
+            del job  # what it holds is not kept until the next comes
+
+
 _MB = 1 << 20
 _GRACE_S = 0.5
-_MAX_DENIALS = 100  # lines of the audit log, of one plugin; each thing is told once
+_MAX_DENIALS = 100  # lines of the audit log, of one plugin; each denial is logged once
 _MAX_CONTENT = 4 << 20  # bytes of what a tool gives
 
 
 class _Call:
     """One call, which may be cancelled at any time, even before it has a store."""
 
-    def __init__(self, web: Web | None) -> None:
+    def __init__(self, web: ComponentWeb | None) -> None:
         self.cancelled = False
-        self._guard: Guard | None = None
+        self._guard: StoreGuard | None = None
         self._web = web
 
-    def use(self, guard: Guard) -> None:
+    def use(self, guard: StoreGuard) -> None:
         self._guard = guard
         if self.cancelled:
             guard.stop()
@@ -64,19 +197,19 @@ class _Call:
 
 
 class Component:
-    """One component, from its start to its end: a `Running`."""
+    """One component, from its start to its end: a `PluginInstance`."""
 
-    def __init__(self, job: WasmJob, settings: PluginsSettings, around: Around) -> None:
+    def __init__(self, job: ComponentLaunch, settings: PluginsSettings, around: PluginEnvironment) -> None:
         self.job = job
         self._settings = settings.wasm
         self._around = around
         self._log = PluginLog(log_path(around.workspace.user_dir, job.id), around.secrets.mask)
-        self._worker: Worker | None = None
+        self._worker: ComponentThread | None = None
         self._open = AsyncExitStack()
-        self._linked: Linked | None = None
-        self._instance: Instance | None = None
+        self._linked: LinkedComponent | None = None
+        self._instance: ComponentInstance | None = None
         self._functions: HostFunctions | None = None
-        self._web: Web | None = None
+        self._web: ComponentWeb | None = None
         self._calls: set[_Call] = set()
         self._denied: set[str] = set()
 
@@ -87,8 +220,8 @@ class Component:
     async def start(self) -> None:
         """Load, compile and check it, and have it get ready. Raises: ClawftError."""
         import_wasmtime()
-        self._web = Web(self.job.hosts, self._around.sandbox.web, self._record, current_token())
-        self._worker = Worker(f"plugin {self.job.id}")
+        self._web = ComponentWeb(self.job.hosts, self._around.sandbox.web, self._record, current_token())
+        self._worker = ComponentThread(f"plugin {self.job.id}")
         try:
             await self._in_thread(self._prepare, await self._copy())
         except WasmError as error:
@@ -114,13 +247,13 @@ class Component:
             message = "It changed since it was granted"
             raise Refused("plugin-changed", message, path=job.folder, hint=hint) from error
 
-    async def call(self, what: str, given: Mapping[str, Any]) -> Any:
+    async def call(self, what: str, parameters: Mapping[str, Any]) -> Any:
         """Raises: PluginError; PluginFailed."""
         if what != "execute_tool":
             message = f"A plugin in WebAssembly does tools, and not '{what}'"
             raise PluginFailed(message, code="plugin-unsupported")
-        arguments = msgspec.json.encode(given["arguments"]).decode()
-        name = given["name"]
+        arguments = msgspec.json.encode(parameters["arguments"]).decode()
+        name = parameters["name"]
         content, is_error = await self._in_thread(self._execute, name, arguments)
         if self._worker is not None:  # written before the next call, and nobody has to wait for it
             self._worker.put(lambda: self._note_use(name, is_error=is_error))
@@ -157,7 +290,7 @@ class Component:
         self._calls.add(call)
         try:
             return await self._worker.run(lambda: work(call, *args), call)
-        except Unwanted as error:
+        except JobCancelled as error:
             raise PluginFailed("It was ended", code="plugin-ended") from error
         finally:
             self._calls.discard(call)
@@ -165,8 +298,7 @@ class Component:
     # What follows runs in the thread.
 
     def _prepare(self, call: _Call, copy: str) -> None:
-        from clawft.plugins.wasm.instance import Linked
-        from clawft.plugins.wasm.world import check_world
+        from clawft.plugins.component_instance import LinkedComponent, check_world
 
         path = os.path.join(copy, self.job.module)
         shown = os.path.join(self.job.folder, self.job.module)
@@ -176,7 +308,7 @@ class Component:
         check_world(component, shown)
         os.makedirs(self.job.data_dir, mode=0o700, exist_ok=True)
         self._functions = self._make_functions(copy)
-        self._linked = Linked(component, self._functions.by_name())
+        self._linked = LinkedComponent(component, self._functions.by_name())
         try:
             self._instance = self._revive(call, self._linked, check=True)
         except BaseException:
@@ -186,17 +318,17 @@ class Component:
     def _make_functions(self, copy: str) -> HostFunctions:
         job, workspace = self.job, self._around.workspace
         data_dir, own = os.path.realpath(job.data_dir), os.path.realpath(copy)
-        roots = Roots(data_dir, own, job.readable, job.writable, workspace.project, workspace.home)
-        given = Given(job.config, job.env, job.granted_env)
+        roots = ComponentRoots(data_dir, own, job.readable, job.writable, workspace.project, workspace.home)
+        settings = ComponentSettings(job.config, job.env, job.granted_env)
         assert self._web is not None
-        return HostFunctions(given, Files(roots), self._web, self._log, self._record)
+        return HostFunctions(settings, ComponentFiles(roots), self._web, self._log, self._record)
 
-    def _revive(self, call: _Call, linked: "Linked", *, check: bool = False) -> "Instance":
+    def _revive(self, call: _Call, linked: "LinkedComponent", *, check: bool = False) -> "ComponentInstance":
         """A fresh instance that is ready. Raises: PluginFailed."""
-        from clawft.plugins.wasm.instance import Limits
+        from clawft.plugins.component_instance import ComponentLimits
 
         end = time.monotonic() + self.job.times.init_s
-        limits = Limits(self._settings.fuel, self._settings.memory_mb * _MB)
+        limits = ComponentLimits(self._settings.fuel, self._settings.memory_mb * _MB)
         instance = linked.instantiate(limits, self.job.times.init_s)
         try:
             call.use(instance.guard)
@@ -205,8 +337,8 @@ class Component:
                 self._check_info(instance.info(end - time.monotonic()))
             refusal = instance.init(end - time.monotonic())
             if refusal is not None:
-                said = self._around.secrets.mask(refusal)[:2000]
-                raise PluginFailed(f"It does not start: {said}", code="plugin-start")
+                message = self._around.secrets.mask(refusal)[:2000]
+                raise PluginFailed(f"It does not start: {message}", code="plugin-start")
         except BaseException:
             instance.close()
             raise
@@ -220,7 +352,7 @@ class Component:
             )
             raise PluginFailed(message, code="plugin-start", hint="Build it anew, or correct its manifest")
 
-    def _begin(self, instance: "Instance") -> None:
+    def _begin(self, instance: "ComponentInstance") -> None:
         if self._functions is not None:
             self._functions.begin(lambda: instance.guard.left_s)
 
@@ -272,7 +404,7 @@ class Component:
             if len(self._denied) == _MAX_DENIALS:
                 subject, rule = "and more", f"after {_MAX_DENIALS} refusals no more are written down"
             self._denied.add(subject)
-            self._log.say(describe_refusal(self.job.id, subject, rule))
+            self._log.say(render_refusal(self.job.id, subject, rule))
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
@@ -283,7 +415,8 @@ class Component:
 
 
 def _read_content(content: str) -> str:
-    """What a model reads: the world says that it is JSON, and a text in JSON is that text."""
+    """Return a tool's content as the model reads it: content is JSON by the interface, and a JSON string becomes its
+    plain text."""
     if content.startswith('"'):
         try:
             return msgspec.json.decode(content, type=str)

@@ -1,25 +1,113 @@
-"""The host of plugins: starts each when it is first used, calls it, contains what goes wrong, and ends them all.
+"""The plugin host: start each plugin at its first call, call it, contain its failures, write the audit log and shut
+all down."""
 
-Nothing that a plugin does reaches further than the call at hand: whoever called hears of it, the person is told once,
-and a plugin that fails again and again is left alone.
-"""
-
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
-from clawft.config.plugins import PluginsSettings
-from clawft.contracts import PluginError
+from clawft.config.extensions import PluginsSettings
+from clawft.contracts import PluginError, ToolOutput
 from clawft.errors import ClawftError, Diagnostic, NotFound
-from clawft.plugins.latest import Latest
-from clawft.plugins.notes import Notes
-from clawft.plugins.running import Around, Health, Inbound, PluginFailed, Running
-from clawft.trust.plugins import PluginStanding, entry_of_plugin
+from clawft.plugins.runtime import (
+    Health,
+    InboundReceiver,
+    PluginEnvironment,
+    PluginFailed,
+    PluginInstance,
+    PluginLog,
+    log_path,
+)
+from clawft.plugins.settings import record_secrets
+from clawft.trust.plugins import PluginStatus, get_plugin_entry
 
-__all__ = ["Plugins"]
+Decided = tuple[Sequence[PluginStatus], PluginsSettings]
+
+
+class PluginGrantWatch:
+    """Looks again only where one of the files changed that decisions are kept in."""
+
+    def __init__(self, paths: Sequence[str], load: Callable[[], Decided]) -> None:
+        self._paths = tuple(paths)
+        self._load = load
+        self._stamp = self._take_stamp()
+
+    def look(self) -> Decided | None:
+        """Reload the decisions about plugins; None where nothing changed. Raises: ClawftError for a config that is
+        damaged."""
+        stamp = self._take_stamp()
+        if stamp == self._stamp:
+            return None
+        decided = self._load()
+        self._stamp = stamp
+        return decided
+
+    def _take_stamp(self) -> tuple[tuple[int, int, int] | None, ...]:
+        return tuple(map(_stamp, self._paths))
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class PluginAudit:
+    """Lines of the audit log and of the plugins' own, and news for people: each thing once."""
+
+    def __init__(self, around: PluginEnvironment) -> None:
+        self._around = around
+        self._news: list[Diagnostic] = []
+        self._reported: set[tuple[str, str]] = set()
+
+    def take(self) -> list[Diagnostic]:
+        """The news since this was last asked."""
+        news, self._news = self._news, []
+        return news
+
+    def start(
+        self,
+        status: PluginStatus,
+        settings: PluginsSettings,
+        settings_and_env: tuple[Mapping[str, Any], Mapping[str, str]],
+    ) -> None:
+        """Before a plugin is started with these settings and variables. Raises: Refused if it cannot be written."""
+        grant = status.grant
+        assert grant is not None
+        detail = {"version": grant.version, "place": grant.folder, "permissions": _describe(status)}
+        self._around.audit.write(
+            "plugin", status.id, decision="allow", rule="granted", digest=grant.digest, detail=detail
+        )
+        record_secrets(status, settings, settings_and_env, self._around.secrets, self._around.audit)
+
+    def fail(self, status: PluginStatus, error: ClawftError) -> None:
+        """People hear of each kind of failure once, the logs of all."""
+        digest = status.grant.digest if status.grant else ""
+        detail = {"message": str(error)[:500]}
+        self._around.audit.tell("plugin", status.id, decision="failed", rule=error.code, digest=digest, detail=detail)
+        place = self._around.workspace
+        path = log_path(place.user_dir, status.id)
+        PluginLog(path, self._around.secrets.mask).say(f"{error.code}: {error}")
+        self.announce(status, error.code, str(error), error.hint or f"See {place.shorten(path)}")
+
+    def announce(self, status: PluginStatus, code: str, message: str, hint: str = "") -> None:
+        """Tell people something of a plugin, if it is new."""
+        if (status.id, code) not in self._reported:
+            self._reported.add((status.id, code))
+            text = f"The plugin '{status.id}': {message}"
+            self._news.append(Diagnostic(code, "warning", text, status.found.file, 0, hint))
+
+
+def _describe(status: PluginStatus) -> dict[str, Any]:
+    one = status.permissions
+    named = {"filesystem": one.filesystem, "network": one.network, "env_vars": one.env_vars}
+    return {**{name: list(value) for name, value in named.items() if value}, "shell": one.shell}
+
 
 _LOOK_S = 2.0  # how soon it is noticed that a plugin may not be used any more
 _LONG_S = 60.0  # what worked for so long, as a channel does, did not fail right after the failure before
@@ -28,14 +116,14 @@ _LONG_S = 60.0  # what worked for so long, as a channel does, did not fail right
 class _Hosted:
     """One plugin, and what runs of it, if anything does."""
 
-    def __init__(self, standing: PluginStanding) -> None:
-        self.standing = standing
+    def __init__(self, status: PluginStatus) -> None:
+        self.plugin_status = status
         self.lock = anyio.Lock()
-        self.running: Running | None = None
+        self.running: PluginInstance | None = None
         self.failures = 0
         self.stale = False  # what runs was granted something else
-        self.counted: Running | None = None  # that which ended with a failure that was counted
-        self.closed: Running | None = None  # that which was last ended on purpose
+        self.counted: PluginInstance | None = None  # that which ended with a failure that was counted
+        self.closed: PluginInstance | None = None  # that which was last ended on purpose
 
 
 class Plugins:
@@ -43,29 +131,29 @@ class Plugins:
 
     def __init__(
         self,
-        standings: Sequence[PluginStanding],
+        statuses: Sequence[PluginStatus],
         settings: PluginsSettings,
-        around: Around,
-        latest: Latest | None = None,
+        around: PluginEnvironment,
+        latest: PluginGrantWatch | None = None,
     ) -> None:
         """`latest` tells what was decided since; without it, what is so now stays so."""
-        self.standings = tuple(standings)
+        self.statuses = tuple(statuses)
         self.settings = settings
         self.around = around
-        self.is_patient = False  # whoever calls pauses by himself after failures, so no plugin is left alone
+        self.is_patient = False  # the caller pauses by itself after failures, so no plugin is left alone
         self.changes = 0  # how often other plugins may be used than before
         self._latest = latest
-        self._hosted = {one.id: _Hosted(one) for one in _find_ready(standings)}
+        self._hosted = {plugin.id: _Hosted(plugin) for plugin in _find_ready(statuses)}
         self._is_watched = False
         self._order: list[_Hosted] = []  # as they were started
-        self._inbound: dict[tuple[str, str], Inbound] = {}
+        self._inbound: dict[tuple[str, str], InboundReceiver] = {}
         self._group: TaskGroup | None = None
-        self._notes = Notes(around)
+        self._notes = PluginAudit(around)
 
     @property
-    def ready(self) -> tuple[PluginStanding, ...]:
+    def ready(self) -> tuple[PluginStatus, ...]:
         """Those that may be used, in order of precedence."""
-        return tuple(one.standing for one in self._hosted.values())
+        return tuple(hosted.plugin_status for hosted in self._hosted.values())
 
     async def __aenter__(self) -> "Plugins":
         self._group = anyio.create_task_group()
@@ -85,7 +173,7 @@ class Plugins:
         # Not told of the caller's error, which it would wrap into a group.
         await group.__aexit__(None, None, None)
 
-    async def call(self, plugin_id: str, what: str, **given: Any) -> Any:
+    async def call(self, plugin_id: str, what: str, **arguments: Any) -> Any:
         """Have a plugin do something.
 
         Raises: PluginError with the plugin's own answer; PluginFailed if it did not do it; NotFound.
@@ -97,11 +185,11 @@ class Plugins:
         if self._is_left_alone(hosted):
             message = f"The plugin '{plugin_id}' failed {hosted.failures} times in a row and is left alone"
             raise PluginFailed(message, code="plugin-left-alone", hint="Start weft anew to try it again")
-        running: Running | None = None
+        running: PluginInstance | None = None
         begun = anyio.current_time()
         try:
             running = await self._come_alive(hosted)
-            result = await running.call(what, given)
+            result = await running.call(what, arguments)
         except ClawftError as error:
             is_answer = isinstance(error, PluginError) and not isinstance(error, PluginFailed) and running is not None
             if is_answer or anyio.current_time() - begun > _LONG_S:
@@ -111,12 +199,12 @@ class Plugins:
             is_channel = what == "start_channel" and running is not None and running.alive
             raise self._note_failure(hosted, running, error, counts=not is_channel) from error
         if what == "start_channel" and running is hosted.closed:
-            raise self._describe_end(hosted.standing)
+            raise self._describe_end(hosted.plugin_status)
         hosted.failures = 0
         return result
 
     async def health(self, plugin_id: str) -> Health:
-        """How a plugin is, without starting it."""
+        """Return the health of a plugin, without starting it."""
         hosted = self._hosted.get(plugin_id)
         if hosted is not None and self._is_left_alone(hosted):
             return "left alone"
@@ -126,26 +214,29 @@ class Plugins:
         """Go by what the user decided meanwhile: what was taken back ends, and what was changed is started anew."""
         try:
             decided = self._latest.look() if self._latest else None
-        except ClawftError:  # whoever reads the config next tells that it is damaged; until then it stays as it is
+        except ClawftError:  # the next reader of the config reports that it is damaged; until then it stays as it is
             decided = None
         if decided is None:
             return
         known, before = self._hosted, self.settings
-        standings, self.settings = decided
-        self.standings = tuple(standings)
-        self._hosted = {one.id: known.get(one.id) or _Hosted(one) for one in _find_ready(standings)}
-        for one in _find_ready(standings):
-            hosted, entry = self._hosted[one.id], entry_of_plugin(one.found, self.settings)
-            if (one.grant, entry) != (hosted.standing.grant, entry_of_plugin(hosted.standing.found, before)):
+        statuses, self.settings = decided
+        self.statuses = tuple(statuses)
+        self._hosted = {plugin.id: known.get(plugin.id) or _Hosted(plugin) for plugin in _find_ready(statuses)}
+        for plugin in _find_ready(statuses):
+            hosted, entry = self._hosted[plugin.id], get_plugin_entry(plugin.found, self.settings)
+            if (plugin.grant, entry) != (
+                hosted.plugin_status.grant,
+                get_plugin_entry(hosted.plugin_status.found, before),
+            ):
                 hosted.stale = True
                 hosted.failures = 0
-            hosted.standing = one
+            hosted.plugin_status = plugin
         for hosted in known.values():
-            if hosted.standing.id not in self._hosted:
+            if hosted.plugin_status.id not in self._hosted:
                 hosted.stale = True
                 if hosted.running is not None:
                     message = "It may not be used any more, so it was ended"
-                    self._notes.announce(hosted.standing, "plugin-revoked", message)
+                    self._notes.announce(hosted.plugin_status, "plugin-revoked", message)
             if hosted.stale and hosted.running is not None and self._group is not None:
                 self._group.start_soon(self._end_stale, hosted)
         self.changes += 1
@@ -154,15 +245,15 @@ class Plugins:
         return hosted.failures >= self.settings.max_failures and not self.is_patient
 
     def check(self) -> list[Diagnostic]:
-        """What went wrong since this was last asked: each thing once."""
+        """Return the problems since the last call: each one once."""
         return self._notes.take()
 
-    def on_inbound(self, plugin_id: str, channel: str, handler: Inbound) -> None:
-        """Who takes what a channel receives, from now on."""
+    def on_inbound(self, plugin_id: str, channel: str, handler: InboundReceiver) -> None:
+        """Set the receiver of a channel's messages."""
         self._inbound[plugin_id, channel] = handler
 
-    async def _come_alive(self, hosted: _Hosted) -> Running:
-        """What runs of a plugin; started, if nothing does. Raises: ClawftError."""
+    async def _come_alive(self, hosted: _Hosted) -> PluginInstance:
+        """Return the running instance of a plugin, starting it if there is none. Raises: ClawftError."""
         if hosted.running is not None and hosted.running.alive and not hosted.stale:
             return hosted.running
         async with hosted.lock:
@@ -170,7 +261,7 @@ class Plugins:
                 await self._close(hosted)
             if hosted.running is None:
                 self._watch_for_changes()
-                running = self._make(hosted.standing)
+                running = self._make(hosted.plugin_status)
                 await running.start()
                 hosted.running = running
                 self._order.append(hosted)
@@ -182,7 +273,8 @@ class Plugins:
                 await self._close(hosted)
 
     def _watch_for_changes(self) -> None:
-        """A channel runs for long without anybody calling it, so somebody has to look."""
+        """Start a task that checks for changes, since a channel runs for a long time without a call that would
+        check."""
 
         async def watch() -> None:
             while True:
@@ -193,32 +285,31 @@ class Plugins:
             self._is_watched = True
             self._group.start_soon(watch)
 
-    def _make(self, standing: PluginStanding) -> Running:
+    def _make(self, status: PluginStatus) -> PluginInstance:
         """Raises: ClawftError."""
-        manifest, grant = standing.found.manifest, standing.grant
+        manifest, grant = status.found.manifest, status.grant
         assert manifest is not None
         assert grant is not None
         if self._group is None:
             raise PluginFailed("The host of plugins is not open", code="plugin-start")
         if manifest.wasm_module:
-            return self._make_component(standing)
-        from clawft.plugins.job import make_job
+            return self._make_component(status)
+        from clawft.plugins.launch import make_plugin_launch
         from clawft.plugins.process import PythonProcess  # most runtimes have no plugin
 
-        job = make_job(standing, self.settings, self.around)
-        self._notes.start(standing, self.settings, (job.config, job.env))
+        job = make_plugin_launch(status, self.settings, self.around)
+        self._notes.start(status, self.settings, (job.config, job.env))
         if self.around.sandbox.settings.mode == "off":
             message = "It runs WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
-            self._notes.announce(standing, "plugin-bare", message, "See: weft help security")
-        return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((standing.id, channel)))
+            self._notes.announce(status, "plugin-bare", message, "See: weft help security")
+        return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((status.id, channel)))
 
-    def _make_component(self, standing: PluginStanding) -> Running:
+    def _make_component(self, status: PluginStatus) -> PluginInstance:
         """Raises: ClawftError."""
-        from clawft.plugins.component import Component
-        from clawft.plugins.wasm.job import make_wasm_job
+        from clawft.plugins.component import Component, make_component_launch
 
-        job = make_wasm_job(standing, self.settings, self.around)
-        self._notes.start(standing, self.settings, (job.config, job.env))
+        job = make_component_launch(status, self.settings, self.around)
+        self._notes.start(status, self.settings, (job.config, job.env))
         return Component(job, self.settings, self.around)
 
     async def _close(self, hosted: _Hosted) -> None:
@@ -232,10 +323,10 @@ class Plugins:
         try:
             await running.close()
         except ClawftError as error:
-            self._notes.fail(hosted.standing, error)
+            self._notes.fail(hosted.plugin_status, error)
 
     def _note_failure(
-        self, hosted: _Hosted, running: Running | None, error: ClawftError, *, counts: bool = True
+        self, hosted: _Hosted, running: PluginInstance | None, error: ClawftError, *, counts: bool = True
     ) -> PluginFailed:
         """Count it, tell of it, and name the plugin. What ends several calls at once is one failure.
 
@@ -243,29 +334,45 @@ class Plugins:
         """
         ended = running is not None and not running.alive
         if ended and running is hosted.closed:
-            return self._describe_end(hosted.standing)
+            return self._describe_end(hosted.plugin_status)
         if counts and not (ended and hosted.counted is running):
             hosted.failures += 1
         hosted.counted = running if ended else None
-        standing = hosted.standing
-        self._notes.fail(standing, error)
+        status = hosted.plugin_status
+        self._notes.fail(status, error)
         if self._is_left_alone(hosted):
             why = PluginFailed(
                 f"It failed {hosted.failures} times in a row and is left alone until weft is started anew",
                 code="plugin-left-alone",
             )
-            self._notes.fail(standing, why)
+            self._notes.fail(status, why)
             if hosted.running is not None and self._group is not None:
                 hosted.stale = True
                 self._group.start_soon(self._end_stale, hosted)
-        return PluginFailed(f"The plugin '{standing.id}': {error}", code=error.code, hint=error.hint)
+        return PluginFailed(f"The plugin '{status.id}': {error}", code=error.code, hint=error.hint)
 
-    def _describe_end(self, standing: PluginStanding) -> PluginFailed:
-        """Why a plugin was ended on purpose in the middle of a call."""
+    def _describe_end(self, status: PluginStatus) -> PluginFailed:
+        """Return why weft ended a plugin in the middle of a call."""
         if self._group is None:
-            return PluginFailed(f"The plugin '{standing.id}' was ended, as all is", code="plugin-ended")
-        return PluginFailed(f"The plugin '{standing.id}' was ended: what it may do was changed", code="plugin-revoked")
+            return PluginFailed(f"The plugin '{status.id}' was ended, as all is", code="plugin-ended")
+        return PluginFailed(f"The plugin '{status.id}' was ended: what it may do was changed", code="plugin-revoked")
 
 
-def _find_ready(standings: Sequence[PluginStanding]) -> list[PluginStanding]:
-    return [one for one in standings if one.state == "ready" and one.found.manifest is not None]
+def _find_ready(statuses: Sequence[PluginStatus]) -> list[PluginStatus]:
+    return [status for status in statuses if status.state == "ready" and status.found.manifest is not None]
+
+
+def native_plugins(plugins: Plugins) -> Collection[str]:
+    """The plugins that can be asked for such tools: those that are ready and have code."""
+    return frozenset(plugin.id for plugin in plugins.ready if plugin.found.manifest and plugin.found.manifest.has_code)
+
+
+async def call_native(plugins: Plugins, plugin: str, skill: str, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+    """Have a plugin do a tool of one of its skills. A component knows its tools by their names alone.
+
+    Raises: PluginError.
+    """
+    manifest = next((candidate.found.manifest for candidate in plugins.ready if candidate.id == plugin), None)
+    of_skill = {} if manifest and manifest.wasm_module else {"skill": skill}
+    output: ToolOutput = await plugins.call(plugin, "execute_tool", name=name, arguments=dict(arguments), **of_skill)
+    return output

@@ -13,18 +13,22 @@ from msgspec import structs
 
 from clawft.contracts import ChannelError, PluginError
 from clawft.errors import ClawftError, Refused
-from clawft.plugins.guest.wire import MAX_LINE, Ask, Start, Told
-from clawft.plugins.job import PluginJob
-from clawft.plugins.log import PluginLog, log_path
-from clawft.plugins.refusals import MAX_REFUSALS, describe_refusal, kind_of_refusal
-from clawft.plugins.results import hand_in, read_result
-from clawft.plugins.running import Around, Health, Inbound, PluginFailed
-from clawft.plugins.talk import Talk, nonsense
-from clawft.sandbox.kept import BROKEN, Kept, open_kept
-from clawft.sandbox.process import Finished, Launch
-from clawft.trust.copies import open_skill_copy
-
-__all__ = ["PythonProcess"]
+from clawft.plugins.guest.wire import MAX_LINE, GuestRequest, PluginStart, RefusalReport
+from clawft.plugins.launch import PluginLaunch
+from clawft.plugins.protocol import PluginConnection, deliver_received, make_protocol_error, read_result
+from clawft.plugins.runtime import (
+    MAX_REFUSALS,
+    Health,
+    InboundReceiver,
+    PluginEnvironment,
+    PluginFailed,
+    PluginLog,
+    kind_of_refusal,
+    log_path,
+    render_refusal,
+)
+from clawft.sandbox.process import BROKEN, Finished, Launch, PipedProcess, open_piped_process
+from clawft.trust.run_copies import open_skill_copy
 
 _GRACE_S = 1.0  # for a call to end that was cancelled, and for a process to tell how it ended
 _PING_S = 2.0
@@ -39,24 +43,28 @@ _EXCEEDED = {
 
 
 class PythonProcess:
-    """One process. It lives in a task of `group`, since whoever calls it is gone long before it ends.
+    """The process of a Python plugin. It lives in a task of `group`, since its callers return long before it ends.
 
-    `find_inbound` tells who takes what a channel receives.
+    `find_inbound` returns the receiver of a channel's messages.
     """
 
     def __init__(
-        self, job: PluginJob, around: Around, group: TaskGroup, find_inbound: Callable[[str], Inbound | None]
+        self,
+        job: PluginLaunch,
+        around: PluginEnvironment,
+        group: TaskGroup,
+        find_inbound: Callable[[str], InboundReceiver | None],
     ) -> None:
         self.job = job
         self._around = around
         self._group = group
         self._find_inbound = find_inbound
         self._log = PluginLog(log_path(around.workspace.user_dir, job.id), around.secrets.mask)
-        self._talk = Talk(self._send, around.secrets.mask)
+        self._talk = PluginConnection(self._send, around.secrets.mask)
         self._up = anyio.Event()  # it runs, or it failed to
         self._over = anyio.Event()
         self._unwanted = anyio.Event()
-        self._kept: Kept | None = None
+        self._piped: PipedProcess | None = None
         self._copy = ""
         self._words = b""
         self._refused: set[str] = set()
@@ -72,7 +80,7 @@ class PythonProcess:
             with anyio.fail_after(self.job.times.init_s):
                 await self._up.wait()
                 start = msgspec.to_builtins(self._describe_start()) if self._copy else None
-                await self._talk.order("start", given=start, grace_s=_GRACE_S)
+                await self._talk.order("start", parameters=start, grace_s=_GRACE_S)
         except BaseException as error:
             self._unwanted.set()
             await self._bury()
@@ -81,13 +89,13 @@ class PythonProcess:
                 raise PluginFailed(message, code="plugin-timeout", hint="See plugins.init_timeout_s") from error
             raise
 
-    def _describe_start(self) -> Start:
+    def _describe_start(self) -> PluginStart:
         opened, confined = (*self.job.readable, *self.job.writable), self._around.sandbox.settings.mode != "off"
         return structs.replace(self.job.start(self._copy), id=self.job.id, opened=opened, confined=confined)
 
-    async def call(self, what: str, given: Mapping[str, Any]) -> Any:
+    async def call(self, what: str, parameters: Mapping[str, Any]) -> Any:
         """A call of `start_channel` lasts as long as the channel. Raises: PluginError; PluginFailed."""
-        plain = msgspec.to_builtins(dict(given))
+        plain = msgspec.to_builtins(dict(parameters))
         if what == "start_channel":
             return await self._run_channel(plain)
         limit_s = self.job.times.call_s
@@ -99,7 +107,7 @@ class PythonProcess:
             raise PluginFailed(message, code="plugin-timeout", hint="See plugins.call_timeout_s") from error
         finally:
             self._look_over()
-        return read_result(what, given, value)
+        return read_result(what, parameters, value)
 
     async def health(self) -> Health:
         if not self.alive:
@@ -121,7 +129,7 @@ class PythonProcess:
         finally:
             await self._bury()
 
-    async def _run_channel(self, given: dict[str, Any]) -> Any:
+    async def _run_channel(self, parameters: dict[str, Any]) -> Any:
         """Nothing limits how long a channel runs, so it is looked at from time to time."""
 
         async def look() -> None:
@@ -137,7 +145,9 @@ class PythonProcess:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
             try:
-                await self._talk.order("call", "start_channel", given, grace_s=self.job.times.shutdown_s + _GRACE_S)
+                await self._talk.order(
+                    "call", "start_channel", parameters, grace_s=self.job.times.shutdown_s + _GRACE_S
+                )
             except PluginError as raised:  # not in a group
                 error = raised
             finally:
@@ -164,8 +174,7 @@ class PythonProcess:
             await self._over.wait()  # bounded: its process is being ended
 
     async def _live_on(self) -> None:
-        """Whoever leaves the host has every process closed, and that is what ends it, not a cancellation: else it could
-        not shut down."""
+        """Run the process until the host closes it: a cancellation would not let the plugin shut down."""
         with anyio.CancelScope(shield=True):
             await self._live()
 
@@ -184,12 +193,12 @@ class PythonProcess:
                     confinement=job.confine(copy),
                     record=self._record,
                 ) as launch,
-                open_kept(launch, patient=False) as kept,
+                open_piped_process(launch, patient=False) as piped,
             ):
-                self._copy, self._kept = copy, kept
-                kept.group.start_soon(self._read_errors, kept)
-                kept.group.start_soon(self._read_lines, kept, launch)
-                kept.group.start_soon(_keep_fresh, copy)
+                self._copy, self._piped = copy, piped
+                piped.group.start_soon(self._read_errors, piped)
+                piped.group.start_soon(self._read_lines, piped, launch)
+                piped.group.start_soon(_keep_fresh, copy)
                 self._up.set()
                 await self._unwanted.wait()
         except ClawftError as error:
@@ -213,14 +222,14 @@ class PythonProcess:
             self._unwanted.set()
 
     async def _send(self, line: bytes) -> None:
-        assert self._kept is not None
-        await self._kept.stdin.send(line)
+        assert self._piped is not None
+        await self._piped.stdin.send(line)
 
-    async def _read_errors(self, kept: Kept) -> None:
-        """What it prints goes to its log, as long as it is not too much."""
+    async def _read_errors(self, piped: PipedProcess) -> None:
+        """Copy the process's stderr to its log, and end a process that prints too much."""
         room, last = _FLOOD_BYTES, anyio.current_time()
         with suppress(*BROKEN):
-            async for chunk in kept.stderr:
+            async for chunk in piped.stderr:
                 now = anyio.current_time()
                 room, last = min(_FLOOD_BYTES, room + (now - last) * _FLOOD_RATE) - len(chunk), now
                 if room < 0:
@@ -229,45 +238,45 @@ class PythonProcess:
                 self._words = (self._words + chunk)[-_LAST_WORDS:]
                 self._log.add(chunk)
 
-    async def _read_lines(self, kept: Kept, launch: Launch) -> None:
+    async def _read_lines(self, piped: PipedProcess, launch: Launch) -> None:
         rest = bytearray()
         try:
-            async for chunk in kept.stdout:
+            async for chunk in piped.stdout:
                 rest += chunk
                 if b"\n" in chunk:
                     *lines, left = rest.split(b"\n")
                     rest = bytearray(left)
                     for line in lines:
                         match self._talk.hear(bytes(line)):
-                            case Ask() as ask:
-                                kept.group.start_soon(self._answer, ask)
-                            case Told() as told:
+                            case GuestRequest() as ask:
+                                piped.group.start_soon(self._answer, ask)
+                            case RefusalReport() as told:
                                 self._note_refusal(told)
                 if len(rest) > MAX_LINE:
-                    raise nonsense(f"a line of more than {MAX_LINE} bytes")
+                    raise make_protocol_error(f"a line of more than {MAX_LINE} bytes")
         except PluginFailed as error:
             self._end(error)
         except BROKEN:
             pass
-        self._end(await self._find_end(kept, launch))
+        self._end(await self._find_end(piped, launch))
 
-    async def _answer(self, ask: Ask) -> None:
+    async def _answer(self, ask: GuestRequest) -> None:
         with suppress(PluginError):  # it may be gone
             await self._talk.answer(ask, self._deliver)
 
-    async def _deliver(self, ask: Ask) -> bool:
+    async def _deliver(self, ask: GuestRequest) -> bool:
         """Raises: PluginError."""
         inbound = self._find_inbound(ask.channel) if ask.channel in self.job.declared.channels else None
         if inbound is None:
             raise ChannelError(f"Nobody takes messages of the channel '{ask.channel[:80]}'", code="channel-closed")
-        return await hand_in(ask, inbound)
+        return await deliver_received(ask, inbound)
 
-    async def _find_end(self, kept: Kept, launch: Launch) -> ClawftError:
-        """Why a process is gone that was not told to go."""
+    async def _find_end(self, piped: PipedProcess, launch: Launch) -> ClawftError:
+        """Find the reason why a process ended unasked."""
         if not self._unwanted.is_set():
             with anyio.move_on_after(_GRACE_S):
-                await kept.process.wait()
-        code = kept.process.returncode
+                await piped.process.wait()
+        code = piped.process.returncode
         words = self._words
         finished = Finished(-signal.SIGKILL if code is None else code, b"", words, 0)
         try:
@@ -278,37 +287,38 @@ class PythonProcess:
             message, kind, hint = _EXCEEDED[finished.exceeded]
             return PluginFailed(message, code=kind, hint=hint)
         last = self._around.secrets.mask(words.decode("utf-8", "replace")).strip().rpartition("\n")[2]
-        said = f": {last[:200]}" if last else ""
-        return PluginFailed(f"Its process ended by itself, with code {finished.code}{said}", code="plugin-ended")
+        suffix = f": {last[:200]}" if last else ""
+        return PluginFailed(f"Its process ended by itself, with code {finished.code}{suffix}", code="plugin-ended")
 
-    def _note_refusal(self, told: Told) -> None:
+    def _note_refusal(self, refusal: RefusalReport) -> None:
         """It says so itself: nobody knows whether it is true, but each thing is written once, and not for ever."""
-        subject = told.subject[:_LAST_WORDS]
+        subject = refusal.subject[:_LAST_WORDS]
         if subject in self._refused or len(self._refused) > MAX_REFUSALS:
             return
         if len(self._refused) == MAX_REFUSALS:
             subject = "and more"
         self._refused.add(subject)
-        self._record(kind_of_refusal(told.rule), subject, "deny", told.rule)
+        self._record(kind_of_refusal(refusal.rule), subject, "deny", refusal.rule)
 
     def _record(self, kind: str, subject: str, decision: str, rule: str) -> None:
         audit = self._around.audit
         write = audit.tell if decision == "deny" else audit.write
         if decision == "deny":
-            self._log.say(describe_refusal(self.job.id, subject, rule))
+            self._log.say(render_refusal(self.job.id, subject, rule))
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
 
 
 async def _keep_fresh(copy: str) -> None:
-    """What is old is swept away, since it was left by a process that was killed; this one may run for weeks."""
+    """Touch the copy at intervals: old copies are removed as left over from a killed process, and this one may run for
+    weeks."""
     while True:
         await anyio.sleep(_FRESH_S)
         with suppress(OSError):
             os.utime(copy)
 
 
-def _name(error: ClawftError, job: PluginJob) -> ClawftError:
-    """What is said of a skill that changed, of a plugin."""
+def _name(error: ClawftError, job: PluginLaunch) -> ClawftError:
+    """Turn the error of a changed skill into that of a changed plugin."""
     if error.code != "skill-changed":
         return error
     hint = f"Look at it, then: weft plugins enable {job.id}"

@@ -1,30 +1,211 @@
-"""The stages of plugins in the pipeline: what they are shown of a turn, what they may change, and what a failure does.
+"""The pipeline stages of plugins: which texts of a turn or request they see, and what they may change."""
 
-Before `route` and `assemble` a stage may change the `text` that somebody wrote, unless that is for a skill, and before
-`route` the `model`, unless somebody chose one. Before the transport it may change every text of each request; what is
-kept on disk stays. After the transport it looks on: the answer was shown and kept while it came. Nothing else can be
-changed, and whatever is changed is told.
-"""
-
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Literal, Protocol
 from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct, structs
 
-from clawft.contracts import PipelineContext, PluginError
+from clawft.agent.conversation import Conversation
+from clawft.agent.providers.request import ModelRequest, ModelTool
+from clawft.agent.tools.steps import TurnStep
+from clawft.agent.turn import Insertion, Turn
+from clawft.contracts import Phase, PipelineContext, PluginError
 from clawft.errors import ClawftError, Refused
-from clawft.format.plugin import StageSpec
-from clawft.messages import Noticed
-from clawft.plugins.outgoing import collect_batches, join_request, read_changes, show_batch, split_request
-from clawft.plugins.running import PluginFailed
-from clawft.run.conversation import Conversation
-from clawft.run.turn import Insertion, Phase, Turn
-from clawft.tools.steps import Step
-from clawft.trust.plugins import PluginStanding
+from clawft.messages import Message, Noticed, ToolCall
+from clawft.plugins.runtime import PluginFailed
+from clawft.skills.parse.plugin import StageSpec
+from clawft.trust.plugins import PluginStatus
 
-__all__ = ["Caller", "plugin_stages"]
+MAX_BATCH_BYTES = 512 * 1024  # of one call; a single text may be longer
+MAX_BATCH = 200
+MAX_GROWN = 100_000  # characters that a text may become longer by
+
+
+class RequestPiece(Struct, frozen=True):
+    """One text of a request, as plain data. The same text has the same digest."""
+
+    where: Literal["system", "tools", "messages"]
+    plain: Any
+    digest: bytes
+    size: int
+
+
+def split_request(request: ModelRequest) -> list[RequestPiece]:
+    """All texts of a request: the system prompt, what tools say of themselves, and each message."""
+    pieces = [_piece("tools", _show_tool(tool)) for tool in request.tools]
+    for message in request.messages:
+        is_system = message.role == "system"
+        pieces.append(_piece("system" if is_system else "messages", _show_message(message)))
+    return pieces
+
+
+def _piece(where: Literal["system", "tools", "messages"], plain: Any) -> RequestPiece:
+    encoded = msgspec.json.encode((where, plain))
+    return RequestPiece(where, plain, blake2b(encoded, digest_size=16).digest(), len(encoded))
+
+
+def _show_tool(tool: ModelTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+
+
+def _show_message(message: Message) -> Any:
+    if message.role == "system":
+        return message.content or ""
+    shown: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        shown["tool_calls"] = [
+            {"name": tool_call.name, "arguments": tool_call.malformed or tool_call.arguments}
+            for tool_call in message.tool_calls
+        ]
+    if message.images:
+        shown["images"] = len(message.images)
+    return shown
+
+
+def collect_batches(pieces: Sequence[RequestPiece], known: Mapping[bytes, Any]) -> Iterator[list[RequestPiece]]:
+    """The pieces that a stage does not know yet, each once, in parts that fit a call."""
+    batch: list[RequestPiece] = []
+    for new_piece in {piece.digest: piece for piece in pieces if piece.digest not in known}.values():
+        full = len(batch) >= MAX_BATCH or sum(piece.size for piece in batch) + new_piece.size > MAX_BATCH_BYTES
+        again = new_piece.where == "system" and any(piece.where == "system" for piece in batch)
+        if batch and (full or again):
+            yield batch
+            batch = []
+        batch.append(new_piece)
+    if batch:
+        yield batch
+
+
+def show_batch(batch: Sequence[RequestPiece]) -> dict[str, Any]:
+    """The fields of a request for the stage."""
+    shown: dict[str, Any] = {"tools": [], "messages": []}
+    for piece in batch:
+        if piece.where == "system":
+            shown["system"] = piece.plain
+        else:
+            shown[piece.where].append(piece.plain)
+    return {name: value for name, value in shown.items() if value or name == "messages"}
+
+
+def read_changes(batch: Sequence[RequestPiece], answer: Mapping[str, Any]) -> dict[bytes, Any]:
+    """Parse the new form of each piece; None for one that did not change. Raises: ValueError."""
+    shown = show_batch(batch)
+    for name in ("tools", "messages"):
+        if name in shown and (not isinstance(answer.get(name), list) or len(answer[name]) != len(shown[name])):
+            raise ValueError(f"it gave another number of {name} than it was given")
+    left = {name: iter(answer[name]) for name in ("tools", "messages") if name in shown}
+    changes: dict[bytes, Any] = {}
+    for piece in batch:
+        after = answer.get("system") if piece.where == "system" else next(left[piece.where])
+        changes[piece.digest] = None if after == _as_shown(piece.plain) else _CHECKS[piece.where](piece.plain, after)
+    return changes
+
+
+def _as_shown(plain: Any) -> Any:
+    """As it was on its way to the stage and back, where a tuple is a list."""
+    return msgspec.json.decode(msgspec.json.encode(plain))
+
+
+def _check_text(before: str | None, after: Any) -> Any:
+    if before is None or not isinstance(after, str):
+        if after is not before:
+            raise ValueError("it made something else of a text than a text")
+        return after
+    if len(after) > 2 * len(before) + MAX_GROWN:
+        raise ValueError(f"it made {len(after)} characters of {len(before)}")
+    return after
+
+
+def _check_tool(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
+    if not isinstance(after, dict) or after.get("name") != before["name"] or set(after) != set(before):
+        raise ValueError("it changed which tools there are")
+    if not _has_shape(before["parameters"], after.get("parameters")):
+        raise ValueError(f"it changed more than texts in the parameters of the tool '{before['name']}'")
+    _check_size(before, after)
+    return {**before, "description": _check_text(before["description"], after.get("description"))} | {
+        "parameters": after["parameters"]
+    }
+
+
+def _check_message(before: Mapping[str, Any], after: Any) -> dict[str, Any]:
+    if not isinstance(after, dict) or after.get("role") != before["role"] or set(after) != set(before):
+        raise ValueError("it changed who said something, or more than texts")
+    if after.get("images") != before.get("images"):
+        raise ValueError("it changed how many images a message has")
+    made = {**before, "content": _check_text(before["content"], after.get("content"))}
+    if "tool_calls" in before:
+        made["tool_calls"] = _check_calls(before["tool_calls"], after.get("tool_calls"))
+        _check_size(before["tool_calls"], made["tool_calls"])
+    return made
+
+
+def _check_calls(before: Sequence[Mapping[str, Any]], after: Any) -> list[dict[str, Any]]:
+    if not isinstance(after, list) or len(after) != len(before):
+        raise ValueError("it changed which tools were called")
+    for old, new in zip(before, after, strict=True):
+        same = isinstance(new, dict) and new.get("name") == old["name"]
+        if not same or type(new.get("arguments")) is not type(old["arguments"]):
+            raise ValueError("it changed which tools were called")
+    return [{"name": new["name"], "arguments": new["arguments"]} for new in after]
+
+
+def _check_size(before: Any, after: Any) -> None:
+    sizes = [len(msgspec.json.encode(context)) for context in (before, after)]
+    if sizes[1] > 2 * sizes[0] + MAX_GROWN:
+        raise ValueError(f"it made {sizes[1]} bytes of {sizes[0]}")
+
+
+_CHECKS: dict[str, Any] = {"system": _check_text, "tools": _check_tool, "messages": _check_message}
+
+
+def _has_shape(before: Any, after: Any) -> bool:
+    """Return whether nothing but texts differ."""
+    if isinstance(before, dict):
+        same = isinstance(after, dict) and list(after) == list(before)
+        return same and all(_has_shape(before[key], after[key]) for key in before)
+    if isinstance(before, list | tuple):
+        same = isinstance(after, list) and len(after) == len(before)
+        return same and all(_has_shape(old, new) for old, new in zip(before, after, strict=True))
+    if isinstance(before, str):
+        return isinstance(after, str)
+    return type(before) is type(after) and bool(before == after)
+
+
+def join_request(request: ModelRequest, pieces: Sequence[RequestPiece], known: Mapping[bytes, Any]) -> ModelRequest:
+    """The request with what the stage made of it; its pieces are those of `split_request`."""
+    changed = [known[piece.digest] for piece in pieces]
+    if all(change is None for change in changed):
+        return request
+    count = len(request.tools)
+    tools = tuple(
+        tool if new is None else ModelTool(tool.name, new["description"], new["parameters"])
+        for tool, new in zip(request.tools, changed[:count], strict=True)
+    )
+    messages = tuple(
+        message if new is None else _rewrite(message, new)
+        for message, new in zip(request.messages, changed[count:], strict=True)
+    )
+    return structs.replace(request, tools=tools, messages=messages)
+
+
+def _rewrite(message: Message, new: Any) -> Message:
+    if message.role == "system":
+        return structs.replace(message, content=new)
+    calls = tuple(
+        _rewrite_call(old, made["arguments"])
+        for old, made in zip(message.tool_calls, new.get("tool_calls", ()), strict=True)
+    )
+    return structs.replace(message, content=new["content"], tool_calls=calls)
+
+
+def _rewrite_call(call: ToolCall, arguments: Any) -> ToolCall:
+    if isinstance(arguments, str):
+        return structs.replace(call, malformed=arguments)
+    return structs.replace(call, arguments=arguments)
+
 
 MAX_TEXT = 1_000_000  # characters that a stage may make of a message
 MAX_SHOWN = 3 * 1024 * 1024  # bytes of one text, so that it fits a line to the plugin
@@ -32,33 +213,33 @@ MAX_METADATA = 64 * 1024  # bytes that stages tell each other in one turn
 _EARLY = (Phase.PRE_ROUTE, Phase.PRE_ASSEMBLE)
 
 
-class Caller(Protocol):
+class PluginCaller(Protocol):
     """Has a plugin do something, as `plugins.host.Plugins` does."""
 
-    async def call(self, plugin_id: str, what: str, **given: Any) -> Any:
+    async def call(self, plugin_id: str, what: str, **arguments: Any) -> Any:
         """Raises: PluginError with the plugin's own answer; PluginFailed."""
 
 
-class Reply(Struct, frozen=True):
-    """What came of asking a stage once: what it made of the context, or why nothing came of it."""
+class StageReply(Struct, frozen=True):
+    """The reply of a stage: the changed context, or why there is none."""
 
     context: PipelineContext | None = None
     problem: str = ""
     hint: str = ""
 
 
-def plugin_stages(plugins: Caller, standing: PluginStanding) -> tuple[Insertion, ...]:
+def plugin_stages(plugins: PluginCaller, status: PluginStatus) -> tuple[Insertion, ...]:
     """The stages that a plugin brings, in the order of its manifest. Nothing is started for them."""
-    manifest = standing.found.manifest
+    manifest = status.found.manifest
     assert manifest is not None
-    stages = [_PluginStage(plugins, standing.id, one) for one in manifest.stages]
-    return tuple(Insertion(one.spec.phase, f"{standing.id}:{one.spec.name}", one.process) for one in stages)
+    stages = [_PluginStage(plugins, status.id, stage) for stage in manifest.stages]
+    return tuple(Insertion(stage.spec.phase, f"{status.id}:{stage.spec.name}", stage.process) for stage in stages)
 
 
 class _PluginStage:
     """One stage; it remembers what it made of each text, as long as the conversation lasts."""
 
-    def __init__(self, plugins: Caller, plugin: str, spec: StageSpec) -> None:
+    def __init__(self, plugins: PluginCaller, plugin: str, spec: StageSpec) -> None:
         self.spec = spec
         self._plugins = plugins
         self._plugin = plugin
@@ -79,9 +260,9 @@ class _PluginStage:
         """Show the turn as it stands, once: where a run is begun again, what came of it is taken."""
         request = turn.runtime.secrets.mask_value(_show_turn(turn))
         response = turn.runtime.secrets.mask_value(_show_answer(turn, self.spec.phase))
-        step = Step("stage", f"{self._plugin}:{self.spec.name}")
+        step = TurnStep("stage", f"{self._plugin}:{self.spec.name}")
         at = f"{self._plugin.replace('.', '-')}:{self.spec.name}"  # a dot parts the places of steps
-        reply = await turn.conversation.steps.run(step, lambda: self._ask(turn, request, response), Reply, at=at)
+        reply = await turn.conversation.steps.run(step, lambda: self._ask(turn, request, response), StageReply, at=at)
         after = self._accept(turn, reply)
         if after is None:
             return
@@ -91,37 +272,38 @@ class _PluginStage:
         self._tell_refused(turn, after, {**request, "text": None, "model": None}, response)
 
     def _tell_refused(
-        self, turn: Turn, after: PipelineContext, given: Mapping[str, Any], response: dict[str, Any] | None
+        self, turn: Turn, after: PipelineContext, shown: Mapping[str, Any], response: dict[str, Any] | None
     ) -> None:
-        """Say what a stage changed and cannot; where None is given, it can."""
-        refused = [name for name, value in given.items() if value is not None and after.request.get(name) != value]
-        refused += [str(name)[:50] for name in after.request if name not in given]
+        """Say what a stage changed and cannot; where None is arguments, it can."""
+        refused = [name for name, value in shown.items() if value is not None and after.request.get(name) != value]
+        refused += [str(name)[:50] for name in after.request if name not in shown]
         if after.response != response:
             refused.append("the answer")
         if refused:
             self._tell(turn, "stage-ignored", f"{self._who} changed {', '.join(refused)}, which no stage can")
 
-    async def _ask(self, turn: Turn, request: dict[str, Any], response: dict[str, Any] | None) -> Reply:
+    async def _ask(self, turn: Turn, request: dict[str, Any], response: dict[str, Any] | None) -> StageReply:
         """Raises: Refused with what the stage says."""
         context = PipelineContext(request, response, turn.metadata)
         try:
-            given = msgspec.to_builtins(context)
-            answer = await self._plugins.call(self._plugin, "process", stage=self.spec.name, context=given)
+            plain = msgspec.to_builtins(context)
+            answer = await self._plugins.call(self._plugin, "process", stage=self.spec.name, context=plain)
             after = msgspec.convert(answer, PipelineContext)
             if len(msgspec.json.encode(after.metadata)) > MAX_METADATA:
                 raise ValueError(f"its metadata has more than {MAX_METADATA} bytes")
         except PluginFailed as error:
-            return Reply(problem=str(error), hint=error.hint)
+            return StageReply(problem=str(error), hint=error.hint)
         except PluginError as error:
             raise Refused("stage-refused", f"{self._who} ended the turn: {error}", hint=error.hint) from error
         except ClawftError as error:  # it may not be used, or its start cannot be written down
-            return Reply(problem=str(error), hint=error.hint)
+            return StageReply(problem=str(error), hint=error.hint)
         except (ValueError, TypeError, RecursionError) as error:  # msgspec's ValidationError is a ValueError
-            return Reply(problem=f"What it answered is no context: {error}")
-        return Reply(after)
+            return StageReply(problem=f"What it answered is no context: {error}")
+        return StageReply(after)
 
-    def _accept(self, turn: Turn, reply: Reply) -> PipelineContext | None:
-        """What a stage made of a context; None where it failed and may. Raises: ClawftError where it may not."""
+    def _accept(self, turn: Turn, reply: StageReply) -> PipelineContext | None:
+        """Accept the context that a stage returned; None where an optional stage failed. Raises: ClawftError where a
+        required one did."""
         if reply.context is None:
             self._fail(turn, reply.problem, reply.hint)
             return None
@@ -137,8 +319,8 @@ class _PluginStage:
 
     def _tell(self, turn: Turn, code: str, message: str, hint: str = "") -> None:
         """Say what went wrong, once a conversation."""
-        if message not in turn.conversation.told:
-            turn.conversation.told.add(message)
+        if message not in turn.conversation.noticed:
+            turn.conversation.noticed.add(message)
             turn.emit(Noticed(code=code, message=message, severity="warning", hint=hint))
 
     def _take(self, turn: Turn, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -177,12 +359,12 @@ class _PluginStage:
 
     async def _change_outgoing(self, turn: Turn) -> None:
         request = turn.outgoing
-        assert request is not None  # whoever sends one asks
+        assert request is not None  # the caller is about to send one
         known = self._known.get(turn.conversation, {})
         pieces = split_request(request)
         facts, is_changed = turn.runtime.secrets.mask_value(_show_turn(turn)), False
         for batch in collect_batches(pieces, known):
-            if sum(one.size for one in batch) > MAX_SHOWN:
+            if sum(batch_piece.size for batch_piece in batch) > MAX_SHOWN:
                 self._fail(turn, f"a text of more than {MAX_SHOWN} bytes cannot be shown to it")
                 return
             reply = await self._ask(turn, {**facts, **show_batch(batch)}, None)
@@ -195,7 +377,7 @@ class _PluginStage:
             except (ValueError, TypeError, RecursionError) as error:
                 self._fail(turn, str(error))
                 return
-            is_changed = is_changed or any(one is not None for one in changes.values())
+            is_changed = is_changed or any(change is not None for change in changes.values())
             known = known | changes
         self._known[turn.conversation] = {piece.digest: known[piece.digest] for piece in pieces}
         turn.outgoing = join_request(request, pieces, known)
@@ -204,7 +386,7 @@ class _PluginStage:
 
 
 def _show_turn(turn: Turn) -> dict[str, Any]:
-    """What every stage is told of a turn."""
+    """Return the description of a turn that every stage gets."""
     return {
         "text": turn.request.text,
         "model": turn.model or turn.request.model,

@@ -15,11 +15,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from anyio.lowlevel import checkpoint
 from msgspec import structs, to_builtins
 
-from clawft.config.load import Config
-from clawft.config.masking import Secrets
-from clawft.config.plugins import PluginEntry, PluginsSettings
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.extensions import PluginEntry, PluginsSettings
+from clawft.config.loader import Config
+from clawft.config.redaction import Secrets
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.contracts import (
     InboundMessage,
     MessagePayload,
@@ -28,21 +27,18 @@ from clawft.contracts import (
     PipelineContext,
     PluginError,
 )
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.plugins import load_plugin
 from clawft.errors import ClawftError
-from clawft.format.schema import check_arguments
 from clawft.plugins.host import Plugins
-from clawft.plugins.log import log_path
-from clawft.plugins.running import Around
+from clawft.plugins.runtime import PluginEnvironment, log_path
 from clawft.sandbox.sandbox import Sandbox
-from clawft.trust.audit import LOG_NAME, Audit
-from clawft.trust.plugin_review import broken
-from clawft.trust.plugins import PluginStanding, join_permissions, judge_plugins, make_grant
-from clawft.trust.seal import KEY_NAME, Seal
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.plugins import load_plugin
+from clawft.skills.parse.schema import check_arguments
+from clawft.trust.audit import LOG_NAME, AuditLog
+from clawft.trust.plugin_review import make_broken_error
+from clawft.trust.plugins import PluginStatus, join_permissions, judge_plugins, make_grant
+from clawft.trust.records import KEY_NAME, Seal
 from clawft.workspace import Workspace, find_workspace
-
-__all__ = ["ChannelUnderTest", "PluginUnderTest", "run_plugin"]
 
 WAIT_S = 10.0
 _NOTED_LINES = 40
@@ -71,7 +67,7 @@ class ChannelUnderTest:
         self._plugin.call("send", channel=self._name, message=to_builtins(message))
 
     async def deliver_inbound(self, message: InboundMessage) -> bool:
-        """What the plugin hands in."""
+        """Accept a message from the plugin."""
         self._received.put(message)
         return True
 
@@ -84,27 +80,28 @@ class ChannelUnderTest:
 class PluginUnderTest:
     """A plugin that runs. Its process is started by the first call."""
 
-    def __init__(self, standing: PluginStanding, plugins: Plugins, portal: BlockingPortal) -> None:
-        self.id = standing.id
-        self.data_dir = os.path.join(plugins.around.workspace.user_dir, "plugin-data", standing.id)
-        self._log = log_path(plugins.around.workspace.user_dir, standing.id)
-        self._standing = standing
+    def __init__(self, status: PluginStatus, plugins: Plugins, portal: BlockingPortal) -> None:
+        self.id = status.id
+        self.data_dir = os.path.join(plugins.around.workspace.user_dir, "plugin-data", status.id)
+        self._log = log_path(plugins.around.workspace.user_dir, status.id)
+        self._status = status
         self._plugins = plugins
         self._portal = portal
 
-    def call(self, what: str, **given: Any) -> Any:
+    def call(self, what: str, **arguments: Any) -> Any:
         """Have it do something. Raises: PluginError with its own answer; PluginFailed if it did not do it."""
         __tracebackhide__ = True
-        return self._note_log(lambda: self._portal.call(lambda: self._plugins.call(self.id, what, **given)))
+        return self._note_log(lambda: self._portal.call(lambda: self._plugins.call(self.id, what, **arguments)))
 
     def call_tool(self, name: str, **arguments: Any) -> str:
-        """What a tool says to these arguments. Raises: PluginError; ClawftError for those that no model could give."""
+        """Call a tool and return its output. Raises: PluginError; ClawftError for arguments that no model could
+        give."""
         __tracebackhide__ = True
-        manifest = self._standing.found.manifest
+        manifest = self._status.found.manifest
         assert manifest is not None
-        declared = next((one for one in manifest.tools if one.name == name), None)
+        declared = next((tool for tool in manifest.tools if tool.name == name), None)
         if declared is None:
-            file = self._standing.found.file
+            file = self._status.found.file
             raise ClawftError("plugin-tool", f"The manifest declares no tool '{name}'", path=file)
         problem = check_arguments(arguments, declared.parameters)
         if problem:
@@ -117,14 +114,15 @@ class PluginUnderTest:
     def process(
         self, stage: str, request: Mapping[str, Any], response: Mapping[str, Any] | None = None
     ) -> PipelineContext:
-        """What a stage makes of a turn. Raises: PluginError."""
+        """Run a stage on a turn and return the resulting context. Raises: PluginError."""
         __tracebackhide__ = True
         context = PipelineContext(dict(request), dict(response) if response is not None else None)
         seen: PipelineContext = self.call("process", stage=stage, context=to_builtins(context))
         return seen
 
     def remember(self, backend: str, verb: str, **arguments: Any) -> Any:
-        """What a memory gives: `verb` is store, append, retrieve, search, delete or list_keys. Raises: PluginError."""
+        """Call a memory and return its result: `verb` is store, append, retrieve, search, delete or list_keys. Raises:
+        PluginError."""
         __tracebackhide__ = True
         return self.call("memory", backend=backend, verb=verb, arguments=arguments)
 
@@ -142,7 +140,8 @@ class PluginUnderTest:
             self._note_log(lambda: running.result(timeout=WAIT_S))
 
     def _note_log(self, work: Callable[[], Any]) -> Any:
-        """What comes of something. An error is told with what the log got meanwhile, and without what goes on in here.
+        """Run a piece of work and return its result. An error includes the lines logged meanwhile, and omits the
+        internal traceback.
 
         Raises: whatever the work raises.
         """
@@ -154,7 +153,7 @@ class PluginUnderTest:
             self._portal.call(_let_read)
             lines = self._read_log()[before:]
             if lines:
-                refused = [one for one in lines[:-_NOTED_LINES] if " host: refused: " in one]
+                refused = [line for line in lines[:-_NOTED_LINES] if " host: refused: " in line]
                 error.add_note("\n".join(["The end of its log:", *refused, *lines[-_NOTED_LINES:]]))
             raise error.with_traceback(None) from None
 
@@ -191,38 +190,38 @@ def run_plugin(
         place = os.fspath(home) if home is not None else stack.enter_context(tempfile.TemporaryDirectory())
         environ = {"PATH": os.environ.get("PATH", os.defpath), **(env or {}), "HOME": place}
         asked = Permissions(network=tuple(servers))
-        settings, standing = _judge(os.path.realpath(os.fspath(folder)), config or {}, (permissions, asked))
+        settings, status = _judge(os.path.realpath(os.fspath(folder)), config or {}, (permissions, asked))
         web = WebSettings(block_private_ips=not servers)
         around = _surround(find_workspace(environ, place), environ, web)
         portal = stack.enter_context(start_blocking_portal())
-        plugins = Plugins([standing], settings, around)
+        plugins = Plugins([status], settings, around)
         stack.enter_context(portal.wrap_async_context_manager(plugins))
-        yield PluginUnderTest(standing, plugins, portal)
+        yield PluginUnderTest(status, plugins, portal)
 
 
 def _judge(
     folder: str, config: Mapping[str, Any], permissions: tuple[Permissions | None, Permissions]
-) -> tuple[PluginsSettings, PluginStanding]:
-    """The plugin as if somebody had just said yes to it: to what it asks for or only to some, and to more. Raises:
-    ClawftError."""
+) -> tuple[PluginsSettings, PluginStatus]:
+    """Load the plugin as if the user had just enabled it: with all permissions it asks for or only some, and with
+    additional ones. Raises: ClawftError."""
     found = load_plugin("user", folder)
     if found.manifest is None:
-        raise broken(found)
+        raise make_broken_error(found)
     settings = PluginsSettings(entries={found.id: PluginEntry(config=dict(config))})
-    given, more = permissions
+    granted, more = permissions
     asked = join_permissions(found.manifest.permissions, more)
     found = structs.replace(found, manifest=structs.replace(found.manifest, permissions=asked))
-    wanted = asked if given is None else join_permissions(given, more)
+    wanted = asked if granted is None else join_permissions(granted, more)
     grant = make_grant(found, compute_digest(folder).value, wanted)
-    (standing,) = judge_plugins([found], settings, lambda: [grant])
-    if standing.state != "ready":
-        reason = standing.reasons[0]
+    (status,) = judge_plugins([found], settings, lambda: [grant])
+    if status.state != "ready":
+        reason = status.reasons[0]
         raise ClawftError(reason.code, reason.message, path=reason.path, hint=reason.hint)
-    return settings, standing
+    return settings, status
 
 
-def _surround(workspace: Workspace, environ: Mapping[str, str], web: WebSettings) -> Around:
+def _surround(workspace: Workspace, environ: Mapping[str, str], web: WebSettings) -> PluginEnvironment:
     os.makedirs(workspace.user_dir, mode=0o700, exist_ok=True)
     secrets = Secrets.of(Config(), environ)
-    audit = Audit(os.path.join(workspace.user_dir, LOG_NAME), Seal(os.path.join(workspace.user_dir, KEY_NAME)))
-    return Around(workspace, environ, Sandbox(SandboxSettings(), workspace, environ, web), secrets, audit)
+    audit = AuditLog(os.path.join(workspace.user_dir, LOG_NAME), Seal(os.path.join(workspace.user_dir, KEY_NAME)))
+    return PluginEnvironment(workspace, environ, Sandbox(SandboxSettings(), workspace, environ, web), secrets, audit)

@@ -1,1 +1,1 @@
-"""Where strangers' words meet the machine: processes and connections, bounded."""
+"""Confinement of untrusted code: processes and connections, bounded."""

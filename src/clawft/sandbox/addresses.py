@@ -1,8 +1,4 @@
-"""Reach a host: resolve its name, have every address judged, and connect to a judged one, and to nothing else.
-
-Whatever leaves this machine on behalf of a model or a skill goes through `reach`. The address that was judged is the
-one that is connected to: a name that resolves anew later (DNS rebinding) is judged anew.
-"""
+"""The addresses of a host: resolve its name, check every address, and connect only to a checked one."""
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,9 +7,7 @@ from typing import TypeVar
 import anyio
 
 from clawft.errors import ClawftError
-from clawft.trust.urls import Target, UrlPolicy
-
-__all__ = ["CONNECT_TIMEOUT_S", "FetchError", "Resolve", "Unreachable", "reach", "resolve_host"]
+from clawft.trust.network import UrlPolicy, UrlTarget
 
 T = TypeVar("T")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -39,8 +33,9 @@ async def resolve_host(host: str, port: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(address[4][0]) for address in found))
 
 
-async def reach(target: Target, policy: UrlPolicy, resolve: Resolve, attempt: Callable[[str], Awaitable[T]]) -> T:
-    """What `attempt` makes of the first judged address that answers; it raises Unreachable for one that does not.
+async def reach(target: UrlTarget, policy: UrlPolicy, resolve: Resolve, attempt: Callable[[str], Awaitable[T]]) -> T:
+    """Return the result of `attempt` for the first allowed address that answers; `attempt` raises Unreachable for one
+    that does not.
 
     Raises: PolicyViolation, FetchError.
     """
@@ -54,8 +49,9 @@ async def reach(target: Target, policy: UrlPolicy, resolve: Resolve, attempt: Ca
     raise FetchError("fetch-failed", f"'{target.host}' could not be fetched: {why}") from failure
 
 
-async def _judged_addresses(target: Target, policy: UrlPolicy, resolve: Resolve) -> Sequence[str]:
-    """Where to connect to: one address that is refused refuses them all. Raises: PolicyViolation, FetchError."""
+async def _judged_addresses(target: UrlTarget, policy: UrlPolicy, resolve: Resolve) -> Sequence[str]:
+    """Resolve the addresses to connect to: one that is refused refuses them all. Raises: PolicyViolation,
+    FetchError."""
     if target.address is not None:
         return (str(target.address),)
     addresses = await resolve(target.host, target.connect_port)

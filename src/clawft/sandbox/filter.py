@@ -13,8 +13,6 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "INSIDE_NAMESPACE", "build_filter", "build_lone_filter"]
-
 AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
 # Not those of the file system: one of the project may be a service of this machine, which runs outside.
 INSIDE_NAMESPACE = (AF_INET, AF_INET6, AF_NETLINK)
@@ -54,7 +52,7 @@ _MACHINES = {
     "aarch64": _Machine(0xC00000B7, 198, 220, 97, _REFUSED, _MODES),
     "riscv64": _Machine(0xC00000F3, 198, 220, 97, _REFUSED, _MODES),
 }
-_SET_ID = 0o6000  # a program that runs with the rights of whoever owns it, which outside may be root
+_SET_ID = 0o6000  # a program that runs with the rights of its owner, which outside may be root
 # io_uring makes sockets without the call that does so, and clone3 hides its flags: programs do without both.
 _ABSENT = (425, 426, 427, 435)
 _TAKE_FILE = 438  # pidfd_getfd: an open file of another process

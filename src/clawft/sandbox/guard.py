@@ -1,11 +1,13 @@
-"""What stays read-only or out of sight inside a folder that a program may change.
+"""The parts of a writable folder that stay read-only or hidden from a program.
 
-What gives power (`.git`, agents' folders, rc files) is read-only, what holds secrets is hidden, and agents' folders
-that do not exist cannot be made. The top of the folder is looked at whole; a bounded walk finds nested ones at every
-depth.
+What could run code later (`.git`, agents' folders, rc files) is read-only, what holds secrets is hidden, and agents'
+folders that do not exist cannot be made. The top of the folder is looked at whole; a bounded walk finds nested ones at
+every depth.
 """
 
+import errno
 import os
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,21 +16,21 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import is_within, real_path
+from clawft.git import list_git_dirs
 from clawft.sandbox.launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.sandbox.secret_files import SecretFiles
-from clawft.trust.places import (
+from clawft.trust.protected_paths import (
     AGENT_FOLDERS,
     POWER_FILES,
     POWER_FOLDERS,
     fold_name,
     is_secret_name,
+    is_secret_place,
+    may_hold_key,
     own_folders,
     steers_home,
 )
-from clawft.trust.private_keys import may_hold_key
-
-__all__ = ["Guard", "Guards"]
 
 # What lies beyond these bounds would not be found, and a program could make as much: then nothing is run.
 _MAX_FOLDERS = 50_000
@@ -36,14 +38,16 @@ _MAX_ENTRIES = 200_000  # of one folder
 _MAX_CHILDREN = 2_000  # bubblewrap takes 9,000 words
 _MAX_CLOSED = 2_000
 _PASSED_OVER = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".cache", "site-packages"})
+# Folders of power that hold nothing a person puts there, or, in the home folder, too much: git's tokens are masked.
+_NOT_SEARCHED = frozenset({".git", ".hg", ".svn", ".local"})
 _SETTLED_S = 0.1  # a folder that changed just now may change again within one tick of the file system's clock
 
 
-class Guard(Struct, frozen=True):
-    """What to do inside one writable folder. All paths are absolute and exist, but for `missing`.
+class FolderGuard(Struct, frozen=True):
+    """The protection of one writable folder. All paths are absolute and exist, but for `missing`.
 
-    `children` is None where the folder itself may be written to; else only these may, and nothing new can stand
-    beside them. `pinned` are folders that hold something closed: moved elsewhere, it would not be found again.
+    `children` is None where the folder itself may be written to; else only these may, and nothing new can be made next
+    to them. `pinned` are folders that hold something protected: moved elsewhere, it would not be found again.
     """
 
     read_only: tuple[str, ...] = ()
@@ -54,7 +58,8 @@ class Guard(Struct, frozen=True):
 
 
 class _Listing(Struct, frozen=True):
-    """What of one folder matters. `links` are names of power that are links, which nothing can be mounted on."""
+    """The relevant entries of one folder. `links` are protected names that are links, which nothing can be
+    mounted on."""
 
     changed_ns: int
     inode: int = 0
@@ -63,11 +68,11 @@ class _Listing(Struct, frozen=True):
     secret: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()  # what may be private keys: that is told by what they hold now
+    keys: tuple[str, ...] = ()  # possible private keys, to be judged by their present content
     unread: bool = False  # nobody knows what is in it
 
 
-class Guards:
+class FolderGuards:
     """Finds guards, and remembers folders that have not changed since."""
 
     def __init__(self, home: str, user_dir: str) -> None:
@@ -76,42 +81,56 @@ class Guards:
         self._user_dir = real_path(user_dir)
         self._known: dict[str, _Listing] = {}
 
-    def find(self, root: str, *, path: str = "", by_children: bool = False) -> Guard:
+    def find(self, root: str, *, path: str = "", by_children: bool = False) -> FolderGuard:
         """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock); `path`
         is where programs are searched for.
 
         Raises: Refused for one that is too large to be looked through.
         """
         top = self._list(root, top=True)
-        steering = [one for one in top.names if root == self._home and steers_home(one)]
+        if top.unread:
+            message = "No command is run here: the folder cannot be listed, so what must stay closed in it is unknown"
+            hint = f"Let yourself list it: chmod u+rwx {shlex.quote(root)}"
+            raise Refused("sandbox-unread", message, path=root, hint=hint)
+        steering = [name for name in top.names if root == self._home and steers_home(name)]
         read_only, hidden = _join(root, (*top.power, *steering)), _join(root, top.secret)
         hidden += self.secret_files.find_keys(root, top.keys)
         if root == self._home:
-            read_only += [one for one in path.split(os.pathsep) if os.path.isabs(one)]
+            read_only += [part for part in path.split(os.pathsep) if os.path.isabs(part)]
         for folder in self._walk(root, top):
             inner = self._list(folder)
             read_only += _join(folder, (*inner.power, *inner.links))
             hidden += [folder] if inner.unread else _join(folder, inner.secret)
             hidden += self.secret_files.find_keys(folder, inner.keys)
-        for folder in [one for one in read_only if one.endswith("/.git")]:
-            hidden += self.secret_files.find_configs(folder)
+        marks = [entry for entry in (*_join(root, top.links), *read_only) if entry.endswith("/.git")]
+        git_dirs = dict.fromkeys(real_path(folder) for mark in marks for folder in list_git_dirs(os.path.dirname(mark)))
+        for git_dir in git_dirs:
+            if is_within(git_dir, root):
+                read_only.append(git_dir)
+                hidden += self.secret_files.find_configs(git_dir)
+        if (
+            root != self._home
+        ):  # a home below the root is another place: what steers its shells would be too much to name
+            hidden.append(self._home)
         hidden = [target for path in hidden if (target := _follow(path, root))]
         if is_within(self._user_dir, root) and os.path.exists(self._user_dir):
             hidden.append(self._user_dir)
         closed = bool(top.links) or root == self._home or by_children
-        missing = () if closed else tuple(one for one in AGENT_FOLDERS if one not in top.names)
+        missing = (
+            () if closed else tuple(agent_folder for agent_folder in AGENT_FOLDERS if agent_folder not in top.names)
+        )
         children = None
         if closed:
-            kept = {*top.power, *steering, *top.secret, *top.links}
-            beside = _join(root, (one for one in top.names if one not in kept))
-            children = tuple(path for path in beside if not os.path.islink(path))[:_MAX_CHILDREN]
+            protected = {*top.power, *steering, *top.secret, *top.links}
+            siblings = _join(root, (name for name in top.names if name not in protected))
+            children = tuple(path for path in siblings if not os.path.islink(path))[:_MAX_CHILDREN]
         found = [target for path in (*read_only, *own_folders()) if (target := _follow(path, root))]
         hidden = [*dict.fromkeys(hidden)]
-        read_only = [one for one in dict.fromkeys(found) if one not in hidden]
+        read_only = [entry for entry in dict.fromkeys(found) if entry not in hidden]
         pinned = _find_pinned(root, (*read_only, *hidden))
         if len(read_only) + len(hidden) + len(pinned) > _MAX_CLOSED:
             raise _too_large(f"more than {_MAX_CLOSED} places that must stay closed", root)
-        return Guard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)
+        return FolderGuard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)
 
     def _walk(self, root: str, top: _Listing) -> Iterator[str]:
         """Folders below, level by level."""
@@ -135,10 +154,8 @@ class Guards:
                 if known and (known.inode, known.changed_ns) == (status.st_ino, changed):
                     return known
                 listing = _read(folder, descriptor, status, top=top)
-        except PermissionError:  # a program may change its rights, and look into it then
-            return _Listing(0, unread=True)
-        except OSError:
-            return _Listing(0)
+        except OSError as error:  # a program may change its rights, and look into it then
+            return _Listing(0, unread=not _is_missing(error))
         if time.time_ns() - changed > _SETTLED_S * 1e9 and len(self._known) < 10 * _MAX_FOLDERS:
             self._known[folder] = listing
         return listing
@@ -165,6 +182,7 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
     links: list[str] = []
     names: list[str] = []
     keys: list[str] = []
+    parent = fold_name(os.path.basename(folder))
     with os.scandir(descriptor) as entries:
         for number, entry in enumerate(entries):
             if number == _MAX_ENTRIES:
@@ -174,11 +192,13 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
                 if folded in AGENT_FOLDERS and is_placeholder(os.path.join(folder, entry.name)):
                     continue  # of another run: to be held, like one that is not there
                 names.append(entry.name)
-            if is_secret_name(folded):
+            if is_secret_name(folded) or is_secret_place(parent, folded):
                 secret.append(entry.name)
             elif folded in AGENT_FOLDERS or (top and (folded in POWER_FILES or folded in POWER_FOLDERS)):
                 is_plain_link = entry.is_symlink() and folded.startswith(".")
                 (links if is_plain_link else power).append(entry.name)
+                if folded not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
             elif folded not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
             elif may_hold_key(folded):
@@ -210,6 +230,16 @@ def _too_large(why: str, path: str) -> Refused:
 
 
 def _follow(path: str, root: str) -> str:
-    """Where something really is, if that is inside the folder; what is outside is out of reach anyway."""
+    """Resolve a path if its target is inside the folder, else ''; what is outside is out of reach anyway."""
     real = real_path(path)
-    return real if real != root and is_within(real, root) and os.path.exists(real) else ""
+    if real == root or not is_within(real, root):
+        return ""
+    try:
+        os.stat(real)
+    except OSError as error:  # what cannot be reached now is there again when a program gives the rights back
+        return "" if _is_missing(error) else real
+    return real
+
+
+def _is_missing(error: OSError) -> bool:
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)

@@ -83,7 +83,7 @@ def _read_all(descriptor: int) -> bytes:
 def _send(tell: socket.socket, what: object, sockets: list[socket.socket]) -> None:
     data = json.dumps(what).encode() + b"\n"
     with suppress(BrokenPipeError):
-        socket.send_fds(tell, [data], [one.fileno() for one in sockets])
+        socket.send_fds(tell, [data], [socket.fileno() for socket in sockets])
 
 
 def _listen(port: int) -> socket.socket:
@@ -136,7 +136,7 @@ def _be_first(task: Any, apart: dict[str, bool], tell: socket.socket) -> int:
 def _show_as_tmp(task: Any, private: str) -> None:
     """The program's own folder in the place of /tmp, which many take for granted; it then has that name only."""
     if private and _LIBC.mount(os.fsencode(private), b"/tmp", None, 0x1000, None) == 0:  # MS_BIND
-        task["grants"] = [[kind, "/tmp" if path == private else path] for kind, path in task["grants"]]
+        task["grants"] = [[kind, "/tmp" if path == private else path, mark] for kind, path, mark in task["grants"]]
         task["env"] = {
             name: "/tmp" + value[len(private) :] if value.startswith(private) else value
             for name, value in task["env"].items()
@@ -146,7 +146,7 @@ def _show_as_tmp(task: Any, private: str) -> None:
 def _make_read_only(task: Any) -> None:
     """Landlock lets everybody change rights and times of every file, so all mounts but those to be written to are
     made read-only. Where that is not possible it stays so."""
-    shown = ["/tmp"] if ["write", "/tmp"] in task["grants"] else []
+    shown = ["/tmp"] if ["write", "/tmp", None] in task["grants"] else []
     opened = [path for path in (*task["open"], *shown) if os.path.isdir(path)]
     mounted = {path: _mount_on_itself(path) for path in (*opened, *task["closed"])}
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
@@ -190,7 +190,8 @@ def _limit_numbers(most: int) -> None:
 
 
 def _wait(child: int) -> int:
-    """How a child ended: its code, or minus the signal. Others are reaped; a signal to end ends the wait."""
+    """Wait for a child and return its exit code, or minus the signal. Others are reaped; a signal to end ends the
+    wait."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -275,7 +276,7 @@ def _set_limits(limits: dict[str, int], *, counted: bool) -> None:
 
 
 def _count_ours() -> int:
-    """How many threads the user has: without a namespace the kernel counts all of them."""
+    """Count the user's threads: without a namespace the kernel counts all of them."""
     user, count = os.getuid(), 0
     for name in os.listdir("/proc"):
         with suppress(OSError):
@@ -294,7 +295,7 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def _restrict(grants: list[list[str]], *, own_proc: bool, network: bool) -> None:
+def _restrict(grants: list[list[Any]], *, own_proc: bool, network: bool) -> None:
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     handled = max(rights for least, rights in _RIGHTS.items() if least <= version)
     tcp = _TCP if version >= 4 and not network else 0
@@ -304,9 +305,9 @@ def _restrict(grants: list[list[str]], *, own_proc: bool, network: bool) -> None
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "Landlock")
     ours = ["/proc"] if own_proc else [f"/proc/{os.readlink('/proc/self')}", "/proc/cpuinfo", "/proc/meminfo"]
-    own = [["read", path] for path in ours]
-    for kind, path in (*grants, *own):
-        _grant(ruleset, _GRANTS[kind] & handled, path)
+    own = [["read", path, None] for path in ours]
+    for kind, path, mark in (*grants, *own):
+        _grant(ruleset, _GRANTS[kind] & handled, path, mark)
     if _LIBC.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
         raise OSError(ctypes.get_errno(), "Landlock")
     os.close(ruleset)
@@ -339,14 +340,17 @@ def open_plain(path: str, root: int | None = None) -> int:
     return descriptor
 
 
-def _grant(ruleset: int, rights: int, path: str) -> None:
-    """What is not there, or became a link since it was looked at, is not granted."""
+def _grant(ruleset: int, rights: int, path: str, mark: list[int] | None) -> None:
+    """Grant rights on a path, unless it is missing, or became a link or something else since it was looked at."""
     try:
         descriptor = open_plain(path)
     except OSError:
         return
     try:
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if mark and [status.st_dev, status.st_ino] != mark:
+            return
+        if not stat.S_ISDIR(status.st_mode):
             rights &= _OF_FILES
         attributes = struct.pack("=Qi", rights, descriptor)
         if rights and _LIBC.syscall(_ADD_RULE, ruleset, 1, attributes, 0) != 0:

@@ -10,8 +10,6 @@ import os
 import socket
 import sys
 
-__all__ = ["PROXY_PORT", "open_listener"]
-
 PROXY_PORT = 3128  # the network is new: every port is free
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 _GET_USERNS = 0xB701
@@ -40,7 +38,7 @@ async def open_listener(pid: int) -> socket.socket:
 def _main() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     network = os.open(f"/proc/{sys.argv[2]}/ns/net", os.O_RDONLY)
-    owner = fcntl.ioctl(network, _GET_USERNS)  # whoever is root there may join
+    owner = fcntl.ioctl(network, _GET_USERNS)  # root of this namespace may join
     for space, kind in ((owner, _NEWUSER), (network, _NEWNET)):
         if libc.setns(space, kind) != 0 and kind == _NEWNET:  # our own user namespace cannot be joined, nor need be
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,98 +1,72 @@
-"""Whether bubblewrap mounted what it was told to: checked from outside, before the program starts.
+"""Check from outside, before the program starts, that bubblewrap mounted what it was asked to."""
 
-Bubblewrap takes paths and resolves them again, several times. A program that runs beside can put a link in the place of
-a folder in between, and have another folder of the machine mounted. So each place is opened once, without following a
-link, and known by device and inode; and when all is mounted, each must be what was opened, and nothing else be mounted.
-"""
-
-import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
 
 from clawft.sandbox.launcher import open_plain
-from clawft.sandbox.view import View
-
-__all__ = ["Expected", "expect", "find_wrong", "is_mounted"]
+from clawft.sandbox.place import Mark, Place, find_place
+from clawft.sandbox.view import SandboxView
 
 _BINDS = frozenset({"--bind", "--bind-try", "--ro-bind", "--ro-bind-try"})
 _MADE = frozenset({"--tmpfs", "--proc", "--dev"})
 _OWN = ("/dev/", "/proc/")  # what bubblewrap mounts there by itself
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
-Mark = tuple[int, int]  # device and inode
 
+class ExpectedMounts(Struct, frozen=True):
+    """The mounts that must be seen inside, by where they are seen, and all that may be mounted. `places` say what is
+    read-only."""
 
-class OpenedPlace(Struct, frozen=True):
-    """One place of the machine as it was opened."""
-
-    path: str
-    mark: Mark
-    read_only: bool = False
-
-
-class Expected(Struct, frozen=True):
-    """What must be seen inside, and all that may be mounted."""
-
-    places: tuple[OpenedPlace, ...] = ()
-    hidden: tuple[OpenedPlace, ...] = ()
+    places: Mapping[str, tuple[Mark, bool]] = {}
+    hidden: tuple[Place, ...] = ()
     mounts: frozenset[str] = frozenset()
 
 
-def expect(view: View, base: Sequence[str]) -> Expected:
-    """What a view must lead to. `base` are the flags of every program, whose places no confined program can change.
+def find_expected_mounts(view: SandboxView, base: Sequence[str]) -> ExpectedMounts:
+    """Find the mounts that a view must lead to. `base` are the flags of every program, whose places no confined program
+    can change.
 
-    A place that is not there now must not be mounted either. Raises: OSError (ELOOP) where a link is on the way to one.
+    A place that is not there now must not be mounted either. Raises: Refused where one cannot be reached, or only by a
+    link.
     """
-    places: dict[str, OpenedPlace] = {}
+    places: dict[str, tuple[Mark, bool]] = {}
     sources: dict[str, str] = {}
 
-    def add(source: str, seen: str, *, read_only: bool = False) -> None:
-        place = _open(source, seen, read_only=read_only)
+    def add(place: Place | None, seen: str, *, read_only: bool = False) -> None:
         if place is not None:
-            places[seen], sources[seen] = place, source
+            places[seen], sources[seen] = (place.mark, read_only), place.path
 
-    for source, seen in (*view.readable, *view.inside, *view.mounts):
-        add(source, seen, read_only=True)
-    for path in view.own:
-        add(path, path)
+    for granted, seen in (*view.readable, *view.inside, *view.mounts):
+        add(granted, seen, read_only=True)
+    for own in view.own:
+        add(own, own.path)
     hidden: list[str] = [*view.hidden]
     for root, guard in view.writable:
-        add(root, root, read_only=guard.children is not None)
+        add(root, root.path, read_only=guard.children is not None)
         for path in (*(guard.children or ()), *guard.pinned):
-            add(path, path)
+            add(find_place(path), path)
         for path in (*guard.read_only, *guard.missing):
-            add(path, path, read_only=True)
+            add(find_place(path), path, read_only=True)
         hidden += guard.hidden
     replaced = {seen for _, seen in view.mounts}
-    closed = [place for one in dict.fromkeys(hidden) if one not in replaced and (place := _open(one, one)) is not None]
+    closed = [
+        place
+        for hidden_path in dict.fromkeys(hidden)
+        if hidden_path not in replaced and (place := find_place(hidden_path)) is not None
+    ]
     covered = [place.path for place in closed]
-    shown = {seen for _, seen in (*view.inside, *view.mounts)} | set(view.own)
-    kept = [place for path, place in places.items() if path in shown or not _is_below(path, covered)]
+    shown = {seen for _, seen in (*view.inside, *view.mounts)} | {own.path for own in view.own}
+    expected = {path: place for path, place in places.items() if path in shown or not _is_below(path, covered)}
     machine = _read_mounts("self")
     mounts = {*_list_targets(base, machine), *covered}
     for seen, source in sources.items():
         mounts |= {seen, *_list_inner(source, seen, machine)}
-    return Expected(tuple(kept), tuple(closed), frozenset(mounts))
-
-
-def _open(source: str, seen: str, *, read_only: bool = False) -> OpenedPlace | None:
-    """A place; None for one that is not there, or cannot be reached. Raises: OSError for one that a link leads to."""
-    try:
-        descriptor = open_plain(source)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise
-        return None
-    try:
-        status = os.fstat(descriptor)
-    finally:
-        os.close(descriptor)
-    return OpenedPlace(seen, (status.st_dev, status.st_ino), read_only)
+    return ExpectedMounts(expected, tuple(closed), frozenset(mounts))
 
 
 def _is_below(path: str, roots: Iterable[str]) -> bool:
@@ -100,25 +74,24 @@ def _is_below(path: str, roots: Iterable[str]) -> bool:
 
 
 def _list_targets(flags: Sequence[str], machine: Sequence[str]) -> Iterable[str]:
-    """Where flags have something mounted."""
+    """List the targets of the mounts that flags ask for."""
     words = iter(flags)
     for word in words:
         if word in _BINDS:
             source, target = next(words), next(words)
             yield target
-            yield from _list_inner(source, target, machine)
+            yield from _list_inner(os.path.realpath(source), target, machine)
         elif word in _MADE:
             yield next(words)
 
 
-def _list_inner(source: str, target: str, machine: Sequence[str]) -> Iterable[str]:
-    """What the machine has mounted below a place, which comes along."""
-    real = os.path.realpath(source)
-    return [target + one[len(real) :] for one in machine if one.startswith(real + "/")]
+def _list_inner(real: str, target: str, machine: Sequence[str]) -> Iterable[str]:
+    """List the targets of mounts below a folder of the machine, which are mounted along with it."""
+    return [target + mount[len(real) :] for mount in machine if mount.startswith(real + "/")]
 
 
 def _read_mounts(process: str) -> list[str]:
-    """Where something is mounted, as the process sees it. Raises: OSError."""
+    """Read the mount points that a process sees. Raises: OSError."""
     with open(f"/proc/{process}/mountinfo", "rb") as file:
         found = [line.split(b" ", 5)[4] for line in file]
     return [os.fsdecode(_ESCAPED.sub(lambda one: bytes([int(one[1], 8)]), path)) for path in found]
@@ -130,13 +103,13 @@ def is_mounted(child: int) -> bool:
     return not os.path.samestat(root, os.stat("/")) and not os.path.lexists(f"/proc/{child}/root/newroot")
 
 
-def find_wrong(child: int, expected: Expected) -> str:
+def find_mount_mismatch(child: int, expected: ExpectedMounts) -> str:
     """Return what is not as it must be, by its path; '' if all is. Raises: OSError."""
     root = os.open(f"/proc/{child}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for place in expected.places:
-            if not _is_same(root, place):
-                return place.path
+        for path, (mark, read_only) in expected.places.items():
+            if not _is_same(root, path, mark, read_only=read_only):
+                return path
         for place in expected.hidden:
             if not _is_hidden(root, place):
                 return place.path
@@ -148,20 +121,20 @@ def find_wrong(child: int, expected: Expected) -> str:
     return ""
 
 
-def _is_same(root: int, place: OpenedPlace) -> bool:
+def _is_same(root: int, path: str, mark: Mark, *, read_only: bool) -> bool:
     with suppress(OSError):
-        descriptor = open_plain(place.path.lstrip("/"), root)
+        descriptor = open_plain(path.lstrip("/"), root)
         try:
             status = os.fstat(descriptor)
             is_closed = bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
         finally:
             os.close(descriptor)
-        return (status.st_dev, status.st_ino) == place.mark and (is_closed or not place.read_only)
+        return (status.st_dev, status.st_ino) == mark and (is_closed or not read_only)
     return False
 
 
-def _is_hidden(root: int, place: OpenedPlace) -> bool:
-    """Whether something else stands there: an empty folder, or a device."""
+def _is_hidden(root: int, place: Place) -> bool:
+    """Return whether something else stands there: an empty folder, or a device."""
     try:
         descriptor = open_plain(place.path.lstrip("/"), root)
     except FileNotFoundError:

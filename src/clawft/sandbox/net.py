@@ -1,7 +1,7 @@
 """Request a page: resolve the host, have every address judged, connect to a judged one; the same at each redirect.
 
 Nothing of the environment is used (no proxies, no netrc), no cookie is kept, and time, size and redirects are bounded.
-What may be fetched is `trust/urls.py`'s to say.
+What may be fetched is `trust/network.py`'s to say.
 """
 
 import math
@@ -18,14 +18,12 @@ from anyio import CancelScope
 from msgspec import Struct
 
 from clawft.config.tools import WebSettings
-from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
-from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
-
-__all__ = ["FetchError", "Fetched", "Message", "Resolve", "Visitor", "fetch", "resolve_host"]
+from clawft.sandbox.addresses import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
+from clawft.trust.network import PolicyViolation, UrlPolicy, UrlTarget
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_HEADERS = {"user-agent": "clawft", "accept": "*/*"}
-# What another origin may be told, too.
+# Headers that may also go to another origin.
 _HARMLESS_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 # What the connection needs is not the caller's to say.
 _OUR_HEADERS = frozenset(
@@ -46,18 +44,18 @@ _KEEPS_METHOD = frozenset({307, 308})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
-class Visitor(Protocol):
-    """Is told of every address that a fetch leads to, those of redirects too."""
+class FetchVisitor(Protocol):
+    """An observer of every address that a fetch leads to, those of redirects too."""
 
-    async def admit(self, target: Target) -> None:
+    async def admit(self, target: UrlTarget) -> None:
         """Before its name is resolved. What it raises ends the fetch; it may take its time."""
 
-    def enter(self, target: Target) -> None:
+    def enter(self, target: UrlTarget) -> None:
         """All its addresses were judged, and it is requested now."""
 
 
-class Message(Struct, frozen=True):
-    """What is sent beside the headers."""
+class FetchBody(Struct, frozen=True):
+    """The method and body of a request."""
 
     method: str = "GET"
     body: bytes = b""
@@ -68,7 +66,7 @@ class _Redirect(Struct, frozen=True):
     location: str
 
 
-class Fetched(Struct, frozen=True):
+class FetchedPage(Struct, frozen=True):
     """An answer. `url` is where it came from after redirects; `truncated` tells that more than `max_bytes` came."""
 
     status: int
@@ -84,11 +82,11 @@ async def fetch(
     settings: WebSettings,
     *,
     headers: Mapping[str, str] | None = None,
-    message: Message = Message(),  # noqa: B008
-    visitor: Visitor | None = None,
+    message: FetchBody = FetchBody(),  # noqa: B008
+    visitor: FetchVisitor | None = None,
     resolve: Resolve = resolve_host,
     ssl_context: ssl.SSLContext | None = None,
-) -> Fetched:
+) -> FetchedPage:
     """Request a URL; without a `message`, GET it.
 
     Headers about the connection are ours; an origin that a redirect leads to gets none of the caller's but what it
@@ -116,7 +114,7 @@ class _Fetch:
         settings: WebSettings,
         resolve: Resolve,
         ssl_context: ssl.SSLContext | None,
-        visitor: Visitor | None,
+        visitor: FetchVisitor | None,
     ) -> None:
         self._policy = policy
         self._settings = settings
@@ -124,17 +122,17 @@ class _Fetch:
         self._ssl_context = ssl_context or True
         self._visitor = visitor
 
-    async def follow(self, url: str, asked: Mapping[str, str], message: Message, scope: CancelScope) -> Fetched:
+    async def follow(self, url: str, asked: Mapping[str, str], message: FetchBody, scope: CancelScope) -> FetchedPage:
         target = self._policy.read_allowed(url)
         headers = _DEFAULT_HEADERS | _read_headers(asked)
         for _ in range(self._settings.max_redirects + 1):
             await self._admit(target, scope)
             answer = await self._request(target, headers, message)
-            if isinstance(answer, Fetched):
+            if isinstance(answer, FetchedPage):
                 return answer
             following = self._read_redirect(urljoin(target.url, answer.location))
             if answer.status not in _KEEPS_METHOD and message.method != "HEAD":
-                message = Message()
+                message = FetchBody()
             if following.origin != target.origin:
                 headers = {name: value for name, value in headers.items() if name in _HARMLESS_HEADERS}
                 if message.method not in ("GET", "HEAD"):
@@ -146,26 +144,26 @@ class _Fetch:
             hint="See tools.web.max_redirects in the config",
         )
 
-    def _read_redirect(self, url: str) -> Target:
+    def _read_redirect(self, url: str) -> UrlTarget:
         try:
             return self._policy.read_allowed(url)
         except PolicyViolation as error:
             error.url = url
             raise
 
-    async def _admit(self, target: Target, scope: CancelScope) -> None:
-        """Whoever has to be asked may take longer than the fetch."""
+    async def _admit(self, target: UrlTarget, scope: CancelScope) -> None:
+        """Admit a target without counting the wait against the fetch: a person who is asked may take longer."""
         if self._visitor is not None:
             left, scope.deadline = scope.deadline - anyio.current_time(), math.inf
             await self._visitor.admit(target)
             scope.deadline = anyio.current_time() + left
 
-    async def _request(self, target: Target, headers: dict[str, str], message: Message) -> Fetched | _Redirect:
+    async def _request(self, target: UrlTarget, headers: dict[str, str], message: FetchBody) -> FetchedPage | _Redirect:
         """The answer, or where it redirects to."""
         if target.scheme not in ("http", "https"):
             raise FetchError("fetch-scheme", f"'{target.scheme}' is a scheme that cannot be fetched")
 
-        async def attempt(address: str) -> Fetched | _Redirect:
+        async def attempt(address: str) -> FetchedPage | _Redirect:
             if self._visitor is not None:
                 self._visitor.enter(target)
             # A connection is never shared: it was opened, and its certificate checked, for one name.
@@ -183,7 +181,7 @@ class _Fetch:
 
         return await reach(target, self._policy, self._resolve, attempt)
 
-    def _aim(self, target: Target, address: str, headers: dict[str, str], message: Message) -> httpx2.Request:
+    def _aim(self, target: UrlTarget, address: str, headers: dict[str, str], message: FetchBody) -> httpx2.Request:
         """A request to the judged address that speaks of, and wants the certificate of, the host."""
         url = httpx2.URL(
             scheme=target.scheme, host=address, port=target.connect_port, raw_path=target.path.encode("ascii")
@@ -195,7 +193,7 @@ class _Fetch:
         body = message.body or (b"" if message.method in ("PATCH", "POST", "PUT") else None)
         return httpx2.Request(message.method, url, headers=headers | ours, content=body, extensions=extensions)
 
-    async def _read(self, response: httpx2.Response, target: Target) -> Fetched | _Redirect:
+    async def _read(self, response: httpx2.Response, target: UrlTarget) -> FetchedPage | _Redirect:
         location = response.headers.get("location")
         if response.status_code in _REDIRECTS and location:
             await response.aclose()
@@ -209,8 +207,8 @@ class _Fetch:
                     break
         await response.aclose()
         limit = self._settings.max_bytes
-        kept, truncated = bytes(body[:limit]), len(body) > limit
-        return Fetched(response.status_code, target.url, dict(response.headers), kept, truncated)
+        content, truncated = bytes(body[:limit]), len(body) > limit
+        return FetchedPage(response.status_code, target.url, dict(response.headers), content, truncated)
 
 
 def _read_headers(asked: Mapping[str, str]) -> dict[str, str]:

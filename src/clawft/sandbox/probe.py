@@ -1,4 +1,4 @@
-"""Which sandbox works on this machine: each is tried with a program that does nothing."""
+"""The sandboxes that work on this machine: each is tried with a program that does nothing."""
 
 import ctypes
 import errno
@@ -11,60 +11,56 @@ import anyio
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Refused
-from clawft.programs import Launcher
-from clawft.sandbox.bubblewrap import base_flags
-from clawft.sandbox.confinement import Limits
-from clawft.sandbox.job import Job
-from clawft.sandbox.landlocked import Landlocked
+from clawft.sandbox.bubblewrap import BubblewrapRun, base_flags
+from clawft.sandbox.confinement import ResourceLimits
+from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.process import Streams, run_launch
-from clawft.sandbox.system import LEAST_ETC
-from clawft.sandbox.view import View
-from clawft.sandbox.wrapped import Wrapped
-
-__all__ = ["Found", "Mode", "Status", "probe"]
+from clawft.sandbox.view import LEAST_ETC, ConfinedProgram, SandboxView
+from clawft.trust.programs import Launcher
 
 Mode = Literal["auto", "bubblewrap", "landlock", "off"]
+KINDS: tuple[Literal["bubblewrap", "landlock"], ...] = ("bubblewrap", "landlock")
 _PROBE_S = 10
 _LEAST = 3  # the version of Landlock that keeps files from being cut
 _CREATE_RULESET = 444
 
 
-class Status(Struct, frozen=True):
-    """Which sandbox commands run in, and why it is no better one."""
+class SandboxStatus(Struct, frozen=True):
+    """The sandbox that commands run in, and the reason why it is no better one."""
 
     kind: Literal["bubblewrap", "landlock", "off", "none"]
     reason: str = ""
 
 
-class Found(Struct, frozen=True):
+class UsableSandbox(Struct, frozen=True):
     """A sandbox that works, with what bubblewrap needs."""
 
-    status: Status
+    status: SandboxStatus
     bwrap: str = ""
     base: tuple[str, ...] = ()
     least: tuple[str, ...] = ()  # the same for a program that needs little of the system; each mount takes its time
 
 
-def probe(mode: Mode, launcher: Launcher, limits: Limits) -> Found:
+def probe(mode: Mode, launcher: Launcher, limits: ResourceLimits) -> UsableSandbox:
     """Try what the settings name, best first; the reasons of those that do not work are kept."""
     if mode == "off":
-        return Found(Status("off", "the setting sandbox.mode turns it off"))
+        return UsableSandbox(SandboxStatus("off", "the setting sandbox.mode turns it off"))
     reasons = []
     if mode != "landlock":
         bwrap, reason = _find_bubblewrap(launcher)
         for nested in (False, True) if bwrap else ():
             base = tuple(base_flags(launcher.home, limits, nested=nested))
-            reason = _try(partial(Wrapped, bwrap, base), limits)
+            reason = _try(partial(BubblewrapRun, bwrap, base), limits)
             if not reason:
                 least = base_flags(launcher.home, limits, nested=nested, etc=LEAST_ETC)
-                return Found(Status("bubblewrap"), bwrap, base, tuple(least))
+                return UsableSandbox(SandboxStatus("bubblewrap"), bwrap, base, tuple(least))
         reasons.append(f"{reason}" if not bwrap else f"bubblewrap does not work ({reason})")
     if mode != "bubblewrap":
-        reason = _check_landlock() or _try(Landlocked, limits)
+        reason = _check_landlock() or _try(LandlockRun, limits)
         if not reason:
-            return Found(Status("landlock", "; ".join(reasons)))
+            return UsableSandbox(SandboxStatus("landlock", "; ".join(reasons)))
         reasons.append(f"Landlock does not work ({reason})")
-    return Found(Status("none", "; ".join(reasons)))
+    return UsableSandbox(SandboxStatus("none", "; ".join(reasons)))
 
 
 def _find_bubblewrap(launcher: Launcher) -> tuple[str, str]:
@@ -75,9 +71,10 @@ def _find_bubblewrap(launcher: Launcher) -> tuple[str, str]:
         return "", str(error)
 
 
-def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:
-    """Why a program cannot be run so; '' if it can. In a thread of its own, since an event loop may be running here."""
-    job = Job(("/bin/sh", "-c", ":"), "/", {}, View(), limits)
+def _try(confine: "type[LandlockRun] | partial[BubblewrapRun]", limits: ResourceLimits) -> str:
+    """Return why a program cannot be run so; '' if it can. Runs in a thread of its own, since an event loop may be
+    running here."""
+    job = ConfinedProgram(("/bin/sh", "-c", ":"), "/", {}, SandboxView(), limits)
     reasons: list[str] = []
 
     async def run() -> None:
@@ -85,8 +82,8 @@ def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:
             with confine(job) as confined:
                 done = await run_launch(confined.launch, timeout_s=_PROBE_S, max_bytes=2000, streams=Streams())
                 done = confined.finish(done)
-            said = done.output.decode("utf-8", "replace").strip() or f"it ended with {done.code}"
-            reasons.append(said[-300:] if done.code else "")
+            message = done.output.decode("utf-8", "replace").strip() or f"it ended with {done.code}"
+            reasons.append(message[-300:] if done.code else "")
         except (ClawftError, OSError, ExceptionGroup) as error:
             reasons.append(str(error)[-300:])
 
@@ -97,7 +94,7 @@ def _try(confine: "type[Landlocked] | partial[Wrapped]", limits: Limits) -> str:
 
 
 def _check_landlock() -> str:
-    """Why the kernel's Landlock is not enough; '' if it is."""
+    """Return why the kernel's Landlock is not enough; '' if it is."""
     libc = ctypes.CDLL(None, use_errno=True)
     version: int = libc.syscall(_CREATE_RULESET, None, 0, 1)
     if version >= _LEAST:

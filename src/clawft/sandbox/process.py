@@ -1,24 +1,85 @@
-"""Run a program, bounded in time and output, and leave nothing of it behind.
-
-It gets a session of its own, so that it has no terminal and is ended as a group with all it started. What left
-the group on purpose (`setsid`) is out of reach, but is never waited for; `Sandbox.run` reaches that too.
-"""
+"""Run a program bounded in time and output, or keep it running and talk over its pipes; end it with all that it
+started."""
 
 import os
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import IO, Any
 
 import anyio
 from anyio import CancelScope, Event, to_thread
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process, TaskGroup
 from msgspec import Struct
 
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.output import Sink
 
-__all__ = ["KILLED_S", "Finished", "Launch", "Runnable", "Streams", "run_launch", "run_process"]
+FLOOD_BYTES = 16 * 1024 * 1024
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class OutputSink:
+    """Takes output piece by piece. Half of what is shown is its start, half its end, where errors stand."""
+
+    def __init__(self, max_bytes: int, spill_path: str = "") -> None:
+        self._max_bytes = max_bytes
+        self._keep = max_bytes - max_bytes // 2  # of the end
+        self._spill_path = spill_path
+        self._file: int | None = None
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+        self.saved_to = ""
+
+    @property
+    def cut_bytes(self) -> int:
+        return max(0, self._total - self._max_bytes)
+
+    @property
+    def head_bytes(self) -> int:
+        return len(self._head)
+
+    def add(self, chunk: bytes) -> bool:
+        """Take a piece; False once it is too much."""
+        self._total += len(chunk)
+        self._spill(chunk)
+        room = self._max_bytes // 2 - len(self._head)
+        self._head += chunk[: max(0, room)]
+        self._tail += chunk[max(0, room) :]
+        if len(self._tail) > 2 * self._keep + len(chunk):
+            del self._tail[: -self._keep]
+        return self._total <= FLOOD_BYTES
+
+    def content(self) -> bytes:
+        """The start and the end, which meet where nothing was cut."""
+        return bytes(self._head + self._tail[max(0, len(self._tail) - self._keep) :])
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _spill(self, chunk: bytes) -> None:
+        """The file begins once the output is longer than what is kept, with all that came before."""
+        if self._total <= self._max_bytes or not self._spill_path:
+            return
+        try:
+            if self._file is None:
+                self._file = os.open(self._spill_path, _NEW, 0o600)
+                self.saved_to = self._spill_path
+                _write_all(self._file, self.content())
+            _write_all(self._file, chunk)
+        except OSError:  # a full disk does not stop the program
+            self.close()
+            self._spill_path = self.saved_to = ""
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
 
 _GRACE_S = 2.0  # from asking a program to end to ending it
 KILLED_S = 30.0  # to be gone after SIGKILL, on a machine with much other work
@@ -28,7 +89,7 @@ _CHUNK = 64 * 1024
 
 
 class Streams(Struct, frozen=True):
-    """What a program reads, and where that goes which it writes."""
+    """The input of a program, and the destination of its output."""
 
     stdin: bytes = b""
     merged: bool = True  # errors go into the output, in the order they were written
@@ -36,7 +97,8 @@ class Streams(Struct, frozen=True):
 
 
 class Finished(Struct, frozen=True):
-    """How a program ended. `output` is its start and its end where it is `truncated`; `code` is minus the signal."""
+    """The result of a program. `output` is its start and its end where it is `truncated`; `code` is minus the
+    signal."""
 
     code: int
     output: bytes
@@ -99,7 +161,7 @@ async def run_process(
 
 
 async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, streams: Streams) -> Finished:
-    """As `run_process`, with somebody who attends the program. Raises: OSError."""
+    """Run a launch as `run_process` does, with the launch's own attendant. Raises: OSError."""
     started = anyio.current_time()
     running = _Running(_start(launch, streams), launch, streams, max_bytes)
     try:
@@ -142,11 +204,11 @@ class _Running:
     def __init__(self, process: "subprocess.Popen[bytes]", launch: Launch, streams: Streams, max_bytes: int) -> None:
         self.process = process
         self._launch = launch
-        self.output = Sink(max_bytes, streams.spill_path)
-        self.errors = Sink(max_bytes)
+        self.output = OutputSink(max_bytes, streams.spill_path)
+        self.errors = OutputSink(max_bytes)
         self.flooded = False
         self._ended = Event()  # by itself, or by writing too much
-        self._gone = False
+        self._has_ended = False
         self._stdin = streams.stdin
 
     async def follow(self, timeout_s: float) -> bool:
@@ -173,7 +235,7 @@ class _Running:
 
     async def end(self) -> None:
         """Whatever happened: nothing of the group lives on, nothing is left to be reaped, nothing stays open."""
-        if not self._gone:
+        if not self._has_ended:
             await self._stop()
         self._signal(signal.SIGKILL)
         if self._launch.settle:
@@ -210,7 +272,7 @@ class _Running:
                 await anyio.wait_readable(descriptor)
             finally:
                 os.close(descriptor)
-        self._gone = True
+        self._has_ended = True
 
     def _signal(self, what: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only what changed its user
@@ -238,7 +300,7 @@ class _Running:
                 await self._read(self.process.stdout.fileno(), self.output)
         drained.set()
 
-    async def _read(self, descriptor: int, sink: Sink) -> None:
+    async def _read(self, descriptor: int, sink: OutputSink) -> None:
         os.set_blocking(descriptor, False)
         while True:
             await anyio.wait_readable(descriptor)
@@ -252,3 +314,77 @@ class _Running:
                 self.flooded = True
                 self._ended.set()
                 return
+
+
+BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)  # it no longer listens, or is gone
+
+_EXIT_S = 1.0  # for a program to end by itself once its stdin is closed, and again after SIGTERM
+_POLL_S = 0.01
+
+
+class PipedProcess(Struct, frozen=True):
+    """A program that runs. What `group` holds is cancelled once the program has ended."""
+
+    process: Process
+    stdin: ByteSendStream
+    stdout: ByteReceiveStream
+    stderr: ByteReceiveStream
+    group: TaskGroup
+
+
+@asynccontextmanager
+async def open_piped_process(launch: Launch, *, patient: bool = True) -> AsyncGenerator[PipedProcess, None]:
+    """Start a program; on leaving it is ended, and first asked to end if we are `patient`.
+
+    Raises: OSError if it cannot be started.
+    """
+    process = await anyio.open_process(
+        launch.words, env=launch.env, cwd=launch.cwd, start_new_session=True, pass_fds=launch.pass_fds
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    # No await until the task group: a cancellation in between would leave the process alive.
+    async with anyio.create_task_group() as group:
+        if launch.attend is not None:
+            group.start_soon(launch.attend, process.pid)
+        try:
+            yield PipedProcess(process, process.stdin, process.stdout, process.stderr, group)
+        finally:
+            with anyio.CancelScope(shield=True):  # every wait inside is bounded
+                await _end(process, launch, patient=patient)
+                if launch.settle is not None:
+                    await launch.settle()
+            group.cancel_scope.cancel()
+
+
+async def _end(process: Process, launch: Launch, *, patient: bool) -> None:
+    """Close its stdin, then SIGTERM, then SIGKILL to whatever is left of its group."""
+    assert process.stdin is not None
+    with suppress(*BROKEN):
+        await process.stdin.aclose()
+    if not patient and launch.kill is not None:
+        launch.kill()
+    elif not await _has_exited(process):
+        _signal_group(process, signal.SIGTERM)
+        await _has_exited(process)
+    _signal_group(process, signal.SIGKILL)  # also children that outlive a program that ended well
+    await _has_exited(process, KILLED_S)
+    # A child that left the group may hold a pipe open for ever; nothing public closes our end of it.
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        with suppress(PermissionError):
+            transport.close()
+
+
+async def _has_exited(process: Process, seconds: float = _EXIT_S) -> bool:
+    """Return whether it ended in time. Not `process.wait()`, which also waits for pipes that its children hold open."""
+    with anyio.move_on_after(seconds):
+        while process.returncode is None:
+            await anyio.sleep(_POLL_S)
+    return process.returncode is not None
+
+
+def _signal_group(process: Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)  # it leads a session of its own

@@ -1,17 +1,15 @@
-"""How often: a limit on requests, counted in one of three ways (R162). It counts; waiting is the caller's."""
+"""A rate limit on requests, counted in one of three ways. It counts; the caller waits."""
 
 from collections import deque
 from collections.abc import Callable
 
 from clawft.config.tools import RateLimit, RateLimitStrategy
 
-__all__ = ["Limiter"]
-
 # Clocks are floats: who waited as long as told is not sent back for a rounding error.
 _SLACK_S = 1e-6
 
 
-class Limiter:
+class RateLimiter:
     """Counts requests against `[tools.web.rate_limit]` on a clock that never goes back."""
 
     def __init__(self, settings: RateLimit, clock: Callable[[], float]) -> None:
@@ -32,11 +30,11 @@ class Limiter:
         return self._take(self._clock())
 
     def left(self) -> int:
-        """How many more could go at the moment of the last one that was counted."""
+        """Return the number of requests that were still allowed when the last one was counted."""
         return int(min(self._tokens, self._max - self._used, self._max - len(self._times)) + _SLACK_S)
 
     def _take_fixed(self, now: float) -> float:
-        """So many in each window; all are free again at its end."""
+        """Allow a fixed number in each window; all are free again at its end."""
         if now - self._started >= self._window_s - _SLACK_S:
             self._started, self._used = now, 0
         if self._used >= self._max:
@@ -45,7 +43,7 @@ class Limiter:
         return 0.0
 
     def _take_sliding(self, now: float) -> float:
-        """So many in any stretch of the window's length."""
+        """Allow a fixed number in any stretch of the window's length."""
         while self._times and now - self._times[0] >= self._window_s - _SLACK_S:
             self._times.popleft()
         if len(self._times) >= self._max:

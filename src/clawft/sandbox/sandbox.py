@@ -11,24 +11,21 @@ from threading import Lock
 from anyio import to_thread
 from msgspec import structs
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.errors import ClawftError, Refused
-from clawft.programs import Launcher, make_launcher
+from clawft.sandbox.bubblewrap import FAILED, BubblewrapRun
 from clawft.sandbox.confinement import Confinement, limits_of
-from clawft.sandbox.job import Job
-from clawft.sandbox.landlocked import Landlocked
+from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.listener import PROXY_PORT
+from clawft.sandbox.place import CHANGED
 from clawft.sandbox.placeholder import Placeholders
-from clawft.sandbox.probe import Found, Status, probe
+from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
 from clawft.sandbox.process import Finished, Launch, Streams, run_launch, run_process
 from clawft.sandbox.proxy import Gate, Record, proxy_env
-from clawft.sandbox.view import View, Viewer
-from clawft.sandbox.wrapped import CHANGED, FAILED, Wrapped
-from clawft.trust.urls import UrlPolicy
+from clawft.sandbox.view import ConfinedProgram, SandboxView, ViewBuilder
+from clawft.trust.network import UrlPolicy
+from clawft.trust.programs import Launcher, make_launcher
 from clawft.workspace import Workspace
-
-__all__ = ["Ask", "Sandbox", "Status"]
 
 _ATTEMPTS = 5  # while others exchange files
 Ask = Callable[[str], Awaitable[bool]]  # may it run without a sandbox, since there is none for this reason?
@@ -50,14 +47,14 @@ class Sandbox:
         self.launcher = launcher or make_launcher(workspace, environ, settings.writable)
         self.limits = limits_of(settings)
         self.workspace = workspace
-        self._viewer = Viewer(settings, workspace)
+        self._viewer = ViewBuilder(settings, workspace)
         self.web = web
         self._policy = UrlPolicy(web)
-        self._found: Found | None = None
+        self._found: UsableSandbox | None = None
         self._lock = Lock()
 
-    def status(self) -> Status:
-        """Which sandbox there is; probed the first time, which takes a moment."""
+    def status(self) -> SandboxStatus:
+        """Return the sandbox in use; it is probed the first time, which takes a moment."""
         return self._find().status
 
     async def run(  # noqa: PLR0913  (all but the first are named, as for run_process)
@@ -73,10 +70,10 @@ class Sandbox:
         ask: Ask | None = None,
         record: Record = lambda *_: None,
     ) -> Finished:
-        """Run words, or a line with the POSIX shell, confined; whatever it started ends with it.
+        """Run words, or a line with the POSIX shell, confined; every process it started ends with it.
 
-        Where there is no sandbox, `ask` is told why, and a person may say yes to running it without one. `record` is
-        told of every host that it reaches, or may not reach.
+        Where there is no sandbox, `ask` gets the reason, and a person may approve running it without one. `record` gets
+        every host that it reaches, or may not reach.
 
         Raises: Refused; ClawftError if the sandbox cannot be made; OSError if nothing can be started.
         """
@@ -124,11 +121,11 @@ class Sandbox:
     @contextmanager
     def _confine(
         self,
-        found: Found,
+        found: UsableSandbox,
         program: tuple[tuple[str, ...], str, Mapping[str, str]],
         confinement: Confinement,
         record: Record,
-    ) -> Iterator[Landlocked | Wrapped]:
+    ) -> Iterator[LandlockRun | BubblewrapRun]:
         """A program (its words, folder and environment) in the sandbox that there is."""
         words, cwd, env = program
         by_children = found.status.kind == "landlock"
@@ -139,9 +136,11 @@ class Sandbox:
             gate = Gate(hosts, self._policy, record, hint=hint) if hosts else None
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if gate else {})}
             limits = confinement.limits or self.limits
-            job = Job(words, cwd, {**env, **own}, _keep_held(view, places), limits, gate, confinement.quiet_s)
+            job = ConfinedProgram(
+                words, cwd, {**env, **own}, _keep_held(view, places), limits, gate, confinement.quiet_s
+            )
             base = found.least if confinement.least else found.base
-            with Landlocked(job) if by_children else Wrapped(found.bwrap, base, job) as confined:
+            with LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job) as confined:
                 yield confined
         finally:
             places.release()
@@ -151,14 +150,14 @@ class Sandbox:
             message = f"There is no sandbox to run commands in: {reason}"
             raise Refused("sandbox-unavailable", message, hint="Run: weft doctor")
 
-    def _find(self) -> Found:
+    def _find(self) -> UsableSandbox:
         with self._lock:
             if self._found is None:
                 self._found = probe(self.settings.mode, self.launcher, self.limits)
             return self._found
 
 
-def _keep_held(view: View, places: Placeholders) -> View:
+def _keep_held(view: SandboxView, places: Placeholders) -> SandboxView:
     """The view with only those placeholders that could be made."""
     held = set(places.paths)
     writable = tuple(

@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from clawft.config.masking import looks_secret
+from clawft.config.redaction import looks_secret
 from clawft.config.secret import names_secret
 from clawft.errors import Unreadable
 from clawft.files import read_regular, replace_file
-from clawft.git import find_git_root, list_tracked, resolve_git_dir
-from clawft.trust.places import fold_name
-from clawft.trust.private_keys import holds_private_key, may_hold_key
-
-__all__ = ["SecretFiles", "holds_secret", "mask_config"]
+from clawft.git import find_git_root, is_git_dir, list_tracked, resolve_git_dir
+from clawft.trust.protected_paths import fold_name, holds_private_key, may_hold_key
 
 _MAX_CONFIG = 1 << 20
 _MAX_TRACKED = 1 << 20  # bytes of a key
@@ -24,6 +21,7 @@ _SETTING = re.compile(r"[ \t]*(?:\[[^\]\n]*\][ \t]*)?([A-Za-z][A-Za-z0-9-]*)[ \t
 _PASSWORD = re.compile(r"(?i)password\s*=\s*\S")  # of a helper that is written into the config
 _PUBLIC = frozenset({"signingkey"})  # a name for a key, or its public half
 MASK = "masked"
+_UNREAD = b"unread"
 Mark = tuple[int, int, int, int]
 
 
@@ -66,9 +64,10 @@ class SecretFiles:
         return known[1] and not self._is_tracked(path)
 
     def _is_tracked(self, path: str) -> bool:
-        """Whether git tracks a file with just this content: then it is in git's objects, and no secret of this folder.
+        """Return whether git tracks a file with just this content: then it is in git's objects, and no secret of this
+        folder.
 
-        What the index says of a file alone is not believed: whoever changes it need not know what is in the file.
+        The index entry alone is not trusted: a program can change it without knowing what is in the file.
         """
         root = find_git_root(os.path.dirname(path))
         try:
@@ -87,9 +86,11 @@ class SecretFiles:
         """A config without its tokens; nothing for one that holds none."""
         try:
             data, status = read_regular(path, _MAX_CONFIG)
-        except (OSError, Unreadable):
-            self._masked.pop(path, None)
+        except (FileNotFoundError, NotADirectoryError):
             return b""
+        except (OSError, Unreadable):  # a program may change its rights, and read it then
+            self._masked.pop(path, None)
+            return _UNREAD
         mark = _mark(status)
         if path not in self._masked or self._masked[path][0] != mark:
             masked = mask_config(data)
@@ -105,13 +106,14 @@ class SecretFiles:
 
 
 def holds_secret(path: str) -> bool:
-    """Whether a file holds a private key, or is a config of git that holds a token."""
+    """Return whether a file holds a private key, or is a config of git that holds a token."""
     folder, name = os.path.split(path)
     with suppress(OSError, Unreadable):
         folded = fold_name(name)
         if may_hold_key(folded) and holds_private_key(path, folded):
             return True
-        if folded in ("config", "config.worktree") and ".git" in map(fold_name, folder.split("/")):
+        named = ".git" in map(fold_name, folder.split("/"))
+        if folded in ("config", "config.worktree") and (named or is_git_dir(folder)):
             data = read_regular(path, _MAX_CONFIG)[0]
             return mask_config(data) != data
     return False
@@ -151,12 +153,14 @@ def _list_configs(git_dir: str) -> Iterator[str]:
     yield from (os.path.join(git_dir, name) for name in ("config", "config.worktree"))
     for folder in ("modules", "worktrees"):
         left = _MAX_MODULES
-        for where, folders, files in os.walk(os.path.join(git_dir, folder)):
+        errors: list[OSError] = []
+        for where, folders, files in os.walk(os.path.join(git_dir, folder), onerror=errors.append):
             folders[:] = [name for name in folders if name not in ("objects", "refs", "hooks", "logs", "info")]
             yield from (os.path.join(where, name) for name in files if name in ("config", "config.worktree"))
             left -= 1
             if left < 0:
                 break
+        yield from (error.filename for error in errors)
 
 
 def _mark(status: os.stat_result) -> Mark:

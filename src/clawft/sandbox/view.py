@@ -1,83 +1,229 @@
-"""A confinement in terms of this machine: which real files and folders a program sees, and which it may change."""
+"""The view of a confined program: the files and folders of this machine that it sees, and which it may change."""
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 
 from msgspec import Struct
 
-from clawft.config.sandbox import SandboxSettings
+from clawft.config.tools import SandboxSettings
 from clawft.files import is_within, real_path
 from clawft.git import find_git_dir
-from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.guard import Guard, Guards
-from clawft.sandbox.system import FOLDERS, find_programs
+from clawft.sandbox.confinement import Confinement, ResourceLimits
+from clawft.sandbox.guard import FolderGuard, FolderGuards
+from clawft.sandbox.place import Place, find_place, make_changed_error, open_place
+from clawft.sandbox.proxy import Gate
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = ["View", "Viewer"]
+FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+ETC = (
+    "alternatives", "bash.bashrc", "ca-certificates", "crypto-policies", "debian_version", "fonts", "gitconfig",
+    "host.conf", "java-17-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
+    "localtime", "magic", "magic.mime", "mime.types", "nsswitch.conf", "os-release", "papersize", "perl",
+    "pki/ca-trust", "pki/tls/certs", "profile", "protocols", "python3", "services", "shells", "ssl/certs",
+    "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg",
+)  # fmt: skip
+# What weft's own programs need, not the user's commands: to start, and to know the time and the trusted certificates.
+LEAST_ETC = ("ld.so.cache", "localtime", "nsswitch.conf", "pki/tls/certs", "ssl/certs")
+# What a folder of programs leans on, from the folder above it; less where that also holds other things of the user.
+_SIBLING_FOLDERS = (
+    "lib",
+    "lib64",
+    "libexec",
+    "share",
+    "include",
+    "plugins",
+    "versions",
+    "installs",
+    "shims",
+    "bin",
+    "pyvenv.cfg",
+)
+_SIBLING_FOLDERS_AT_HOME = ("lib", "lib64", "libexec")
+_FURTHER = {".cargo/bin": ".rustup", ".volta/bin": ".volta/tools"}
+# Where tools put interpreters and other programs, and nothing else: uv, pyenv, nvm, asdf, mise, pipx, rbenv, conda, …
+_TOOLCHAIN = re.compile(
+    r"/(?:opt|snap)/[^/]+(?=/)|/home/linuxbrew/\.linuxbrew(?=/)|/.*?/(?:\.(?:pyenv|rbenv|nvm)/versions|\.asdf/installs"
+    r"|\.local/share/(?:uv/python|mise/installs|pipx/venvs)|\.local/pipx/venvs|\.rustup/toolchains|\.volta/tools"
+    r"|(?:miniconda|anaconda|miniforge|mambaforge)3?)(?=/)"
+)
+_MAX_ENTRIES = 400
+_MAX_FOLDERS = 64
+
+
+def find_programs(
+    path: str, home: str, closed: tuple[str, ...], writable: Sequence[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Folders of PATH outside the system's own, with what belongs to them: pairs (real place, where it is seen).
+
+    None of `closed` is among them, nor a folder that holds one of these: a PATH with `~` in it gives no home away. In a
+    folder that is `writable` a confined program can make links; those open nothing but known places of toolchains.
+    """
+    found: dict[str, str] = {}
+    for folder in path.split(os.pathsep):
+        if not os.path.isabs(folder) or _is_system(folder):
+            continue
+        plain = os.path.normpath(folder)
+        is_theirs = any(is_within(candidate, root) for candidate in (plain, real_path(plain)) for root in writable)
+        for toolchain in _list_toolchains(plain) if is_theirs else _belonging(plain, home):
+            real = real_path(toolchain)
+            if real and os.path.exists(real) and not _is_system(real) and _is_open(real, home, closed):
+                found.setdefault(toolchain, real)
+            if len(found) >= _MAX_FOLDERS:
+                break
+    return tuple((real, place) for place, real in found.items())
+
+
+def _list_toolchains(folder: str) -> list[str]:
+    """The known places of toolchains that links in a folder of programs lead to."""
+    return sorted({found[0] for target in _linked(folder) if (found := _TOOLCHAIN.match(target + "/"))})
+
+
+def _belonging(folder: str, home: str) -> Iterator[str]:
+    yield from _with_siblings(folder, home)
+    further = _FURTHER.get(os.path.relpath(folder, home)) if home else None
+    if further:
+        yield os.path.join(home, further)
+    for target in sorted(_linked(folder)):
+        yield from _with_siblings(target, home)
+
+
+def _with_siblings(folder: str, home: str) -> Iterator[str]:
+    yield folder
+    above, name = os.path.split(folder)
+    if name in ("bin", "sbin", "shims"):
+        at_home = above in (home, os.path.join(home, ".local"))
+        yield from (
+            os.path.join(above, sibling) for sibling in (_SIBLING_FOLDERS_AT_HOME if at_home else _SIBLING_FOLDERS)
+        )
+
+
+def _linked(folder: str) -> set[str]:
+    """Folders elsewhere that hold what links in a folder of programs lead to, as in virtual environments."""
+    targets = set()
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, _MAX_ENTRIES):
+                if entry.is_symlink():
+                    real = real_path(entry.path)
+                    if real and os.path.dirname(real) != folder and not _is_system(real):
+                        targets.add(os.path.dirname(real))
+    except OSError:
+        return set()
+    return targets
+
+
+def _is_system(path: str) -> bool:
+    return path == "/" or any(path == folder or path.startswith(folder + "/") for folder in FOLDERS)
+
+
+def _is_open(real: str, home: str, closed: tuple[str, ...]) -> bool:
+    """Return whether a folder is neither a place that must stay hidden, nor above or below one, nor the home folder."""
+    if real == "/" or (home + "/").startswith(real.rstrip("/") + "/"):
+        return False
+    return not any(_overlap(real, path) for path in closed)
+
+
+def _overlap(one: str, other: str) -> bool:
+    return (one + "/").startswith(other + "/") or (other + "/").startswith(one + "/")
+
 
 _NEVER = ("/proc", "/sys", "/dev")
 
 
-class View(Struct, frozen=True):
-    """Pairs are (real place, where it is seen); roots come before what lies in them.
+class SandboxView(Struct, frozen=True):
+    """Pairs are (place, where it is seen); roots come before what lies in them.
 
     `inside` lies in this program's own folder, which is hidden otherwise. `links` are (target, link). `own` are folders
     that nobody else uses: all in them may be changed.
     """
 
-    readable: tuple[tuple[str, str], ...] = ()
-    writable: tuple[tuple[str, Guard], ...] = ()
+    readable: tuple[tuple[Place, str], ...] = ()
+    writable: tuple[tuple[Place, FolderGuard], ...] = ()
     hidden: tuple[str, ...] = ()
-    inside: tuple[tuple[str, str], ...] = ()
-    mounts: tuple[tuple[str, str], ...] = ()
+    inside: tuple[tuple[Place, str], ...] = ()
+    mounts: tuple[tuple[Place, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
-    own: tuple[str, ...] = ()
+    own: tuple[Place, ...] = ()
 
 
-class Viewer:
+class ViewBuilder:
     """Makes views of confinements, with what the settings add."""
 
     def __init__(self, settings: SandboxSettings, workspace: Workspace) -> None:
         self._settings = settings
         self._workspace = workspace
-        self._guards = Guards(workspace.home, workspace.user_dir)
+        self._guards = FolderGuards(workspace.home, workspace.user_dir)
         self._user_dir = real_path(workspace.user_dir)
         self._programs: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
 
-    def view(self, confinement: Confinement, path: str, *, by_children: bool = False) -> View:
-        """What a program sees that searches `path` for others."""
-        further = ((), ()) if confinement.only else (self._settings.writable, self._settings.readable)
-        writable = self._roots((*confinement.writable, *further[0]))
-        shown = [one for one in self._roots(confinement.shown) if not _is_below(one, writable)]
-        readable = self._roots((*confinement.readable, *further[1], *shown))
-        inside = [one for one in readable if _is_below(one, (self._user_dir,))]
-        elsewhere = [one for one in map(find_git_dir, writable) if one]
-        outside = [one for one in (*readable, *elsewhere) if one not in inside]
-        seen = [(one, one) for one in outside if not _is_below(one, writable)]
-        programs = [pair for pair in self._find_programs(path, tuple(writable)) if not _is_below(pair[0], writable)]
-        guarded = tuple((one, self._guards.find(one, path=path, by_children=by_children)) for one in writable)
-        secrets = [path for one in shown for path in self._guards.find(one).hidden]
-        secrets += [path for one in elsewhere for path in self._guards.secret_files.find_configs(one)]
-        hidden = (*self._hidden([one for one, _ in seen]), *secrets, *confinement.hidden)
-        pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
-        within = tuple((one, one) for one in inside)
-        links = self._links([*writable, *shown], pairs)
-        own = tuple(self._roots(confinement.own))
-        mounts = tuple((real_path(source) or source, seen) for source, seen in confinement.mounts)
-        if not by_children:  # nothing can be mounted there, so git cannot read such a config
-            mounts += self._guards.secret_files.find_copies(
-                (*hidden, *(one for _, guard in guarded for one in guard.hidden))
-            )
-        return View(tuple(pairs), guarded, tuple(dict.fromkeys(hidden)), within, mounts, links, own)
+    def view(self, confinement: Confinement, path: str, *, by_children: bool = False) -> SandboxView:
+        """Return the view of a program that searches `path` for others. Every name that was granted is opened here.
 
-    def _roots(self, paths: Iterable[str]) -> list[str]:
-        """Real paths that exist, outer ones first. What the kernel makes, and this program's own folder, is no root."""
+        Raises: Refused for a name that leads elsewhere by now.
+        """
+        further = ((), ()) if confinement.only else (self._settings.writable, self._settings.readable)
+        open_roots = partial(self._open, self._list_changeable(confinement))
+        opened = open_roots((*confinement.writable, *further[0]))
+        guarded_only = open_roots(confinement.readable)
+        whole = open_roots((*further[1], *(path for paths in confinement.whole.values() for path in paths)))
+        places = {**opened, **guarded_only, **whole}
+        writable = sorted(opened, key=len)
+        shown = [root for root in sorted(guarded_only, key=len) if not _is_below(root, writable)]
+        readable = sorted({*whole, *shown}, key=len)
+        inside = [root for root in readable if _is_below(root, (self._user_dir,))]
+        elsewhere = [git_dir for git_dir in map(find_git_dir, writable) if git_dir]
+        outside = [root for root in (*readable, *elsewhere) if root not in inside]
+        seen = [(root, root) for root in outside if not _is_below(root, writable)]
+        programs = [pair for pair in self._find_programs(path, tuple(writable)) if not _is_below(pair[0], writable)]
+        guarded = tuple(
+            (places[root], self._guards.find(root, path=path, by_children=by_children)) for root in writable
+        )
+        secrets = [path for root in shown for path in self._guards.find(root).hidden]
+        secrets += [path for git_dir in elsewhere for path in self._guards.secret_files.find_configs(git_dir)]
+        hidden = (*self._hidden([root for root, _ in seen]), *secrets, *confinement.hidden)
+        pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
+        links = self._links([*writable, *shown], pairs)
+        copies = [*confinement.mounts]
+        if not by_children:  # nothing can be mounted there, so git cannot read such a config
+            closed = (*hidden, *(hidden_path for _, guard in guarded for hidden_path in guard.hidden))
+            copies += self._guards.secret_files.find_copies(closed)
+        return SandboxView(
+            tuple((place, at) for root, at in pairs if (place := places.get(root) or find_place(root))),
+            guarded,
+            tuple(dict.fromkeys(hidden)),
+            tuple((places[root], root) for root in inside),
+            tuple((_need(source), at) for source, at in copies),
+            links,
+            tuple(self._open((), confinement.own).values()),
+        )
+
+    def _list_changeable(self, confinement: Confinement) -> tuple[str, ...]:
+        """List the folders in which programs can make links: the project, and what the settings or this grant let them
+        change. One that lies in another may be such a link itself, so only the outermost count."""
         home, project = self._workspace.home, self._workspace.project
-        real = {real_path(resolve_path(one, project, home)) for one in paths} - {"", "/", self._user_dir}
-        return sorted((one for one in real if not _is_below(one, _NEVER) and os.path.exists(one)), key=len)
+        granted = (resolve_path(path, project, home) for path in (*self._settings.writable, *confinement.writable))
+        found = {project, real_path(project), *granted} - {"", "/"}
+        return tuple(path for path in found if not _is_below(path, found - {path}))
+
+    def _open(self, changeable: Sequence[str], paths: Iterable[str]) -> dict[str, Place]:
+        """Places that exist, by real path. What the kernel makes, and this program's own folder, is none.
+
+        Raises: Refused.
+        """
+        home, project = self._workspace.home, self._workspace.project
+        found = (open_place(resolve_path(path, project, home), changeable) for path in dict.fromkeys(paths))
+        never = ("/", self._user_dir)
+        return {
+            place.path: place
+            for place in found
+            if place and place.path not in never and not _is_below(place.path, _NEVER)
+        }
 
     def _hidden(self, readable: list[str]) -> tuple[str, ...]:
-        """What of the home stays out of sight where all of it was granted: this program's folder, and secrets."""
+        """List what stays hidden in the home folder where all of it was granted: weft's own folder, and secrets."""
         home = real_path(self._workspace.home)
         is_seen = _is_below(self._user_dir, readable) and os.path.exists(self._user_dir)  # else nothing can hide it
         secrets = self._guards.find(home).hidden if home and _is_below(home, readable) else ()
@@ -99,5 +245,33 @@ class Viewer:
         return known
 
 
+def _need(source: str) -> Place:
+    """Open a source that must exist to be shown in another place. Raises: Refused."""
+    if place := find_place(real_path(source)):
+        return place
+    raise make_changed_error(source)
+
+
 def _is_below(path: str, roots: Iterable[str]) -> bool:
     return any(is_within(path, root) for root in roots)
+
+
+_SIGNALS = 31
+
+
+class ConfinedProgram(Struct, frozen=True):
+    """`gate` stands before the hosts that it may reach; None where there is no network for it. `quiet_s` is how long a
+    connection to one is kept on which nothing moves."""
+
+    words: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    view: SandboxView
+    limits: ResourceLimits
+    gate: Gate | None = None
+    quiet_s: float = 300.0
+
+
+def signal_code(code: int) -> int:
+    """The code of a program as its parent would see it: what was ended by a signal comes out as 128 and more."""
+    return 128 - code if 128 < code <= 128 + _SIGNALS else code

@@ -1,8 +1,8 @@
-"""WASI preview 1 modules as programs (D42): checked and compiled here, run in a process of their own.
+"""WASI preview 1 modules as programs: checked and compiled here, run in a process of their own.
 
-A module sees a folder, to be read, and a `/tmp` of its own; no other file, no host, no variable but its own. That is
-held by WebAssembly. The process around it is there for what the engine does not bound: a call that sleeps for ever,
-files that are never closed, a full disk. It runs in the sandbox, where there is one.
+A module sees a folder, to be read, and a `/tmp` of its own; no other file, no host, no variable but its own.
+WebAssembly enforces that. The process around it is there for what the engine does not bound: a call that sleeps for
+ever, files that are never closed, a full disk. It runs in the sandbox, where there is one.
 """
 
 import os
@@ -14,25 +14,22 @@ from contextlib import asynccontextmanager
 from anyio import CancelScope, to_thread
 from msgspec import structs
 
-from clawft.config.plugins import PluginsSettings
-from clawft.sandbox.confinement import Confinement, Limits
-from clawft.sandbox.output import FLOOD_BYTES
-from clawft.sandbox.process import Runnable, Streams
+from clawft.config.extensions import PluginsSettings
+from clawft.sandbox.confinement import Confinement, ResourceLimits
+from clawft.sandbox.process import FLOOD_BYTES, Runnable, Streams
 from clawft.sandbox.sandbox import Sandbox
 from clawft.sandbox.wasm import CompiledCache, WasmError, load_wasm
-from clawft.sandbox.wasm.apart import (
+from clawft.sandbox.wasm.compiler import (
     CHILD,
     MEMORY_BYTES,
     compile_words,
     find_library,
+    get_compile_timeout_s,
     python_words,
     read_code,
-    time_for,
     too_long,
 )
-from clawft.trust.seal import KEY_NAME, Seal
-
-__all__ = ["PLACE", "Wasi"]
+from clawft.trust.records import KEY_NAME, Seal
 
 PLACE = "/skill"  # where a module sees the folder that it belongs to; `.` is the same
 _PREFIX = "WASI_"  # as the child takes it off
@@ -62,18 +59,20 @@ class Wasi:
         os.makedirs(below, mode=0o700, exist_ok=True)
         private = tempfile.TemporaryDirectory(prefix="wasi-", dir=below)
         try:
-            kept = os.path.join(private.name, "module")
-            await to_thread.run_sync(_write, kept, compiled)
+            module_path = os.path.join(private.name, "module")
+            await to_thread.run_sync(_write, module_path, compiled)
             job = {
                 "library": library,
-                "module": kept,
+                "module": module_path,
                 "source": os.path.join(mount[1], file),
                 "folders": [(mount[1], PLACE), (mount[1], ".")],
                 "memory_bytes": self.settings.wasm.memory_mb * _MB,
                 "file_bytes": limits.file_bytes,
                 "fuel": self.settings.wasm.fuel,
             }
-            confinement = _confine(library, self._limit(self.settings.wasm.memory_mb * _MB), kept, mounts=(mount,))
+            confinement = _confine(
+                library, self._limit(self.settings.wasm.memory_mb * _MB), module_path, mounts=(mount,)
+            )
             own = {f"{_PREFIX}{name}": value for name, value in env.items()}
             # The sandbox has a folder for temporary files of its own; without one this is it.
             yield Runnable(
@@ -87,7 +86,7 @@ class Wasi:
     def _timeout_s(self) -> float:
         return self.settings.wasm.timeout_s or self.settings.call_timeout_s
 
-    def _limit(self, memory_bytes: int) -> Limits:
+    def _limit(self, memory_bytes: int) -> ResourceLimits:
         """The engine holds the module to its memory; beside that the process needs some room."""
         room = memory_bytes + 256 * _MB
         return structs.replace(self._sandbox.limits, memory_bytes=room, data_bytes=2 * room, processes=64)
@@ -95,10 +94,10 @@ class Wasi:
     async def _compile(self, path: str) -> bytes:
         """Raises: WasmError for what is no module, none of WASI preview 1, or too large; Refused without a sandbox."""
         data = await to_thread.run_sync(load_wasm, path, self.settings.wasm)
-        kept = await to_thread.run_sync(self._cache.find_code, data, "module")
-        if kept is not None:
-            return kept
-        limit = time_for(data, self.settings.init_timeout_s)
+        cached = await to_thread.run_sync(self._cache.find_code, data, "module")
+        if cached is not None:
+            return cached
+        limit = get_compile_timeout_s(data, self.settings.init_timeout_s)
         finished = await self._sandbox.run(
             compile_words("module", limit, program=True),
             cwd="/",
@@ -123,11 +122,13 @@ async def _go_on(_reason: str) -> bool:
     return True
 
 
-def _confine(library: str, limits: Limits, *readable: str, mounts: tuple[tuple[str, str], ...] = ()) -> Confinement:
-    """What the process needs: Python and the library."""
+def _confine(
+    library: str, limits: ResourceLimits, *modules: str, mounts: tuple[tuple[str, str], ...] = ()
+) -> Confinement:
+    """Return the confinement of the process, which needs Python and the library."""
     needed = (sys.base_prefix, library, CHILD)
     hidden = ("/etc/passwd", "/etc/group")
-    return Confinement(readable=(*needed, *readable), hidden=hidden, mounts=mounts, limits=limits, least=True)
+    return Confinement(whole={"program": (*needed, *modules)}, hidden=hidden, mounts=mounts, limits=limits, least=True)
 
 
 def _write(path: str, content: bytes) -> None:

@@ -11,38 +11,39 @@ from itertools import islice
 
 import anyio
 
-from clawft.sandbox.confinement import Limits
-
-__all__ = ["Census", "below", "of_namespace", "watch"]
+from clawft.sandbox.confinement import ResourceLimits
 
 Census = Callable[[int], list[str]]  # the folders of so many processes at most, as /proc has them
 
 _QUICK_S = 0.02  # a fork bomb makes some hundred processes in that time
 _MANY = 16
+_MANY_NICE = 19
 _THOROUGH = 5  # every so many times threads and memory are looked at, too
 _SHARE = 20  # of the time, one part at most is spent on watching
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-async def watch(census: Census, limits: Limits, when_many: Callable[[], object] | None = None) -> str:
-    """Wait until the processes have too much of something, and tell of what. `when_many` is called before, once."""
-    rounds, pause = 0, _QUICK_S
+async def watch(census: Census, limits: ResourceLimits, group: int) -> str:
+    """Wait until the processes have too much of something, and return what. When there are many, those of the process
+    group yield to others, since the watcher must get its turn."""
+    rounds, pause, is_many = 0, _QUICK_S, False
     while True:
         await anyio.sleep(pause)
         started = time.perf_counter()
         folders = census(limits.processes + 1)
         if len(folders) > limits.processes:
             return "processes"
-        if when_many and len(folders) > _MANY:
-            when_many()
-            when_many = None
+        if not is_many and len(folders) > _MANY:
+            is_many = True
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PGRP, group, _MANY_NICE)
         rounds += 1
         if rounds % _THOROUGH == 0 and (exceeded := _look(folders, limits)):
             return exceeded
         pause = max(_QUICK_S, _SHARE * (time.perf_counter() - started) / _THOROUGH)
 
 
-def of_namespace(pid: int) -> Census:
+def list_namespace_processes(pid: int) -> Census:
     """All processes of a namespace, as the process `pid` sees them on its own /proc.
 
     Until it has one it sees ours, with all processes of this machine: then there are none to be counted.
@@ -54,16 +55,16 @@ def of_namespace(pid: int) -> Census:
             if os.stat(root).st_dev == ours:
                 return []
             with os.scandir(root) as entries:  # not all at once: a fork bomb adds faster than can be listed
-                return [entry.path for entry in islice((one for one in entries if one.name.isdecimal()), most)]
+                return [entry.path for entry in islice((entry for entry in entries if entry.name.isdecimal()), most)]
         except OSError:  # it has ended
             return []
 
     return census
 
 
-def below(pid: int) -> Census:
+def list_descendants(pid: int) -> Census:
     """A process and all that descend from it."""
-    return lambda most: [f"/proc/{one}" for one in islice(_descend(str(pid)), most)]
+    return lambda most: [f"/proc/{child}" for child in islice(_descend(str(pid)), most)]
 
 
 def _descend(pid: str) -> Iterator[str]:
@@ -76,7 +77,7 @@ def _descend(pid: str) -> Iterator[str]:
                 left += _read(f"/proc/{one}/task/{thread}/children").split()
 
 
-def _look(folders: list[str], limits: Limits) -> str:
+def _look(folders: list[str], limits: ResourceLimits) -> str:
     threads = resident = 0
     for folder in folders:
         with suppress(OSError, IndexError):  # it has just ended

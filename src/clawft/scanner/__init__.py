@@ -1,4 +1,4 @@
-"""What a skill would do, and whether it attacks: read, never run.
+"""The scanner: reads what a skill would do and whether it attacks, and never runs it.
 
 `scan_path` takes a folder, a file or an archive and returns a report. Inside, one direction: `intake` turns files into
 documents, `views` undo disguises, `languages` find facts, `rules` object to conjunctions of facts, `verdict` sums up.
@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clawft.scan.engine import scan_path
-    from clawft.scan.findings import Coverage, Finding, Gap, Power, Report, Severity, Verdict
+    from clawft.scanner.engine import scan_path
+    from clawft.scanner.findings import Coverage, Finding, Gap, Power, Report, Severity, Verdict
 
 __all__ = ["Coverage", "Finding", "Gap", "Power", "Report", "Severity", "Verdict", "scan_path"]
 

@@ -1,26 +1,139 @@
 """The scan of one skill, from its files to a report."""
 
 import os
+import re
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 
-from clawft.scan.documents import MAX_DEPTH, Document
-from clawft.scan.facts import Fact
-from clawft.scan.findings import Coverage, Finding, Gap, Report
-from clawft.scan.fixtures import mark_fixtures
-from clawft.scan.intake import read_files
-from clawft.scan.languages import analyse
-from clawft.scan.languages.carried import find_carried
-from clawft.scan.languages.imports import join_imports
-from clawft.scan.power import summarise_power
-from clawft.scan.rule import Hit, Rule
-from clawft.scan.rules import load_rules
-from clawft.scan.subject import Subject
-from clawft.scan.verdict import judge
-from clawft.scan.views import undisguise
+from msgspec import structs
 
-__all__ = ["scan_path"]
+from clawft.scanner.facts import MAX_DEPTH, Document, Fact, Kind
+from clawft.scanner.findings import ON_LOAD, Coverage, Finding, Gap, Power, Report, judge
+from clawft.scanner.intake import ScannedFiles, read_files
+from clawft.scanner.languages import analyse
+from clawft.scanner.languages.embedded import find_carried
+from clawft.scanner.languages.imports import join_imports
+from clawft.scanner.regex import lazy
+from clawft.scanner.rule import RuleHit, ScanRule, Subject
+from clawft.scanner.rules import load_rules
+from clawft.scanner.views import undisguise
+from clawft.scanner.vocabulary.hosts import host_of
+from clawft.skills.parse.model import Skill
+
+_FOLDER = lazy(
+    r"(^|/)(test[-_]?)?(fixtures?|samples|testdata|test[-_]?cases|corpus)(/|[^/]*\.(json|ya?ml|txt|csv|md)$)"
+    r"|(^|/)tests?/[^/]+\.(json|ya?ml|txt|csv)$",
+    re.IGNORECASE,
+)
+_TOPIC = lazy(
+    r"\b(secur\w+|scan\w*|audit\w*|guard\w*|detect\w*|injection|malware|malicious|threats?|vulnerab\w+|vet\w*)\b",
+    re.IGNORECASE,
+)
+
+
+# How a folder is gone into, or all of it used: {} is its name.
+_ENTERED = (
+    r"\b(?:cd|pushd|bash|sh|source|python3?|node|import|from)\s+[\w./\"'$-]{{0,80}}?\b{0}\b"
+    r"|\b{0}/(?:[*?$\"'{{\[]|\S{{1,80}}[*?])|[\"']{0}/?[\"']"
+)
+
+
+def mark_fixtures(files: ScannedFiles) -> list[Document]:
+    """The documents, those that are only test data of a security tool marked as mentions.
+
+    A file that the instructions or a script of the skill name, or whose folder they go into, may well be run, so it
+    counts.
+    """
+    about = f"{files.name} {files.skill.description if files.skill else ''}"
+    if not _TOPIC.search(about.replace("-", " ").replace("_", " ")):
+        return files.documents
+    others = [document for document in files.documents if not _FOLDER.search(document.path)]
+    data = {document.path for document in files.documents if _FOLDER.search(document.path)}
+    texts, names = [other.text for other in others], {other.path.rpartition("/")[2] for other in others}
+    entered = {folder for folder in _folders_of(data) if _is_entered(folder, texts)}
+    unused = {path for path in data if entered.isdisjoint(path.split("/")) and not _is_named(path, texts, names)}
+    return [
+        structs.replace(document, mention=True) if document.path in unused else document for document in files.documents
+    ]
+
+
+def _folders_of(paths: Collection[str]) -> set[str]:
+    """The names of the folders of test data that files lie in."""
+    return {part for path in paths for part in path.split("/")[:-1] if _FOLDER.search(f"{part}/")}
+
+
+def _is_entered(folder: str, texts: Sequence[str]) -> bool:
+    entered = re.compile(_ENTERED.format(re.escape(folder)))
+    return any(entered.search(text) for text in texts)
+
+
+def _is_named(path: str, texts: Sequence[str], others: Collection[str]) -> bool:
+    """Return whether a file is named by its path, or by a name that no other file has."""
+    name = path.partition("!")[0].rpartition("/")[2]
+    return any(path in text or (name not in others and name in text) for text in texts)
+
+
+# Languages whose facts name the program that they start; others name the call that starts it.
+_COMMANDS = frozenset({"shell", "fish", "powershell", "batch", "makefile", "dockerfile"})
+_PLACES = frozenset({"CLAUDE_SKILL_DIR", "CLAUDE_PROJECT_DIR"})
+_NAME = re.compile(r"[\w.+-]{1,64}")
+
+
+def summarise_power(subject: Subject) -> Power:
+    """Return the power of a skill when all it holds ran, sorted, each once. What is only mentioned does not count."""
+    granted = _find_declared_variables(subject.skill)
+    return Power(
+        network=_list(host_of(fact.target) for fact in _used(subject, Kind.FETCH, Kind.SEND, Kind.CONNECT)),
+        exec=_list(_program(fact) for fact in subject.facts if not fact.document.mention),
+        files=_list(_path(fact) for fact in _used(subject, Kind.READ, Kind.WRITE, Kind.DELETE, Kind.PERMIT)),
+        env=_list(fact.target for fact in _used(subject, Kind.ENV) if fact.target not in granted),
+        persistence=_list(fact.target for fact in _used(subject, Kind.PERSIST)),
+        hooks=_list(map(_hook, _used(subject, Kind.HOOK))),
+        tools=_list(subject.skill.allowed_tools if subject.skill else ()),
+    )
+
+
+def _used(subject: Subject, *kinds: Kind) -> list[Fact]:
+    return [fact for fact in subject.of(*kinds) if not fact.document.mention]
+
+
+def _find_declared_variables(skill: Skill | None) -> frozenset[str]:
+    """Variables that a program of a skill is given by us: where it is, and the arguments of the tools it declares."""
+    tools = skill.provided_tools if skill else ()
+    named = [name for tool in tools for name in _names(tool.parameters.get("properties"))]
+    return _PLACES.union(f"ARG_{name.upper()}" for name in named)
+
+
+def _names(properties: object) -> Iterable[str]:
+    return properties if isinstance(properties, dict) else ()
+
+
+def _program(fact: Fact) -> str:
+    """The program behind a fact: one that a command line starts, or that installs something."""
+    if fact.kind is Kind.INSTALL:
+        installer = fact.target.partition(":")[0]
+        return installer if installer != "download" else ""  # that is left to a person
+    if fact.document.language in _COMMANDS and fact.via:
+        words = fact.via.split()
+    else:
+        words = fact.target.split() if fact.kind is Kind.EXEC else []
+    name = words[0].rpartition("/")[2] if words else ""
+    return name if _NAME.fullmatch(name) else ""
+
+
+def _hook(fact: Fact) -> str:
+    """List what starts by itself; with its words where it is a command in a text, which runs as that is loaded."""
+    return f"{fact.target} {' '.join(fact.via.split())}" if fact.target == ON_LOAD else fact.target
+
+
+def _path(fact: Fact) -> str:
+    return fact.target.split()[-1] if fact.kind is Kind.PERMIT and fact.target.split() else fact.target
+
+
+def _list(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value}))
+
 
 BUDGET_S = 20.0
 MAX_DOCUMENTS = 20_000
@@ -73,7 +186,7 @@ def _analyse_all(subject: Subject, documents: list[Document], deadline: float) -
         try:
             view = undisguise(document)
             analysis = analyse(view.document)
-        except Exception as error:  # whatever a stranger's text does to an analyser, the rest is still looked at
+        except Exception as error:  # whatever untrusted text does to an analyser, the rest is still analysed
             subject.gaps.append(Gap(document.path, f"The scanner failed on it: {error!r:.200}", failed=True))
             continue
         subject.documents.append(view.document)
@@ -109,16 +222,18 @@ def _join_files(subject: Subject, deadline: float) -> None:
         subject.gaps.append(Gap("", f"The scanner failed to follow imports: {error!r:.200}", failed=True))
         return
     subject.facts.extend(joined.facts)
-    known = {(one.path, one.language, one.text) for one in subject.documents}
-    _analyse_all(subject, [one for one in joined.children if (one.path, one.language, one.text) not in known], deadline)
+    known = {(document.path, document.language, document.text) for document in subject.documents}
+    _analyse_all(
+        subject, [child for child in joined.children if (child.path, child.language, child.text) not in known], deadline
+    )
 
 
 def _check_rules(subject: Subject) -> list[Finding]:
-    """What every rule objects to, the worst first, each line once per rule."""
+    """Run every rule and return the findings, the worst first, each line once per rule."""
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in load_rules():
         for hit in rule.check(subject):
-            finding = _describe(rule, hit)
+            finding = _make_finding(rule, hit)
             key = (finding.rule, finding.path, finding.line)
             if key not in found or found[key].confidence < finding.confidence:
                 found[key] = finding
@@ -126,7 +241,7 @@ def _check_rules(subject: Subject) -> list[Finding]:
     return sorted(found.values(), key=lambda one: (order.index(one.severity), one.path, one.line, one.rule))
 
 
-def _describe(rule: Rule, hit: Hit) -> Finding:
+def _make_finding(rule: ScanRule, hit: RuleHit) -> Finding:
     fact = hit.fact
     mentioned = fact.document.mention
     return Finding(

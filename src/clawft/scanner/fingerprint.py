@@ -1,6 +1,6 @@
-"""What a folder holds, by status and by content: every entry of it, whatever its name; no link is followed.
+"""The fingerprint of a folder by status and by content: every entry, whatever its name; no link is followed.
 
-The digest of a skill (D57) leaves out what is no part of it. A scanner looks there too, so this covers everything.
+The digest of a skill leaves out what is no part of it. A scanner looks there too, so this covers everything.
 """
 
 import os
@@ -12,9 +12,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from clawft.scan.stamps import Stamp
-
-__all__ = ["Fingerprint", "take_fingerprint"]
+from clawft.scanner.cache import Stamp
 
 MAX_ENTRIES = 150_000
 MAX_HASHED = 512 << 20
@@ -31,7 +29,7 @@ class Fingerprint(Struct, frozen=True):
     settled: bool  # nothing changed so recently that another change might leave the same status
 
 
-def take_fingerprint(path: str, linked: Mapping[str, bytes] = MappingProxyType({})) -> Fingerprint:
+def compute_fingerprint(path: str, linked: Mapping[str, bytes] = MappingProxyType({})) -> Fingerprint:
     """The fingerprint of a folder or a single file, and of what is read through links in it (which never settles).
 
     Raises: OSError for what cannot be read; ValueError for a folder with too many entries.
@@ -39,13 +37,13 @@ def take_fingerprint(path: str, linked: Mapping[str, bytes] = MappingProxyType({
     began_ns = time.time_ns()
     stamps = _list_stamps(path)
     total = sum(size for _, _, _, size, _, mode in stamps if stat.S_ISREG(mode))
-    settled = not linked and all(_is_settled(one, began_ns) for one in stamps)
+    settled = not linked and all(_is_settled(stamp, began_ns) for stamp in stamps)
     if total > MAX_HASHED:
         return Fingerprint(stamps, "", settled)
     whole = sha256()
     start = len(os.fsencode(path if len(stamps) > 1 else os.path.dirname(path)))  # what a file is, its name says too
-    for one in stamps:
-        whole.update(b"%s\0%o\0%s" % (one[0][start:], one[5], _hash_entry(one[0], one[5])))
+    for stamp in stamps:
+        whole.update(b"%s\0%o\0%s" % (stamp[0][start:], stamp[5], _hash_entry(stamp[0], stamp[5])))
     for name, content in linked.items():
         whole.update(b"\0%s\0%s" % (os.fsencode(name), sha256(content).digest()))
     return Fingerprint(stamps, whole.hexdigest(), settled)
@@ -73,7 +71,7 @@ def _list_stamps(path: str) -> tuple[Stamp, ...]:
         except PermissionError:
             continue
         stamps += found
-        pending += [one[0] for one in found if stat.S_ISDIR(one[5])]
+        pending += [stamp[0] for stamp in found if stat.S_ISDIR(stamp[5])]
         if len(stamps) > MAX_ENTRIES:
             raise ValueError(f"It has more than {MAX_ENTRIES} files")
     return tuple(stamps)
@@ -84,7 +82,7 @@ def _stamp(path: bytes, status: os.stat_result) -> Stamp:
 
 
 def _hash_entry(path: bytes, mode: int) -> bytes:
-    """What an entry holds, as so many bytes whatever it is: no content can be taken for another entry.
+    """Hash an entry to a fixed number of bytes, so that no content can be taken for another entry.
 
     That is the bytes of a file, and where a link leads. Anything else is its mode alone.
     """

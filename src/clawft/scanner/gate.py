@@ -1,4 +1,4 @@
-"""What the scanner says of every skill found (R45): known without reading while nothing of a skill has changed.
+"""The gate: the screening of every discovered skill, without reading a skill that has not changed.
 
 This is the quick half, and loads no scanner; what is new or changed goes to `rescan`. A skill that came with the
 program is as trusted as the program: it is not scanned here.
@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
 
-from clawft.discovery.catalog import Found
-from clawft.discovery.locations import Location
-from clawft.scan.cache import Known, index_path, load_index
-from clawft.scan.stamps import is_unchanged
+from clawft.scanner.cache import IndexedScreening, index_path, is_unchanged, load_index
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.locations import Location
 
 if TYPE_CHECKING:
-    from clawft.scan.screening import Screening
+    from clawft.scanner.screening import Screening
 
-__all__ = ["Tell", "is_first_scan", "screen_contents", "screen_skills"]
 
 Tell = Callable[[int, int], None]  # how many of how many are scanned
 
 
 def screen_skills(
-    found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None, *, by_content: bool = False
+    found: Sequence[DiscoveredSkill], cache_dir: str | None, tell: Tell | None = None, *, by_content: bool = False
 ) -> "tuple[Screening | None, ...]":
     """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned.
 
@@ -35,64 +33,66 @@ def screen_skills(
 
 
 def screen_contents(
-    found: Sequence[Found], cache_dir: str | None, tell: Tell | None = None
+    found: Sequence[DiscoveredSkill], cache_dir: str | None, tell: Tell | None = None
 ) -> "tuple[tuple[Screening | None, ...], tuple[str, ...]]":
     """The same, and for each a hash of all that the skill holds; '' for one that is not looked at."""
     screenings, indexes = _screen(found, cache_dir, tell, by_content=False)
-    looked = [indexes.get(one.location.path, {}).get(one.file) if _is_scanned(one) else None for one in found]
+    looked = [indexes.get(skill.location.path, {}).get(skill.file) if _is_scanned(skill) else None for skill in found]
     return screenings, tuple([entry.content if entry else "" for entry in looked])
 
 
 def _screen(
-    found: Sequence[Found], cache_dir: str | None, tell: Tell | None, *, by_content: bool
-) -> "tuple[tuple[Screening | None, ...], dict[str, dict[str, Known]]]":
+    found: Sequence[DiscoveredSkill], cache_dir: str | None, tell: Tell | None, *, by_content: bool
+) -> "tuple[tuple[Screening | None, ...], dict[str, dict[str, IndexedScreening]]]":
     results: list[Screening | None] = [None] * len(found)
-    indexes: dict[str, dict[str, Known]] = {}
+    indexes: dict[str, dict[str, IndexedScreening]] = {}
     changed: list[int] = []
-    root, known, now = "", dict[str, Known](), time.time()
-    for number, one in enumerate(found):
-        location = one.location
-        if not _is_scanned(one):
+    root, known, now = "", dict[str, IndexedScreening](), time.time()
+    for number, skill in enumerate(found):
+        location = skill.location
+        if not _is_scanned(skill):
             continue
         if location.path != root:
             root = location.path
             if root not in indexes:
                 indexes[root] = load_index(cache_dir, root) if cache_dir else {}
             known = indexes[root]
-        entry = known.get(one.file)
-        if entry is None or (by_content and entry.content) or not _holds(entry, one, now):
+        entry = known.get(skill.file)
+        if entry is None or (by_content and entry.content) or not _holds(entry, skill, now):
             changed.append(number)
         elif entry.screening:
-            from clawft.scan.screening import decode_screening  # most skills are clean
+            from clawft.scanner.screening import decode_screening  # most skills are clean
 
             try:
                 results[number] = decode_screening(entry.screening)
             except MsgspecError:
-                del known[one.file]
+                del known[skill.file]
                 changed.append(number)
     if changed:
-        from clawft.scan.rescan import rescan  # nothing of it is needed while nothing has changed
+        from clawft.scanner.rescan import rescan  # nothing of it is needed while nothing has changed
 
         for number, screening in rescan(found, changed, indexes, cache_dir, tell):
             results[number] = screening
     return tuple(results), indexes
 
 
-def _is_scanned(one: Found) -> bool:
-    return one.problem is None and one.location.scope != "bundled"
+def _is_scanned(skill: DiscoveredSkill) -> bool:
+    return skill.problem is None and skill.location.scope != "bundled"
 
 
 def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
-    """Whether there is a folder of skills that was never scanned: it may take a while."""
+    """Return whether there is a folder of skills that was never scanned: it may take a while."""
     if cache_dir is None:
         return True
-    paths = [one.path for one in locations if one.scope != "bundled" and os.access(one.path, os.R_OK)]
+    paths = [
+        location.path for location in locations if location.scope != "bundled" and os.access(location.path, os.R_OK)
+    ]
     unknown = [path for path in paths if os.path.isdir(path) and not os.path.exists(index_path(cache_dir, path))]
     return any(map(os.listdir, unknown))
 
 
-def _holds(entry: Known, one: Found, now: float) -> bool:
-    """Whether what is known of a skill is still so."""
+def _holds(entry: IndexedScreening, one: DiscoveredSkill, now: float) -> bool:
+    """Return whether what is known of a skill is still so."""
     if entry.is_due(now):
         return False
     seen = one.seen

@@ -1,24 +1,11 @@
-"""Whose a host is: the skill's own, a well-known vendor's, or foreign."""
+"""Ownership of hosts: the skill's own, a well-known vendor's, or foreign."""
 
 import re
 
-from clawft.scan.facts import Fact
-from clawft.scan.lazy import lazy
-from clawft.scan.subject import Subject
-from clawft.scan.vocabulary.hosts import Place, host_of, judge_address
-from clawft.scan.vocabulary.vendors import KNOWN, OPEN, VENDOR_KEYS, registrable
-from clawft.scan.vocabulary.words import words
-
-__all__ = [
-    "belongs_to_key",
-    "is_foreign",
-    "is_named",
-    "is_own",
-    "is_own_file",
-    "is_published_by_anyone",
-    "is_trusted",
-    "names_host",
-]
+from clawft.scanner.facts import Fact
+from clawft.scanner.regex import lazy, words
+from clawft.scanner.rule import Subject
+from clawft.scanner.vocabulary.hosts import KNOWN, OPEN, VENDOR_KEYS, HostKind, host_of, judge_address, registrable
 
 _AFFIXES = re.compile(r"^(get|try|use|my|the)(?=\w{3})|(?<=\w{3})(cli|app|api|hq|labs?|hub|ai|io|js|dev|skills?)$")
 _WORD = lazy(r"[a-z0-9]{3,}")
@@ -47,7 +34,8 @@ _REPORTS = words(
 
 
 def is_own(subject: Subject, address: str) -> bool:
-    """Whether an address is one that the skill itself is about: by its name, what it says it does, or its home."""
+    """Return whether an address is one that the skill itself is about: by its name, what it says it does, or its
+    home."""
     host = host_of(address)
     if not host:
         return False
@@ -72,43 +60,46 @@ def _bare(name: str) -> str:
 
 
 def is_own_file(subject: Subject, path: str) -> bool:
-    """Whether a path is named after the skill: its own settings and logins are kept there."""
+    """Return whether a path is named after the skill: its own settings and logins are kept there."""
     return any(len(name) >= 5 and name in path.lower() for name in _own_words(subject))
 
 
 def is_trusted(subject: Subject, address: str) -> bool:
-    """Whether something from there may be run as far as anyone can tell: a vendor's own place, or the skill's."""
+    """Return whether something from there may be run as far as anyone can tell: a vendor's own place, or the
+    skill's."""
     host = host_of(address)
     known = registrable(host) in KNOWN or host in KNOWN
     return (known and not is_published_by_anyone(address)) or is_own(subject, address)
 
 
 def is_foreign(subject: Subject, address: str) -> bool:
-    """Whether what goes there leaves for someone the skill does not speak of."""
+    """Return whether what goes there leaves for someone the skill does not speak of."""
     place = judge_address(address)
-    if place in (Place.LOCAL, Place.UNKNOWN):
+    if place in (HostKind.LOCAL, HostKind.UNKNOWN):
         return False
-    if place in (Place.BARE, Place.DROP, Place.SHORT):
+    if place in (HostKind.BARE, HostKind.DROP, HostKind.SHORT):
         return True
     host = host_of(address)
     return not (registrable(host) in KNOWN or host in KNOWN or is_own(subject, address))
 
 
 def is_named(subject: Subject, sink: Fact) -> bool:
-    """Whether another text of the skill tells of the host that something goes to."""
+    """Return whether another text of the skill tells of the host that something goes to."""
     name = registrable(host_of(sink.target))
-    texts = (one for one in subject.documents if one.language == "markdown" and one is not sink.document)
-    return bool(name) and any(name in one.text for one in texts)
+    texts = (
+        document for document in subject.documents if document.language == "markdown" and document is not sink.document
+    )
+    return bool(name) and any(name in text.text for text in texts)
 
 
 def belongs_to_key(name: str, address: str) -> bool:
-    """Whether a variable's name and a host name the same party, or the name tells of none."""
+    """Return whether a variable's name and a host name the same party, or the name tells of none."""
     first = re.split(r"[_\W]", name.upper())[0]
     return names_host(name, address) or (first not in VENDOR_KEYS and not _parties(name))
 
 
 def names_host(name: str, address: str) -> bool:
-    """Whether a variable is named after a host: `STRIPE_SECRET_KEY` and api.stripe.com."""
+    """Return whether a variable is named after a host: `STRIPE_SECRET_KEY` and api.stripe.com."""
     host = host_of(address)
     first = re.split(r"[_\W]", name.upper())[0]
     if first in VENDOR_KEYS:
@@ -129,7 +120,7 @@ _KEY_WORDS = words("key token secret password passwd pass auth apikey credential
 
 
 def is_published_by_anyone(address: str) -> bool:
-    """Whether anyone may publish there, so that the host says nothing about whose it is."""
+    """Return whether anyone may publish there, so that the host says nothing about whose it is."""
     host = host_of(address)
     return registrable(host) in OPEN or host in OPEN
 
@@ -146,10 +137,10 @@ def _own_words(subject: Subject) -> frozenset[str]:
                 *needs.bins,
                 *needs.any_bins,
                 *needs.env,
-                *(name for one in skill.install for name in one.bins),
+                *(name for installer in skill.install for name in installer.bins),
             ]
         found = {word for text in texts for word in _WORD.findall(text.lower())}
         joined = {text.lower().replace("-", "").replace("_", "").replace(" ", "") for text in texts[:2]}
-        own = frozenset((found | {one for one in joined if len(one) >= 4}) - _GENERIC)
+        own = frozenset((found | {name for name in joined if len(name) >= 4}) - _GENERIC)
         subject.__dict__["own_words"] = own
     return own

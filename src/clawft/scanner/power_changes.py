@@ -1,4 +1,4 @@
-"""What a skill's power means: against what it declares, and against what it was when somebody last agreed to it."""
+"""Compare what a skill uses with what it declares and with what was approved before."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -6,34 +6,32 @@ from typing import Any
 
 from msgspec import Struct
 
-from clawft.format.model import Skill
-from clawft.scan.findings import ON_LOAD, Power
-from clawft.scan.vocabulary.hosts import host_of
-
-__all__ = ["PowerChange", "compare_declared", "compare_power"]
+from clawft.scanner.findings import ON_LOAD, Power
+from clawft.scanner.regex import words
+from clawft.scanner.vocabulary.hosts import host_of
+from clawft.skills.parse.model import Skill
 
 MAX_DEPTH = 8
 _ADDRESS = re.compile(r"https?://[^\s\"'<>)\]},]{1,300}", re.IGNORECASE)
 # What every program has and uses: it says nothing about a skill.
-_SAID = (ON_LOAD, "openclaw:hook")  # a HOOK.md says itself what it is
+_SELF_DECLARED = (ON_LOAD, "openclaw:hook")  # a HOOK.md says itself what it is
 _EVERYDAY_ENV = frozenset((
     "HOME", "PATH", "USER", "LOGNAME", "PWD", "OLDPWD", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP",
     "EDITOR", "PAGER", "COLUMNS", "LINES", "NO_COLOR", "DEBUG", "CI", "HOSTNAME", "XDG_CONFIG_HOME",
     "XDG_CACHE_HOME", "XDG_DATA_HOME", "APPDATA", "USERPROFILE",
 ))  # fmt: skip
-_EVERYDAY_PROGRAMS = frozenset((
-    "[", "awk", "basename", "bash", "cat", "cd", "chmod", "clear", "command", "cp", "cut", "date", "df", "diff",
-    "dirname", "du", "echo", "env", "exit", "export", "expr", "false", "file", "find", "fold", "grep", "head",
-    "hostname", "id", "ls", "mkdir", "mktemp", "mv", "paste", "printf", "pwd", "read", "readlink", "realpath", "rm",
-    "rmdir", "sed", "seq", "set", "sh", "sleep", "sort", "source", "stat", "tail", "tee", "test", "touch", "tr",
-    "true", "type", "uname", "uniq", "wait", "wc", "which", "whoami", "xargs", "yes", "zsh",
-))  # fmt: skip
+_EVERYDAY_PROGRAMS = words(
+    "[ awk basename bash cat cd chmod clear command cp cut date df diff dirname du echo env exit export expr false"
+    " file find fold grep head hostname id ls mkdir mktemp mv paste printf pwd read readlink realpath rm rmdir sed"
+    " seq set sh sleep sort source stat tail tee test touch tr true type uname uniq wait wc which whoami xargs yes"
+    " zsh"
+)
 _INSTALLERS = {"node": ("npm", "pnpm", "yarn", "bun"), "python": ("pip", "pipx", "uv"), "uv": ("pip", "pipx")}
 _OWN_PLACES = ("/tmp/", "/dev/", "./", "../", "$")
 
 
 class PowerChange(Struct, frozen=True):
-    """What one power has that another has not, both ways."""
+    """The difference of two powers, both ways."""
 
     added: Power = Power()
     removed: Power = Power()
@@ -43,17 +41,17 @@ class PowerChange(Struct, frozen=True):
 
     @property
     def grew(self) -> bool:
-        """Whether there is anything new to agree to."""
+        """Return whether there is anything new to agree to."""
         return self.added != Power()
 
 
 def compare_power(old: Power, new: Power) -> PowerChange:
-    """What changed from one version of a skill to another."""
+    """Compare the power of two versions of a skill."""
     return PowerChange(added=_without(new, old), removed=_without(old, new))
 
 
 def compare_declared(skill: Skill, power: Power) -> Power:
-    """What a skill would use and does not say: hosts, programs, variables and the rest, as far as it could say them."""
+    """Return what a skill would use and does not declare: hosts, programs, variables and the rest."""
     hosts = _declared_hosts(skill)
     programs = _declared_programs(skill)
     variables = {*skill.requires.env, skill.primary_env, *_EVERYDAY_ENV}
@@ -63,25 +61,27 @@ def compare_declared(skill: Skill, power: Power) -> Power:
         files=_keep(power.files, lambda one: one.startswith(("~", "/")) and not one.startswith(_OWN_PLACES)),
         env=_keep(power.env, lambda one: one not in variables),
         persistence=power.persistence,
-        hooks=_keep(power.hooks, lambda one: not one.startswith(_SAID) and one.rpartition(":")[2] not in skill.hooks),
+        hooks=_keep(
+            power.hooks, lambda one: not one.startswith(_SELF_DECLARED) and one.rpartition(":")[2] not in skill.hooks
+        ),
     )
 
 
 def _without(power: Power, other: Power) -> Power:
     parts = ((getattr(power, name), set(getattr(other, name))) for name in Power.__struct_fields__)
-    return Power(*(tuple(one for one in mine if one not in theirs) for mine, theirs in parts))
+    return Power(*(tuple(value for value in mine if value not in theirs) for mine, theirs in parts))
 
 
 def _keep(values: Iterable[str], keep: Callable[[str], bool]) -> tuple[str, ...]:
-    return tuple(one for one in values if keep(one))
+    return tuple(value for value in values if keep(value))
 
 
 def _declared_hosts(skill: Skill) -> set[str]:
     """The hosts that a skill names in its metadata."""
-    texts = [skill.homepage, skill.author, *(one.url for one in skill.install)]
+    texts = [skill.homepage, skill.author, *(installer.url for installer in skill.install)]
     texts += [*_strings(skill.metadata, 0), *_strings(skill.extra, 0)]
-    addresses = [one for text in texts for one in (_ADDRESS.findall(text) or _bare_host(text))]
-    return {host for one in addresses if (host := host_of(one))}
+    addresses = [name for text in texts for name in (_ADDRESS.findall(text) or _bare_host(text))]
+    return {host for address in addresses if (host := host_of(address))}
 
 
 def _bare_host(text: str) -> list[str]:
@@ -100,7 +100,7 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
 
 
 def _same_site(host: str, declared: str) -> bool:
-    """Whether a host is the declared one, or stands below it."""
+    """Return whether a host is the declared one, or stands below it."""
     site = declared.removeprefix("www.")
     return host == site or host.endswith(f".{site}")
 

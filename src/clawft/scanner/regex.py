@@ -1,16 +1,20 @@
-"""What is made when it is first used: patterns, since a scan needs few of them, and compiling takes longer than it."""
+"""Regular expressions that are compiled at first use, lazy properties, and word lists."""
 
 import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["lazy", "once"]
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text that lists them."""
+    return frozenset(text.split())
+
 
 T = TypeVar("T")
 
 
-class once(Generic[T]):  # noqa: N801  (used as a word before a function)
+class LazyProperty(Generic[T]):
     """A property that is worked out once. `cached_property` does the same, but takes a lock before Python 3.12."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
@@ -23,7 +27,7 @@ class once(Generic[T]):  # noqa: N801  (used as a word before a function)
 
 
 class _Lazy:
-    """Stands for a compiled pattern; what was asked of it once is at hand from then on."""
+    """A pattern that is compiled at first use; each attribute is looked up once."""
 
     def __init__(self, source: str, flags: int) -> None:
         self._source = source

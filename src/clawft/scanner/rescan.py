@@ -14,21 +14,24 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from clawft.discovery.catalog import Found
-from clawft.discovery.read import LEGACY_PROMPT, load_bytes
-from clawft.discovery.sidecars import SIDECAR
 from clawft.errors import ClawftError
 from clawft.files import read_regular, real_path
-from clawft.scan.cache import AGAIN_S, Known, load_report, prune_reports, store_index, store_report
-from clawft.scan.findings import Report
-from clawft.scan.fingerprint import Fingerprint, take_fingerprint
-from clawft.scan.gate import Tell
-from clawft.scan.merge import merge_reports, move_report
-from clawft.scan.screening import Screening, decode_screening, screen_report
-from clawft.scan.stamps import pack_stamps
-from clawft.scan.targets import Target
-
-__all__ = ["is_short", "load_or_scan", "rescan"]
+from clawft.scanner.batch import FEW, ScannedPath, choose_jobs, failed_report, scan_target
+from clawft.scanner.cache import (
+    AGAIN_S,
+    IndexedScreening,
+    load_report,
+    pack_stamps,
+    prune_reports,
+    store_index,
+    store_report,
+)
+from clawft.scanner.findings import Report, merge_reports, move_report
+from clawft.scanner.fingerprint import Fingerprint, compute_fingerprint
+from clawft.scanner.gate import Tell
+from clawft.scanner.screening import Screening, decode_screening, screen_report
+from clawft.skills.discovery.catalog import SIDECAR, DiscoveredSkill
+from clawft.skills.discovery.walk import LEGACY_PROMPT, load_bytes
 
 _MAX_CHECKED = 500
 _MAX_TEXTS = 32
@@ -39,15 +42,15 @@ class _Job(Struct):
     """One skill to be looked at again."""
 
     number: int
-    found: Found
+    found: DiscoveredSkill
     linked: dict[str, bytes]  # what is read through links, by the name it is read as
     fingerprint: Fingerprint
 
 
 def rescan(
-    found: Sequence[Found],
+    found: Sequence[DiscoveredSkill],
     changed: Sequence[int],
-    indexes: dict[str, dict[str, Known]],
+    indexes: dict[str, dict[str, IndexedScreening]],
     cache_dir: str | None,
     tell: Tell | None,
 ) -> list[tuple[int, Screening | None]]:
@@ -82,21 +85,21 @@ def rescan(
         for root in {found[number].location.path for number in changed}:
             if indexes[root] == before[root]:
                 continue  # it was read again, and is as it was
-            store_index(cache_dir, root, _drop_gone(indexes[root]))
+            store_index(cache_dir, root, _drop_missing(indexes[root]))
         if unknown:
             prune_reports(cache_dir)
     return results
 
 
-def _drop_gone(known: dict[str, Known]) -> dict[str, Known]:
-    """What is known without skills that are gone; of many only some are looked for each time."""
+def _drop_missing(known: dict[str, IndexedScreening]) -> dict[str, IndexedScreening]:
+    """Return the index without skills that are gone; of many only some are looked for each time."""
     some = known if len(known) <= _MAX_CHECKED else random.sample(list(known), _MAX_CHECKED)
-    gone = {file for file in some if not os.path.lexists(file)}
-    return {file: one for file, one in known.items() if file not in gone} if gone else known
+    missing = {file for file in some if not os.path.lexists(file)}
+    return {file: value for file, value in known.items() if file not in missing} if missing else known
 
 
-def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screening | None, int] | None:
-    """What is known of the same content at the same place, and for a scan that failed when it is tried again."""
+def _find_known(indexes: dict[str, dict[str, IndexedScreening]], job: _Job) -> tuple[Screening | None, int] | None:
+    """Find a screening of the same content at the same place; a scan that failed is due again after a while."""
     known = indexes[job.found.location.path].get(job.found.file)
     if known is None or not known.content or known.content != job.fingerprint.content or known.is_due(time.time()):
         return None
@@ -107,9 +110,9 @@ def _find_known(indexes: dict[str, dict[str, Known]], job: _Job) -> tuple[Screen
 
 
 def _conclude(
-    job: _Job, report: Report, indexes: dict[str, dict[str, Known]], cache_dir: str | None
+    job: _Job, report: Report, indexes: dict[str, dict[str, IndexedScreening]], cache_dir: str | None
 ) -> Screening | None:
-    """What a new report comes to, and what is learned from it; what goes wrong with one skill costs no other."""
+    """Screen a new report and index it; an error with one skill does not affect the others."""
     try:
         screening = _settle(job, report, cache_dir)
         _learn(indexes, job, screening)
@@ -118,9 +121,8 @@ def _conclude(
     return screening
 
 
-def load_or_scan(found: Found, cache_dir: str | None) -> Report:
+def load_or_scan(found: DiscoveredSkill, cache_dir: str | None) -> Report:
     """The whole report on one skill: from the cache if its content is known, else made now."""
-    from clawft.scan.batch import failed_report
 
     try:
         job = _look_at(0, found)
@@ -133,12 +135,12 @@ def load_or_scan(found: Found, cache_dir: str | None) -> Report:
     return move_report(report, found.folder)
 
 
-def _look_at(number: int, found: Found) -> _Job:
+def _look_at(number: int, found: DiscoveredSkill) -> _Job:
     linked = _read_linked(found)
-    return _Job(number, found, linked, take_fingerprint(found.folder, linked))
+    return _Job(number, found, linked, compute_fingerprint(found.folder, linked))
 
 
-def _read_linked(found: Found) -> dict[str, bytes]:
+def _read_linked(found: DiscoveredSkill) -> dict[str, bytes]:
     """The files of a skill that discovery reads through links: they are scanned though links are not followed."""
     names = [os.path.basename(found.file), LEGACY_PROMPT, SIDECAR] if found.base_dir else [""]
     folder = real_path(found.folder if found.base_dir else os.path.dirname(found.folder))
@@ -163,7 +165,7 @@ def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Repor
         owners = [number for number, targets in enumerate(parts) for _ in targets]
         made: dict[int, dict[int, Report]] = {}
         done = 0
-        for index, report in _scan_targets([one for part in parts for one in part]):
+        for index, report in _scan_targets([target for part in parts for target in part]):
             owner = owners[index]
             reports = made.setdefault(owner, {})
             reports[index] = report
@@ -172,26 +174,25 @@ def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Repor
                 if tell is not None:
                     tell(done, len(jobs))
                 in_order = sorted(made.pop(owner).items())  # the first is of the skill, whichever was done first
-                yield jobs[owner], merge_reports([one for _, one in in_order])
+                yield jobs[owner], merge_reports([report for _, report in in_order])
 
 
-def _scan_targets(targets: Sequence[Target]) -> Iterator[tuple[int, Report]]:
-    """A report on each target with its number. What may take long, or end whoever reads it, is read by others."""
-    from clawft.scan.batch import FEW, choose_jobs, scan_target
+def _scan_targets(targets: Sequence[ScannedPath]) -> Iterator[tuple[int, Report]]:
+    """Yield a report on each target with its number. Long scans, and those that may crash, run in other processes."""
 
-    short = {number for number, one in enumerate(targets) if len(targets) <= FEW and is_short(one.path)}
+    short = {number for number, target in enumerate(targets) if len(targets) <= FEW and is_short(target.path)}
     for number in sorted(short):
         yield number, scan_target(targets[number])
     rest = [number for number in range(len(targets)) if number not in short]
     if rest:
-        from clawft.scan.workers import scan_apart  # costs an import, and a process to begin
+        from clawft.scanner.processes import scan_in_processes  # costs an import, and a process to begin
 
-        for index, report in scan_apart([targets[number] for number in rest], choose_jobs(len(rest))):
+        for index, report in scan_in_processes([targets[number] for number in rest], choose_jobs(len(rest))):
             yield rest[index], report
 
 
 def is_short(path: str) -> bool:
-    """Whether a skill is a few short texts and nothing else: nothing to unpack, and no link."""
+    """Return whether a skill is a few short texts and nothing else: nothing to unpack, and no link."""
     left_files, left_bytes = _MAX_TEXTS, _MAX_TEXT_BYTES
     folders = [path] if os.path.isdir(path) else []
     files = [] if folders else [path]
@@ -214,18 +215,18 @@ def is_short(path: str) -> bool:
     return True
 
 
-def _targets(job: _Job, temporary: str) -> list[Target]:
-    """What to scan for a skill: its folder, and copies of what stands behind links, by the names they are read as."""
+def _targets(job: _Job, temporary: str) -> list[ScannedPath]:
+    """Yield what to scan for a skill: its folder, and copies of files behind links, by the names they are read as."""
     for name, content in job.linked.items():
         path = os.path.join(temporary, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
-    return [Target(real_path(job.found.folder)), *([Target(temporary)] if job.linked else [])]
+    return [ScannedPath(real_path(job.found.folder)), *([ScannedPath(temporary)] if job.linked else [])]
 
 
 def _settle(job: _Job, report: Report, cache_dir: str | None) -> Screening | None:
-    """What a new report comes to. It counts only for what was there all the time."""
+    """Screen a new report. It is valid only for files that were there all the time."""
     try:
         after = _look_at(job.number, job.found).fingerprint
     except (OSError, ValueError, ClawftError) as error:
@@ -242,17 +243,21 @@ def _failure(reason: str) -> Screening:
     return Screening("suspicious", failure=reason)
 
 
-def _learn(indexes: dict[str, dict[str, Known]], job: _Job, screening: Screening | None, again_at: int = 0) -> None:
+def _learn(
+    indexes: dict[str, dict[str, IndexedScreening]], job: _Job, screening: Screening | None, again_at: int = 0
+) -> None:
     """Put what is known of a skill into the index of its location."""
     file = os.fsencode(job.found.file)
-    own = next((one for one in job.fingerprint.stamps if one[0] == file), None)
+    own = next((stamp for stamp in job.fingerprint.stamps if stamp[0] == file), None)
     encoded = msgspec.msgpack.encode(screening) if screening is not None else b""
     if screening is not None and screening.failure and not again_at:
         again_at = int(time.time()) + AGAIN_S
     # Never the status of a file: looked at again next time. What is the same by content is not scanned again.
-    known = Known(b"", b"", (-1, -1, -1), job.fingerprint.content, encoded, again_at)
+    known = IndexedScreening(b"", b"", (-1, -1, -1), job.fingerprint.content, encoded, again_at)
     if job.fingerprint.settled and own is not None:
         with suppress(OverflowError):  # a number that no file system has
-            paths, stamps = pack_stamps([one for one in job.fingerprint.stamps if one is not own])
-            known = Known(paths, stamps, (own[1], own[2], own[3]), job.fingerprint.content, encoded, again_at)
+            paths, stamps = pack_stamps([stamp for stamp in job.fingerprint.stamps if stamp is not own])
+            known = IndexedScreening(
+                paths, stamps, (own[1], own[2], own[3]), job.fingerprint.content, encoded, again_at
+            )
     indexes[job.found.location.path][job.found.file] = known

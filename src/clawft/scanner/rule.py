@@ -1,15 +1,13 @@
-"""The subject of a scan: one skill as documents and facts, which is all that a rule may look at."""
+"""The interface of a rule: the skill under examination, the rule's declaration and its hits."""
 
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from msgspec import Struct
 
-from clawft.format.model import Skill
-from clawft.scan.documents import Document
-from clawft.scan.facts import Fact, Kind, trace
-from clawft.scan.findings import Gap
-
-__all__ = ["Subject"]
+from clawft.scanner.facts import Document, Fact, Kind, trace
+from clawft.scanner.findings import Gap, Severity
+from clawft.skills.parse.model import Skill
 
 SHORTEST = 4  # of the paths that are followed from one text to another
 
@@ -33,7 +31,7 @@ class Subject(Struct, dict=True, eq=False):
 
     @cached_property
     def written(self) -> dict[str, list[Fact]]:
-        """What is written into each path, as far as something flows into it."""
+        """The writes into each path that something flows into."""
         paths: dict[str, list[Fact]] = {}
         for fact in self.by_kind[Kind.WRITE]:
             if fact.sources and len(fact.target) >= SHORTEST:
@@ -51,11 +49,37 @@ class Subject(Struct, dict=True, eq=False):
             return self.written.get(fact.target, [])
         if fact.kind is Kind.EXEC:
             words = fact.target.split()[:3]
-            return [one for word in words for one in self.written.get(word, ())]
+            return [fact for word in words for fact in self.written.get(word, ())]
         if fact.kind is Kind.SEND and fact.via.startswith("git"):  # a push sends the whole tree
-            return [one for many in self.written.values() for one in many if one.document is fact.document]
+            return [write for writes in self.written.values() for write in writes if write.document is fact.document]
         return []
 
     def of(self, *kinds: Kind) -> list[Fact]:
         """The facts of some kinds, in the order found."""
         return [fact for kind in kinds for fact in self.by_kind[kind]]
+
+
+class RuleHit(Struct, frozen=True):
+    """A fact that a rule objects to."""
+
+    fact: Fact
+    message: str
+    confidence: float = 0.9
+
+
+class ScanRule(Struct, frozen=True):
+    """One rule: what it finds, why that matters, and the check itself."""
+
+    id: str  # kebab-case and stable: overrides are bound to it
+    title: str
+    severity: Severity
+    category: str  # exfiltration, execution, persistence, concealment, injection, supply-chain, sabotage, privilege, …
+    what: str
+    why: str
+    example: str
+    counter_example: str
+    fix: str
+    check: Callable[[Subject], Iterable[RuleHit]]
+    owasp: str = ""  # AST01 … AST10 of the OWASP Agentic Skills Top 10
+    atlas: str = ""  # a technique of MITRE ATLAS
+    aliases: tuple[str, ...] = ()  # ids that other scanners know it by

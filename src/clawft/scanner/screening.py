@@ -1,13 +1,11 @@
-"""What a report comes to for a gate: the verdict, and for every rule that objects one line."""
+"""Screenings: a report reduced for a gate to its verdict and one line for every rule that objects."""
 
 from hashlib import blake2b
 
 import msgspec
 from msgspec import Struct
 
-from clawft.scan.findings import Finding, Report, Severity, Verdict
-
-__all__ = ["Objection", "Screening", "decode_screening", "screen_report"]
+from clawft.scanner.findings import Finding, Report, Severity, Verdict
 
 _SHOWN: tuple[Severity, ...] = ("critical", "high")
 
@@ -25,7 +23,7 @@ class Objection(Struct, frozen=True, array_like=True):
 
 
 class Screening(Struct, frozen=True, array_like=True):
-    """What is to be known of a skill that is not plainly clean."""
+    """The findings on a skill that is not plainly clean, for a gate."""
 
     verdict: Verdict
     objections: tuple[Objection, ...] = ()
@@ -34,14 +32,14 @@ class Screening(Struct, frozen=True, array_like=True):
 
     @property
     def critical(self) -> tuple[Objection, ...]:
-        return tuple(one for one in self.objections if one.severity == "critical")
+        return tuple(objection for objection in self.objections if objection.severity == "critical")
 
 
 _decoder: "msgspec.msgpack.Decoder[Screening]" = msgspec.msgpack.Decoder(Screening)
 
 
 def decode_screening(content: bytes) -> Screening | None:
-    """What the index keeps of a screening; nothing stands for a skill that is clean. Raises: MsgspecError."""
+    """Decode a screening of the index; None for a clean skill, which is indexed as no bytes. Raises: MsgspecError."""
     return _decoder.decode(content) if content else None
 
 
@@ -50,9 +48,9 @@ def screen_report(report: Report) -> Screening | None:
     gaps = report.coverage.gaps
     failed = next((gap for gap in gaps if gap.failed), None)
     by_rule: dict[tuple[str, Severity], list[Finding]] = {}
-    for one in report.findings:
-        if one.severity in _SHOWN:
-            by_rule.setdefault((one.rule, one.severity), []).append(one)
+    for finding in report.findings:
+        if finding.severity in _SHOWN:
+            by_rule.setdefault((finding.rule, finding.severity), []).append(finding)
     if report.verdict == "clean" and not by_rule and not gaps:
         return None
     unread = tuple(f"{gap.path}: {gap.reason}" for gap in gaps[:_MAX_UNREAD])
@@ -65,6 +63,6 @@ _MAX_UNREAD = 5
 
 def _object(found: list[Finding]) -> Objection:
     first = found[0]
-    places = sorted({(one.path, one.evidence, one.message) for one in found})
+    places = sorted({(finding.path, finding.evidence, finding.message) for finding in found})
     mark = blake2b(repr(places).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return Objection(first.rule, first.severity, first.message, first.path, first.line, len(found), mark)

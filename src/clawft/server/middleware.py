@@ -1,27 +1,76 @@
-"""Where everybody comes in: whom a request was meant for, from which page, who asks, how much, and what is logged."""
+"""ASGI middleware of the daemon: host, origin, token, rate limits and access log; errors as JSON responses."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import anyio
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from clawft.errors import ClawftError, Diagnostic
-from clawft.serve.answers import make_refusal, refuse, to_web
-from clawft.serve.caller import Caller
-from clawft.serve.executions import stopping
-from clawft.serve.metrics import Metrics
-from clawft.serve.names import Names
-from clawft.serve.tokens import ServeTokens
-from clawft.web.connection import IS_KNOWN
-from clawft.web.errors import WebError
-from clawft.web.limits import ClientLimits, Kind, Room
-from clawft.web.visit import App, Log, Receive, Scope, Send, Visit, parse_host
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
+from clawft.server.callers import DaemonCaller
+from clawft.server.executions import stopping
+from clawft.server.http.addresses import ServerNames
+from clawft.server.http.exchange import App, HttpExchange, Log, Receive, Scope, Send, parse_host
+from clawft.server.http.limits import ClientLimits, Kind, ResponseMemory, WebError
+from clawft.server.http.server import IS_KNOWN
+from clawft.server.observability import Metrics
+from clawft.server.protocol.envelope import Refusal, encode, to_problem
+from clawft.server.tokens import ServeTokens
 
-__all__ = ["BEARER_PROTOCOL", "RECHECK_S", "Around", "Door", "Visitor", "visitor_of"]
+BUG = Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")
+# What is no mistake in the request itself, by the code of the error.
+_STATUS = {
+    "approval-changed": 409,
+    "approval-needless": 409,
+    "install-changed": 409,
+    "question-grave": 409,
+    "questions-full": 503,
+    "run-answered": 409,
+    "run-status": 409,
+    "serve-busy": 503,
+    "serve-stopping": 503,
+}
+# The code of what only has a status.
+_CODES = {
+    401: "token-missing",
+    404: "not-found",
+    405: "method-wrong",
+    408: "too-slow",
+    413: "request-too-large",
+    415: "not-json",
+    429: "too-many-requests",
+    503: "serve-busy",
+}
+
+
+def answer_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encode(document), status, headers, "application/json")
+
+
+def make_refusal(status: int, why: Diagnostic, headers: Mapping[str, str] | None = None) -> WebError:
+    """An answer that says what is wrong."""
+    document = msgspec.to_builtins(Refusal(error=to_problem(why)))
+    return WebError(status, why.message, headers=headers, document=document)
+
+
+def to_web_error(error: ClawftError) -> WebError:
+    """An error as an answer: what happened, and what to do about it."""
+    by_kind = 404 if isinstance(error, NotFound) else 403 if isinstance(error, Refused) else 400
+    status = _STATUS.get(error.code, by_kind)
+    return make_refusal(status, error.diagnostic, {"Retry-After": "2"} if status == 503 else None)
+
+
+def refusal_response(error: WebError) -> Response:
+    """The answer itself; where only a text is known, its code follows from the status."""
+    if error.document is None:
+        code = _CODES.get(error.status, "request-invalid")
+        error = make_refusal(error.status, Diagnostic(code, "error", error.text), error.headers)
+    return answer_json(error.document, error.status, error.headers)
+
 
 BEARER_PROTOCOL = "clawft.bearer."  # a browser's WebSocket has no headers of its own: the token comes as a subprotocol
 RECHECK_S = 1.0  # how long after it was removed a token may count where nothing is asked with it
@@ -30,7 +79,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 # What needs a token. All else tells nothing of this machine: the console's files, the published descriptions.
 _PRIVATE = ("/api/", "/mcp", "/ws", "/metrics")
 _PUBLISHED = ("/api/v1/openapi.json", "/api/v1/schemas")
-_ONCE = (b"host", b"origin", b"authorization")  # of two, somebody between us might have looked at the other
+_ONCE = (b"host", b"origin", b"authorization")  # of two, a proxy between us might have checked the other
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST, DELETE",
@@ -39,11 +88,15 @@ _PREFLIGHT = {
 }
 
 
-class Visitor:
-    """Who came in. `count` counts one more thing that they ask for, and raises WebError where that is too much."""
+class RequestClient:
+    """The client of a request. `count` counts one more request of it, and raises WebError above the rate limit."""
 
     def __init__(
-        self, caller: Caller, client: str, count: Callable[[Kind], object], check: Callable[[], Caller | None]
+        self,
+        caller: DaemonCaller,
+        client: str,
+        count: Callable[[Kind], object],
+        check: Callable[[], DaemonCaller | None],
     ) -> None:
         self.caller = caller
         self.client = client
@@ -55,7 +108,8 @@ class Visitor:
         self._is_known = True
 
     def is_known(self, *, after_s: float = 0.0) -> bool:
-        """Whether the token still counts as it did, looked up again after so many seconds; one that cannot be does not.
+        """Return whether the token still counts as it did, looked up again after so many seconds; one that cannot be
+        does not.
 
         One that did not count once never does again here.
         """
@@ -67,47 +121,50 @@ class Visitor:
                 self._is_known = self._check() == self.caller  # with the same scopes
         return self._is_known
 
-    def send_away(self) -> bool:
-        """Have them leave in order; False for one who was told so before, and is still there."""
+    def request_close(self) -> bool:
+        """Ask the client's connection to close in order; False where that was asked before, and it is still open."""
         is_first, self.is_sent_away = not self.is_sent_away, True
         if is_first and self.leave is not None:
             self.leave()
         return is_first
 
-    def tell_slow(self, log: Log | None) -> None:
+    def log_slow_client(self, log: Log | None) -> None:
         """Log that they did not read what they were sent."""
         if log is not None:
             about = {"event": "slow-consumer", "client": self.client, "owner": self.caller.name}
             log(f"{self.client} {self.caller.name} did not read, and was let go", about)
 
 
-def visitor_of(scope: Scope) -> Visitor:
-    """Who asks, where the door asked for a token."""
-    visitor: Visitor = scope["state"]["visitor"]
+def get_request_client(scope: Scope) -> RequestClient:
+    """Return the client of a request, where the middleware required a token."""
+    visitor: RequestClient = scope["state"]["visitor"]
     return visitor
 
 
-class Around(Struct, frozen=True):
-    """What the door tells. `end_unknown` ends work whose caller is not known any more."""
+class MiddlewareHooks(Struct, frozen=True):
+    """The callbacks of the middleware. `cancel_unauthenticated` ends work whose caller's token is not valid any
+    more."""
 
     metrics: Metrics
     log: Log | None
-    end_unknown: Callable[[], None]
+    cancel_unauthenticated: Callable[[], None]
 
 
-class Door:
+class DaemonMiddleware:
     """An ASGI application in front of the daemon's own."""
 
-    def __init__(self, app: App, *, names: Names, tokens: ServeTokens, limits: ClientLimits, around: Around) -> None:
+    def __init__(
+        self, app: App, *, names: ServerNames, tokens: ServeTokens, limits: ClientLimits, around: MiddlewareHooks
+    ) -> None:
         self._app = app
         self._names = names
         self._tokens = tokens
         self._limits = limits
         self._metrics = around.metrics
         self._log = around.log
-        self._end_unknown = around.end_unknown
-        self._room = Room(MAX_HELD)
-        self._inside: dict[anyio.CancelScope, Visitor | None] = {}
+        self._end_unknown = around.cancel_unauthenticated
+        self._room = ResponseMemory(MAX_HELD)
+        self._inside: dict[anyio.CancelScope, RequestClient | None] = {}
         self._is_looking = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,7 +172,7 @@ class Door:
             await self._app(scope, receive, send)
             return
         scope.setdefault("state", {})
-        visit = Visit(scope, receive, send, self._room, refuse)
+        visit = HttpExchange(scope, receive, send, self._room, refusal_response)
         try:
             if scope["type"] == "http":
                 await self._serve(visit)
@@ -128,11 +185,11 @@ class Door:
                 visit.log(self._log)
 
     def close(self) -> None:
-        """End whatever still goes on for somebody."""
-        for one in tuple(self._inside):
-            one.cancel()
+        """Cancel all requests that are still open."""
+        for scope in tuple(self._inside):
+            scope.cancel()
 
-    async def _serve(self, visit: Visit) -> None:
+    async def _serve(self, visit: HttpExchange) -> None:
         scope = visit.scope
         try:
             origin = self._check_place(visit)
@@ -152,7 +209,7 @@ class Door:
             self._metrics.request(scope.get("operation", ""), visit.status or 499, spent_s)
         return None
 
-    async def _connect(self, visit: Visit, receive: Receive, send: Send) -> None:
+    async def _connect(self, visit: HttpExchange, receive: Receive, send: Send) -> None:
         """A WebSocket, which is refused before it is one."""
         visit.scope["method"] = "WS"
         visit.status = 101
@@ -164,17 +221,17 @@ class Door:
         except WebError as error:
             visit.status = error.status
             await receive()
-            await _refuse_socket(refuse(error), send)
+            await _refuse_socket(refusal_response(error), send)
             return
         with self._letting_in(visit.scope), self._metrics.connected("websocket"):
             await self._app(visit.scope, receive, send)
 
     @staticmethod
-    async def _cut_short(visit: Visit) -> None:
+    async def _cut_short(visit: HttpExchange) -> None:
         """The daemon ends before the answer did, or the token went."""
         await visit.finish()
-        visitor: Visitor | None = visit.scope["state"].get("visitor")
-        await visit.answer(_token_wrong() if visitor and visitor.is_sent_away else to_web(stopping()))
+        visitor: RequestClient | None = visit.scope["state"].get("visitor")
+        await visit.answer(_token_wrong() if visitor and visitor.is_sent_away else to_web_error(stopping()))
 
     @contextmanager
     def _letting_in(self, scope: Scope) -> Iterator[anyio.CancelScope]:
@@ -196,13 +253,14 @@ class Door:
         self._is_looking = False
         self._end_unknown()
         for inside, visitor in tuple(self._inside.items()):
-            if visitor is not None and not visitor.is_known() and not visitor.send_away():
+            if visitor is not None and not visitor.is_known() and not visitor.request_close():
                 inside.cancel()
         if self._inside:
             self._look_soon()
 
-    def _check_place(self, visit: Visit) -> str:
-        """Whom it was meant for, and which page sent it: its origin, where that is another's whom we know.
+    def _check_place(self, visit: HttpExchange) -> str:
+        """Check the host a request is for and the page that sent it; return the page's origin if it is another one we
+        accept.
 
         Raises: WebError.
         """
@@ -211,7 +269,7 @@ class Door:
             raise WebError(400, "A header that says who asks, or whom, stands there twice")
         host = visit.headers.get(b"host", b"").decode("latin-1").lower()
         if not self._names.has_host(parse_host(host.encode("latin-1"))):
-            # A page of somebody else whose name now means this machine (DNS rebinding).
+            # A page from elsewhere whose name now means this machine (DNS rebinding).
             hint = "Say what it is reached under: serve.public_url"
             raise _error(421, "host-refused", "This daemon does not go by that name", hint)
         origin = visit.headers.get(b"origin", b"").decode("latin-1").lower()
@@ -223,8 +281,8 @@ class Door:
             raise _error(403, "origin-refused", "Pages of that origin may not use this daemon", hint)
         return origin
 
-    def _admit(self, visit: Visit) -> None:
-        """Who asks, counted. Raises: WebError."""
+    def _admit(self, visit: HttpExchange) -> None:
+        """Identify the caller by its token, and count the request. Raises: WebError."""
         scope = visit.scope
         kind: Kind = "reads" if scope["method"] in _READS else "writes"
         secret = _find_secret(visit)
@@ -240,14 +298,14 @@ class Door:
         self._limits.take(who, kind)
         visit.owner = caller.name
         scope["state"][IS_KNOWN] = True
-        scope["state"]["visitor"] = Visitor(
+        scope["state"]["visitor"] = RequestClient(
             caller=caller,
             client=visit.client,
             count=lambda one: self._limits.take(who, one),
             check=lambda: self._tokens.check(secret or ""),
         )
 
-    def _check_token(self, secret: str) -> Caller | None:
+    def _check_token(self, secret: str) -> DaemonCaller | None:
         try:
             return self._tokens.check(secret)
         except ClawftError as error:  # the file of tokens is broken
@@ -262,14 +320,16 @@ def _allow(origin: str) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _find_secret(visit: Visit) -> str | None:
-    """What stands for a token, whatever it is worth; None where there is nothing of the kind."""
+def _find_secret(visit: HttpExchange) -> str | None:
+    """Find the token in a request, valid or not; None where there is none."""
     header = visit.headers.get(b"authorization")
     if header is not None:
         word, _, secret = header.partition(b" ")
         return secret.strip().decode("latin-1") if word.lower() == b"bearer" else ""
     offered: list[str] = visit.scope.get("subprotocols", [])
-    return next((one[len(BEARER_PROTOCOL) :] for one in offered if one.startswith(BEARER_PROTOCOL)), None)
+    return next(
+        (protocol[len(BEARER_PROTOCOL) :] for protocol in offered if protocol.startswith(BEARER_PROTOCOL)), None
+    )
 
 
 def _error(status: int, code: str, message: str, hint: str, headers: dict[str, str] | None = None) -> WebError:

@@ -18,12 +18,10 @@ from msgspec import Struct
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
 from clawft.files import check_json_version, create_file, lock_file, read_regular, replace_file, why_damaged
-from clawft.protocol.base import Scope
-from clawft.serve.caller import ALL_SCOPES, Caller
+from clawft.server.callers import ALL_SCOPES, DaemonCaller
+from clawft.server.protocol.envelope import Scope
 
-__all__ = ["OWN", "SCOPES", "ServeToken", "ServeTokens", "load_own"]
-
-OWN = "owner"  # the name of whoever holds the user's own token
+OWN = "owner"  # the caller's name for the user's own token
 SCOPES: tuple[Scope, ...] = ("read", "run", "approve", "admin")
 PREFIX = "wft_"
 VERSION = 1  # of the file
@@ -38,7 +36,7 @@ _SECRET = re.compile(r"[\x21-\x7e]{1,500}")
 
 
 class ServeToken(Struct, frozen=True, kw_only=True):
-    """What is kept of a token. Times are as ISO has them; without `expires` it counts for ever."""
+    """The stored form of a token. Times are in ISO format; without `expires` it is valid for ever."""
 
     name: str
     hash: str
@@ -49,7 +47,7 @@ class ServeToken(Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether its time is over, or nobody can say when that is."""
+        """Return whether its time is over, or nobody can say when that is."""
         if not self.expires:
             return False
         try:
@@ -58,7 +56,7 @@ class ServeToken(Struct, frozen=True, kw_only=True):
             return True
 
 
-class _Kept(Struct, frozen=True, kw_only=True):
+class _TokenFile(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     tokens: tuple[ServeToken, ...] = ()
 
@@ -71,9 +69,9 @@ def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str],
     if settings.token is not None:
         return _check_chosen(settings.token.resolve(environ))
     path = own_token_file(user_dir)
-    kept = (_read_private(path, 4_096, 0o077) or b"").decode("ascii", "replace").strip()
-    if kept:
-        return _check_chosen(kept, path)
+    token = (_read_private(path, 4_096, 0o077) or b"").decode("ascii", "replace").strip()
+    if token:
+        return _check_chosen(token, path)
     if not make:
         return ""
     os.makedirs(user_dir, mode=0o700, exist_ok=True)
@@ -95,20 +93,20 @@ class ServeTokens:
         self._path = os.path.join(user_dir, "serve-tokens.json")
         self._own = _hash(own) if own else ""
         self._seen: tuple[int, ...] | None = None
-        self._kept: dict[str, ServeToken] = {}
+        self._tokens: dict[str, ServeToken] = {}
 
-    def check(self, secret: str) -> Caller | None:
-        """Whose token this is, if it is one that counts. Raises: Unreadable."""
+    def check(self, secret: str) -> DaemonCaller | None:
+        """Return the caller of a valid token; None for any other. Raises: Unreadable."""
         if not _SECRET.fullmatch(secret):
             return None
         # Looked up by a hash: how long that takes tells nothing of a token, as it would with the token itself.
         wanted = _hash(secret)
         if self._own and hmac.compare_digest(wanted, self._own):
-            return Caller(OWN, ALL_SCOPES)
+            return DaemonCaller(OWN, ALL_SCOPES)
         found = self._load().get(wanted)
         if found is None or found.is_over:
             return None
-        return Caller(found.name, frozenset(found.scopes))
+        return DaemonCaller(found.name, frozenset(found.scopes))
 
     def all(self) -> tuple[ServeToken, ...]:
         """All, oldest first. Raises: Unreadable."""
@@ -124,21 +122,21 @@ class ServeTokens:
         token = ServeToken(
             name=name,
             hash=_hash(secret),
-            scopes=tuple(one for one in SCOPES if one in scopes),
-            label="".join(one for one in label if one.isprintable())[:_MAX_LABEL],
+            scopes=tuple(scope for scope in SCOPES if scope in scopes),
+            label="".join(character for character in label if character.isprintable())[:_MAX_LABEL],
             created=_moment(now),
             expires=_moment(now + days * 86_400) if days else "",
         )
-        with self._changing() as kept:
-            if any(one.name == name for one in kept):
+        with self._changing() as tokens:
+            if any(existing.name == name for existing in tokens):
                 raise ClawftError(
                     "serve-token-name",
                     f"There is a token '{name}' already",
                     hint=f"Run: weft serve token remove {name}",
                 )
-            if len(kept) >= MAX_TOKENS:
+            if len(tokens) >= MAX_TOKENS:
                 raise ClawftError("serve-token-name", f"There are {MAX_TOKENS} tokens already")
-            kept.append(token)
+            tokens.append(token)
         return secret, token
 
     def get(self, name: str) -> ServeToken:
@@ -146,9 +144,9 @@ class ServeTokens:
         return _get(self.all(), name)
 
     def remove(self, name: str) -> None:
-        """Let a token count no more, at once. Raises: NotFound."""
-        with self._changing() as kept:
-            kept.remove(_get(kept, name))
+        """Revoke a token, at once. Raises: NotFound."""
+        with self._changing() as tokens:
+            tokens.remove(_get(tokens, name))
 
     def _load(self) -> dict[str, ServeToken]:
         now_ns = time.time_ns()
@@ -158,10 +156,10 @@ class ServeTokens:
         except OSError:
             seen = None
         if seen != self._seen:
-            self._kept = {one.hash: one for one in self._read()}
+            self._tokens = {token.hash: token for token in self._read()}
             # Written just now, it may be written again with the same times and size: then it is read again next time.
             self._seen = seen if seen is None or abs(now_ns - seen[1]) > _YOUNG_NS else ()
-        return self._kept
+        return self._tokens
 
     def _read(self) -> tuple[ServeToken, ...]:
         text = _read_private(self._path, _MAX_FILE, 0o022)
@@ -169,7 +167,7 @@ class ServeTokens:
             return ()
         check_json_version(text, VERSION, self._path)
         try:
-            return msgspec.json.decode(text, type=_Kept).tokens
+            return msgspec.json.decode(text, type=_TokenFile).tokens
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             message = f"serve-tokens.json is damaged ({why_damaged(text, error)}): the tokens in it are lost"
             hint = "Restore it from a backup; or move it away, and make new tokens: weft serve token new"
@@ -183,9 +181,9 @@ class ServeTokens:
         try:
             if not lock_file(descriptor, _LOCK_S):
                 raise ClawftError("serve-tokens", "Another process is changing the tokens", path=self._path)
-            kept = [*self._read()]
-            yield kept
-            replace_file(self._path, msgspec.json.encode(_Kept(tokens=tuple(kept))) + b"\n")
+            tokens = [*self._read()]
+            yield tokens
+            replace_file(self._path, msgspec.json.encode(_TokenFile(tokens=tuple(tokens))) + b"\n")
         finally:
             os.close(descriptor)
 
@@ -204,9 +202,9 @@ def _read_private(path: str, most: int, rights: int) -> bytes | None:
 
 
 def _get(tokens: Sequence[ServeToken], name: str) -> ServeToken:
-    found = next((one for one in tokens if one.name == name), None)
+    found = next((token for token in tokens if token.name == name), None)
     if found is None:
-        close = find_close(name, [one.name for one in tokens])
+        close = find_close(name, [token.name for token in tokens])
         hint = f"Did you mean '{close}'?" if close else "Run: weft serve token list"
         raise NotFound("serve-token-none", f"There is no token '{name[:60]}'", hint=hint)
     return found

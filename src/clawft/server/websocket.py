@@ -1,8 +1,4 @@
-"""The WebSocket at `/ws` (R171): requests are worked on side by side, and one writer sends what comes of them in order.
-
-What waits for a client is bounded in bytes. Whoever pipelines requests and does not read the answers is not listened to
-until it does; whoever does not read what happens meanwhile is let go, and what was done for it ends.
-"""
+"""The WebSocket at `/ws`: frames parsed to requests, handled concurrently, answered by one writer."""
 
 import logging
 import time
@@ -10,25 +6,70 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import anyio
+import msgspec
 from msgspec import Struct, structs
 
-from clawft.errors import ClawftError, Diagnostic
-from clawft.protocol.base import VERSION, Answer, Refusal, Request, to_problem
-from clawft.protocol.encoding import encode
-from clawft.protocol.operations import Operation, find_operation
-from clawft.serve.answers import BUG
-from clawft.serve.caller import Call
-from clawft.serve.daemon import Daemon
-from clawft.serve.door import RECHECK_S, Visitor, visitor_of
-from clawft.serve.frames import BadFrame, parse_frame
-from clawft.serve.metrics import Metrics
-from clawft.serve.outbox import Held, Outbox
-from clawft.serve.subscriptions import Subscriptions
-from clawft.serve.topics import Listener
-from clawft.web.errors import WebError
-from clawft.web.visit import Log, Receive, Scope, Send
+from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.server.callers import DaemonCall, Listener, Subscriptions
+from clawft.server.daemon import Daemon
+from clawft.server.event_stream import ClientOutbox, TokenBacklog
+from clawft.server.http.exchange import Log, Receive, Scope, Send
+from clawft.server.http.limits import WebError
+from clawft.server.middleware import BUG, RECHECK_S, RequestClient, get_request_client
+from clawft.server.observability import Metrics
+from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Id, Refusal, encode, to_problem
+from clawft.server.protocol.operations import (
+    OPERATIONS,
+    Operation,
+    decode_request,
+    explain_invalid_request,
+    find_operation,
+)
 
-__all__ = ["PROTOCOL", "Sockets"]
+_TYPES = {operation.name: operation.request for operation in OPERATIONS}
+
+
+class BadFrame(ClawftError):
+    """No request. `request` is the id that it came with, as far as that could be read."""
+
+    def __init__(self, request: str, message: str, hint: str = "") -> None:
+        super().__init__("request-invalid", message, hint=hint)
+        self.request = request
+
+
+class _Head(Struct):
+    type: str = ""
+    id: Id = ""
+
+
+def parse_frame(text: str | None) -> DaemonRequest:
+    """Parse a request; None is a message that is no text. Raises: BadFrame."""
+    if text is None:
+        raise BadFrame("", "Messages are text: a JSON object each", "Binary messages are not read")
+    try:
+        return decode_request(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise _explain(text, error) from None
+
+
+def _explain(text: str, error: Exception) -> BadFrame:
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return BadFrame("", f"This is no request: {_say(error)}", 'A request is a JSON object: {"type": …, "id": …}')
+    if head.type in _TYPES:
+        message, hint = explain_invalid_request(error, _TYPES[head.type])
+        return BadFrame(head.id, f"This is no {head.type}: {message}", hint)
+    if not head.type:
+        return BadFrame(head.id, "A request says what it is: `type` is missing", f"One of {', '.join(_TYPES)}")
+    close = find_close(head.type[:60], _TYPES)
+    hint = f"Did you mean '{close}'?" if close else f"One of {', '.join(_TYPES)}"
+    return BadFrame(head.id, f"There is no request of the type '{head.type[:60]}'", hint)
+
+
+def _say(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
 
 PROTOCOL = f"clawft.{VERSION}"
 MAX_BAD = 20  # messages in a row that are no requests, or too many
@@ -39,20 +80,20 @@ _END_S = 5.0  # for what waits to be sent, when the daemon ends
 
 
 class _Closing(Struct, frozen=True):
-    """Why a connection is closed by us."""
+    """The code and reason with which the daemon closes a connection."""
 
     code: int
     reason: str
 
 
 _DAEMON_ENDS = _Closing(1012, "the daemon ends")
-_TOKEN_GONE = _Closing(4001, "the token does not count any more")
+_TOKEN_REVOKED = _Closing(4001, "the token does not count any more")
 _BAD_FRAMES = _Closing(4002, "too many messages in a row that are no requests")
 _SLOW = _Closing(4008, "slow-consumer: what it was sent was not read")
 _TOO_MANY = _Closing(4029, "too many requests")
 
 
-class Sockets:
+class WebSocketEndpoint:
     """The endpoint, and all connections that are open. The door has let them in."""
 
     def __init__(self, daemon: Daemon, metrics: Metrics, log: Log | None) -> None:
@@ -60,13 +101,13 @@ class Sockets:
         self._metrics = metrics
         self._log = log
         self._open: set[_Connection] = set()
-        self._held: dict[str, Held] = {}  # by the name of the token
+        self._held: dict[str, TokenBacklog] = {}  # by the name of the token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await receive()  # that somebody connects
-        visitor = visitor_of(scope)
+        await receive()  # the connection request
+        visitor = get_request_client(scope)
         await send({"type": "websocket.accept", "subprotocol": PROTOCOL if PROTOCOL in scope["subprotocols"] else None})
-        held = self._held.setdefault(visitor.caller.name, Held(MAX_HELD))
+        held = self._held.setdefault(visitor.caller.name, TokenBacklog(MAX_HELD))
         connection = _Connection(self._daemon, visitor, self._metrics, held)
         self._open.add(connection)
         try:
@@ -75,25 +116,25 @@ class Sockets:
             self._open.discard(connection)
             if connection.is_slow:
                 self._metrics.dropped("websocket")
-                visitor.tell_slow(self._log)
+                visitor.log_slow_client(self._log)
 
     async def close(self) -> None:
         """Send everybody what waits for them, and say that the daemon ends. The work is over by now."""
         with anyio.move_on_after(_END_S):
             async with anyio.create_task_group() as group:
-                for one in tuple(self._open):
-                    group.start_soon(one.finish)
+                for connection in tuple(self._open):
+                    group.start_soon(connection.finish)
 
 
 class _Connection:
     """One client, while it is there."""
 
-    def __init__(self, daemon: Daemon, visitor: Visitor, metrics: Metrics, held: Held) -> None:
+    def __init__(self, daemon: Daemon, visitor: RequestClient, metrics: Metrics, held: TokenBacklog) -> None:
         limits = daemon.settings.limits
         self._daemon = daemon
         self._visitor = visitor
         self._metrics = metrics
-        self._outbox = Outbox(limits.unread_kb << 10, held)
+        self._outbox = ClientOutbox(limits.unread_kb << 10, held)
         self._subscriptions = Subscriptions(daemon.topics, Listener(visitor.caller, self._put))
         self._most = limits.per_connection
         self._quick = anyio.Semaphore(limits.per_connection, fast_acquire=True)  # all but work
@@ -106,7 +147,7 @@ class _Connection:
         self.is_slow = False
 
     async def run(self, receive: Receive, send: Send) -> None:
-        self._visitor.leave = lambda: self._end(_TOKEN_GONE)
+        self._visitor.leave = lambda: self._end(_TOKEN_REVOKED)
         try:
             async with self._group:
                 self._group.start_soon(self._write, send)
@@ -119,7 +160,7 @@ class _Connection:
 
     async def finish(self) -> None:
         """The daemon ends: results first."""
-        while any(one.streams for one in self._asked.values()) and not self._is_over.is_set():
+        while any(pending.streams for pending in self._asked.values()) and not self._is_over.is_set():
             await anyio.sleep(0.01)
         self._end(_DAEMON_ENDS)
         await self._is_over.wait()
@@ -136,7 +177,7 @@ class _Connection:
             except BadFrame as error:
                 self._refuse(error.request, error.diagnostic, _BAD_FRAMES)
 
-    async def _begin(self, request: Request) -> None:
+    async def _begin(self, request: DaemonRequest) -> None:
         operation = find_operation(request)
         try:
             self._visitor.count("reads" if operation.method in ("GET", "") else "writes")
@@ -146,8 +187,8 @@ class _Connection:
             return
         self._check_id(request.id)
         if not self._visitor.is_known():
-            self._end(_TOKEN_GONE)
-        elif operation.streams and sum(one.streams for one in self._asked.values()) >= self._most:
+            self._end(_TOKEN_REVOKED)
+        elif operation.streams and sum(pending.streams for pending in self._asked.values()) >= self._most:
             message = f"{self._most} skills and messages of this connection are being worked on already"
             hint = "Wait for one to end, or raise serve.limits.per_connection"
             self._refuse(request.id, Diagnostic("connection-busy", "error", message, hint=hint), _TOO_MANY)
@@ -169,9 +210,9 @@ class _Connection:
         if self._bad >= MAX_BAD:
             self._end(closing)
 
-    async def _work(self, request: Request, operation: Operation) -> None:
+    async def _work(self, request: DaemonRequest, operation: Operation) -> None:
         began, status = time.perf_counter(), "ok"
-        call = Call(self._visitor.caller, self._sender(request.id), self._subscriptions, can_answer=True)
+        call = DaemonCall(self._visitor.caller, self._sender(request.id), self._subscriptions, can_answer=True)
         try:
             answer = await self._daemon.answer(call, request)
             await self._outbox.wait_for_all()
@@ -189,8 +230,8 @@ class _Connection:
                 self._quick.release()
             self._metrics.request(operation.name, status, time.perf_counter() - began)
 
-    def _sender(self, request: str) -> Callable[[Answer], None]:
-        def send(answer: Answer) -> None:
+    def _sender(self, request: str) -> Callable[[DaemonAnswer], None]:
+        def send(answer: DaemonAnswer) -> None:
             self._put(encode(structs.replace(answer, id=request)))
 
         return send
@@ -201,10 +242,10 @@ class _Connection:
             self._sending.cancel()  # what is being sent is not waited for any more
 
     async def _write(self, send: Send) -> None:
-        with suppress(OSError):  # the client went: whoever reads is told so
+        with suppress(OSError):  # the client went: the reader learns of it
             while message := await self._outbox.take_one():
                 if not self._visitor.is_known(after_s=RECHECK_S):
-                    self._closing = _TOKEN_GONE
+                    self._closing = _TOKEN_REVOKED
                     break
                 with anyio.move_on_after(STALL_S) as self._sending:
                     await send({"type": "websocket.send", "utf8": message})

@@ -1,14 +1,14 @@
 """May this act? The state of every skill and agent, with its reasons."""
 
-from clawft.trust.state import STATES, AgentStanding, Standing, State, judge_agents, judge_skills
+from clawft.trust.skill_status import STATES, AgentStatus, SkillStatus, State, judge_agents, judge_skills
 from clawft.trust.tools import CANONICAL_TOOLS, TOOL_ALIASES, check_tools, known_tool_names
 
 __all__ = [
     "CANONICAL_TOOLS",
     "STATES",
     "TOOL_ALIASES",
-    "AgentStanding",
-    "Standing",
+    "AgentStatus",
+    "SkillStatus",
     "State",
     "check_tools",
     "judge_agents",

@@ -1,4 +1,5 @@
-"""What the user approved, by digest: a changed file asks again. One small sealed file that only the user may read."""
+"""The user's approvals, by digest: a changed file asks again. They are in one small sealed file that only the user may
+read."""
 
 import hashlib
 import os
@@ -8,11 +9,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from clawft.scan.findings import Power
-from clawft.trust.records import Codes, Records
-from clawft.trust.seal import Seal
-
-__all__ = ["Approval", "Approvals", "current_user", "hash_bytes", "is_about", "make_approval"]
+from clawft.scanner.findings import Power
+from clawft.trust.records import RecordErrorCodes, Seal, SealedRecords
 
 
 class Approval(Struct, frozen=True, omit_defaults=True):
@@ -37,8 +35,8 @@ class Approvals:
 
     def __init__(self, path: str, seal: Seal) -> None:
         self.path = path
-        codes = Codes("approvals-damaged", "approvals-unsafe", "approvals-busy", "approvals-tampered")
-        self._records = Records(path, Approval, "approvals", codes, seal)
+        codes = RecordErrorCodes("approvals-damaged", "approvals-unsafe", "approvals-busy", "approvals-tampered")
+        self._records = SealedRecords(path, Approval, "approvals", codes, seal)
 
     def load(self) -> tuple[Approval, ...]:
         """All of them. Raises: ClawftError for a file that cannot be understood: nothing is approved by accident."""
@@ -46,40 +44,44 @@ class Approvals:
 
     def find(self, kind: str, path: str) -> Approval | None:
         """The decision about a place, whatever is there now. Raises: ClawftError."""
-        return next((one for one in self.load() if (one.kind, one.path) == (kind, path)), None)
+        return next((approval for approval in self.load() if (approval.kind, approval.path) == (kind, path)), None)
 
     def has(self, kind: str, path: str, content: bytes) -> bool:
-        """Whether this content was approved, at this place. Raises: ClawftError."""
+        """Return whether this content was approved, at this place. Raises: ClawftError."""
         known = self.find(kind, path)
         return known is not None and known.digest == hash_bytes(content)
 
     def add(
         self, kind: str, contents: Mapping[str, bytes], name: str = "", commit: Callable[[], object] | None = None
     ) -> None:
-        """Approve files by path. `commit` as for `Records.change`. Raises: ClawftError."""
+        """Approve files by path. `commit` as for `SealedRecords.change`. Raises: ClawftError."""
         made = [make_approval(kind, path, hash_bytes(content), name) for path, content in contents.items()]
         self.record(made, commit)
 
     def record(self, made: Iterable[Approval], commit: Callable[[], object] | None = None) -> None:
-        """Keep decisions; the newest about a place takes the place of older ones. `commit` as for `Records.change`.
+        """Keep decisions; the newest about a place takes the place of older ones. `commit` as for
+        `SealedRecords.change`.
 
         Raises: ClawftError.
         """
         new = tuple(made)
         if new:
             self._records.change(
-                lambda known: tuple({(one.kind, one.path): one for one in (*known, *new)}.values()), commit
+                lambda known: tuple({(approval.kind, approval.path): approval for approval in (*known, *new)}.values()),
+                commit,
             )
 
     def replace(
         self, folders: Collection[str], made: Iterable[Approval], commit: Callable[[], object] | None = None
     ) -> None:
-        """Let these be all decisions about skills in some folders. `commit` as for `Records.change`.
+        """Let these be all decisions about skills in some folders. `commit` as for `SealedRecords.change`.
 
         Raises: ClawftError.
         """
         new = tuple(made)
-        self._records.change(lambda known: (*(one for one in known if not is_about(one, folders)), *new), commit)
+        self._records.change(
+            lambda known: (*(approval for approval in known if not is_about(approval, folders)), *new), commit
+        )
 
     def remove(
         self, meant: Callable[[Approval], bool], commit: Callable[[Sequence[Approval]], object] | None = None
@@ -88,8 +90,8 @@ class Approvals:
         taken: list[Approval] = []
 
         def keep(known: tuple[Approval, ...]) -> list[Approval]:
-            taken[:] = [one for one in known if meant(one)]
-            return [one for one in known if one not in taken]
+            taken[:] = [approval for approval in known if meant(approval)]
+            return [approval for approval in known if approval not in taken]
 
         self._records.change(keep, None if commit is None else lambda: commit(taken))
         return tuple(taken)
@@ -107,7 +109,7 @@ def make_approval(kind: str, path: str, digest: str, name: str = "", power: Powe
 
 
 def current_user() -> str:
-    """Who decides: the one this process runs as, whatever the environment says."""
+    """Return the user who makes decisions: the one this process runs as, whatever the environment says."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

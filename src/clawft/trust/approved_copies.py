@@ -1,7 +1,4 @@
-"""Skills and agents as they were when they were approved, kept in the user's folder to show what changed since.
-
-A skill is kept as one file, which holds all of its files: to make a file takes longer than to fill it.
-"""
+"""Copies of skills, agents and files as they were approved, to show what changed since."""
 
 import hashlib
 import os
@@ -18,14 +15,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clawft.discovery.digest import Content, hash_content, join_digest, list_covered
-from clawft.discovery.read import MAX_FILE_BYTES
-from clawft.discovery.snapshot import MAX_COPIED
 from clawft.errors import Refused, Unreadable
 from clawft.files import read_optional, read_regular, replace_file
+from clawft.skills.discovery.digest import MAX_COPIED, Content, hash_content, join_digest, list_covered
+from clawft.skills.discovery.walk import MAX_FILE_BYTES
 from clawft.trust.approvals import hash_bytes
-
-__all__ = ["FileChange", "Kept"]
 
 MAX_LINES = 400  # of one file's difference
 MAX_TEXT = 1 << 20
@@ -57,11 +51,11 @@ class FileChange(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that changed is in `diff`: a remark in the place of lines stands in brackets."""
+        """Return whether all that changed is in `diff`: a remark in the place of lines stands in brackets."""
         return not any(line.startswith("(") for line in self.diff)
 
 
-class Kept:
+class ApprovedCopies:
     """Copies by digest, below one folder."""
 
     def __init__(self, folder: str) -> None:
@@ -77,7 +71,8 @@ class Kept:
             self._store(self._place(digest), msgspec.msgpack.encode(packed))
 
     def find(self, digest: str) -> Callable[[str], None] | None:
-        """What writes the copy of a digest into an empty folder; None where it was not kept, or not kept well."""
+        """Find the copy of a digest and return the function that writes it into an empty folder; None where it was not
+        stored, or is damaged."""
         packed = self._load(digest)
         return partial(_unpack, packed) if packed is not None else None
 
@@ -97,16 +92,21 @@ class Kept:
             shutil.rmtree(folder, ignore_errors=True)
 
     def compare(self, digest: str, folder: str) -> tuple[FileChange, ...] | None:
-        """What changed in a skill since it had a digest; None where it was not kept, or not kept well."""
+        """Compare a skill with the copy of a digest; None where it was not stored, or is damaged."""
         packed = self._load(digest)
         if packed is None:
             return None
-        before = {os.fsdecode(one.path): _File(hash_content(one.data), one.executable, one.data) for one in packed}
+        before = {
+            os.fsdecode(packed_file.path): _File(
+                hash_content(packed_file.data), packed_file.executable, packed_file.data
+            )
+            for packed_file in packed
+        }
         now = _list(folder)
         comparison = _Comparison()
         pairs = {path: (before.get(path), now.get(path)) for path in sorted({*before, *now})}
         # Small files first: no large one, put there for that, uses up what is compared at all.
-        ordered = sorted(pairs, key=lambda path: sum(one.content[1] for one in pairs[path] if one is not None))
+        ordered = sorted(pairs, key=lambda path: sum(pair.content[1] for pair in pairs[path] if pair is not None))
         changes = {path: comparison.compare(path, *pairs[path]) for path in ordered}
         return tuple(one for path in pairs if (one := changes[path]) is not None)
 
@@ -124,16 +124,18 @@ class Kept:
         return content if content is not None and hash_bytes(content) == digest else None
 
     def compare_file(self, digest: str, name: str, content: bytes) -> FileChange | None:
-        """What changed in one file since it had a digest; None as for `find_file`."""
+        """Compare one file with the copy of a digest; None as for `find_file`."""
         before = self.find_file(digest)
         if before is None:
             return None
-        files = (_File(hash_content(one), False, one) for one in (before, content))
+        files = (_File(hash_content(file_content), False, file_content) for file_content in (before, content))
         return _Comparison().compare(name, *files)
 
     def prune(self, used: Collection[str]) -> None:
         """Forget what no approval is bound to any more; not what is new, which may be about to get its approval."""
-        wanted = {os.path.basename(place) for one in used for place in (self._place(one), self._place_file(one))}
+        wanted = {
+            os.path.basename(place) for digest in used for place in (self._place(digest), self._place_file(digest))
+        }
         before = time.time() - RECENT_S
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
@@ -186,11 +188,13 @@ _decoder = msgspec.msgpack.Decoder(tuple[_Packed, ...])
 
 
 def _digest(packed: Sequence[_Packed]) -> str:
-    return join_digest((one.path, one.executable, hash_content(one.data)) for one in packed)
+    return join_digest(
+        (packed_file.path, packed_file.executable, hash_content(packed_file.data)) for packed_file in packed
+    )
 
 
 def _pack(folder: str) -> Iterator[_Packed]:
-    """All that a digest covers. Raises: Refused for what is too large; OSError."""
+    """Yield all files that a digest covers. Raises: Refused for what is too large; OSError."""
     left = MAX_COPIED
     for relative, path, status in list_covered(folder):
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -202,12 +206,12 @@ def _pack(folder: str) -> Iterator[_Packed]:
 
 
 def _unpack(packed: Sequence[_Packed], folder: str) -> None:
-    for one in packed:
-        place = os.path.join(folder, os.fsdecode(one.path))
+    for packed_file in packed:
+        place = os.path.join(folder, os.fsdecode(packed_file.path))
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        mode = stat.S_IRUSR | (stat.S_IXUSR if one.executable else 0)
+        mode = stat.S_IRUSR | (stat.S_IXUSR if packed_file.executable else 0)
         with open(os.open(place, _NEW, mode), "wb") as file:
-            file.write(one.data)
+            file.write(packed_file.data)
 
 
 class _File(Struct, frozen=True):
@@ -235,7 +239,7 @@ def _list(folder: str) -> dict[str, _File]:
 
 
 class _Comparison:
-    """Compares files, as long as that takes no time to speak of: a stranger chose what is in them."""
+    """A comparison of files within a bounded amount of work, since their content is untrusted."""
 
     def __init__(self) -> None:
         self._left = MAX_COMPARED
@@ -257,7 +261,7 @@ class _Comparison:
         if max(before.content[1], now.content[1]) > MAX_TEXT:
             return (f"(too large to compare: {sizes})",)
         try:
-            texts = [_split(one.data.decode()) for one in (before, now)]
+            texts = [_split(version.data.decode()) for version in (before, now)]
         except UnicodeDecodeError:
             return (f"(no text: {sizes})",)
         if b"\0" in before.data + now.data:
@@ -273,7 +277,7 @@ class _Comparison:
 
 
 def _split(text: str) -> list[str]:
-    """The lines of a text as programs see them: no other character ends one, and an end that is missing is told."""
+    """Split a text into lines as programs see them: no other character ends one, and a missing line end is marked."""
     *lines, last = text.split("\n")
     return [*lines, last, "(no line end)"] if last else lines
 

@@ -7,22 +7,20 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clawft.config.permissions import KINDS
+from clawft.config.tools import KINDS
 from clawft.errors import ClawftError
 from clawft.files import is_within, read_optional, read_regular, real_path
 from clawft.trust.modes import CLAUDE_MODES, Mode
-from clawft.trust.path_patterns import Paths
+from clawft.trust.path_patterns import PathPattern
 from clawft.trust.patterns import parse_pattern
-from clawft.trust.tools import means_any_tool
+from clawft.trust.tools import matches_any_tool
 from clawft.workspace import Workspace, resolve_path
-
-__all__ = ["Imported", "load_settings", "settings_files"]
 
 MAX_BYTES = 1 << 20
 _NAMES = ("settings.json", "settings.local.json")
 
 
-class Imported(Struct, frozen=True):
+class ImportedPermission(Struct, frozen=True):
     """One thing that the settings say. `becomes` is what it is here; where that is empty `note` tells why."""
 
     kind: Literal["allow", "ask", "deny", "mode", "folder"]
@@ -37,12 +35,12 @@ def settings_files(workspace: Workspace, path: str | None) -> list[str]:
     if path is not None:
         full = resolve_path(path, workspace.cwd, workspace.home)
         return [os.path.join(full, name) for name in _NAMES] if os.path.isdir(full) else [full]
-    folders = dict.fromkeys(os.path.join(one, ".claude") for one in (workspace.project, workspace.home))
+    folders = dict.fromkeys(os.path.join(base, ".claude") for base in (workspace.project, workspace.home))
     return [os.path.join(folder, name) for folder in folders for name in _NAMES]
 
 
-def load_settings(file: str, workspace: Workspace, scope: Literal["user", "project"]) -> Iterator[Imported]:
-    """What a file says about permissions; nothing where there is none. Raises: ClawftError."""
+def load_settings(file: str, workspace: Workspace, scope: Literal["user", "project"]) -> Iterator[ImportedPermission]:
+    """Load the permissions of a settings file; empty where there is none. Raises: ClawftError."""
     named = not file.endswith(_NAMES)
     data = read_regular(file, MAX_BYTES, follow=True)[0] if named else read_optional(file, MAX_BYTES, follow=True)
     permissions = _read(file, data) if data is not None else {}
@@ -50,13 +48,13 @@ def load_settings(file: str, workspace: Workspace, scope: Literal["user", "proje
     for kind in KINDS:
         for text in _texts(permissions.get(kind)):
             becomes, note = _convert(text, workspace, own=own, scope=scope)
-            yield Imported(kind, text, file, becomes, note)
+            yield ImportedPermission(kind, text, file, becomes, note)
     mode = permissions.get("defaultMode")
     if mode is not None:
         yield _convert_mode(str(mode), file, own=own, fits=own == (scope == "user"))
     for folder in _texts(permissions.get("additionalDirectories")):
         note = "file tools stay inside the project: start weft in that folder, or above it"
-        yield Imported("folder", folder, file, note=note)
+        yield ImportedPermission("folder", folder, file, note=note)
 
 
 def _read(file: str, data: bytes) -> dict[str, Any]:
@@ -69,17 +67,17 @@ def _read(file: str, data: bytes) -> dict[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []
+    return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
 def _convert(text: str, workspace: Workspace, *, own: bool, scope: str) -> tuple[str, str]:
     pattern = parse_pattern(text, {"CLAUDE_PROJECT_DIR": workspace.project})
     if pattern.problem:
         return "", f"not understood: {pattern.problem}"
-    if "__" not in pattern.name and not means_any_tool(pattern.name, ()):
+    if "__" not in pattern.name and not matches_any_tool(pattern.name, ()):
         return "", f"there is no tool '{pattern.name}' here"
     everywhere = "" if own or scope == "project" else "it is this project's, and will hold in all. See: --scope project"
-    if not isinstance(pattern.matcher, Paths):
+    if not isinstance(pattern.matcher, PathPattern):
         return pattern.text, everywhere
     path = text[text.index("(") + 1 : -1].strip()
     note = everywhere if path.startswith(("//", "~/")) else ""
@@ -99,14 +97,14 @@ def _convert_path(path: str, workspace: Workspace, *, own: bool, scope: str) -> 
     return f"{real_path(workspace.project)}/{anywhere}{inside}"
 
 
-def _convert_mode(mode: str, file: str, *, own: bool, fits: bool) -> Imported:
+def _convert_mode(mode: str, file: str, *, own: bool, fits: bool) -> ImportedPermission:
     ours = CLAUDE_MODES.get(mode)
     if ours is None:
-        return Imported("mode", mode, file, note="there is no such mode here")
+        return ImportedPermission("mode", mode, file, note="there is no such mode here")
     if ours is Mode.FULL:
         note = "that nothing is asked any more is not taken over: weft config set agents.defaults.mode full"
-        return Imported("mode", mode, file, note=note)
+        return ImportedPermission("mode", mode, file, note=note)
     if not fits:
         whose, wanted = ("yours", "user") if own else ("this project's", "project")
-        return Imported("mode", mode, file, note=f"it is {whose}: --scope {wanted} takes it over")
-    return Imported("mode", mode, file, ours.value)
+        return ImportedPermission("mode", mode, file, note=f"it is {whose}: --scope {wanted} takes it over")
+    return ImportedPermission("mode", mode, file, ours.value)

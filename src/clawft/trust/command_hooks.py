@@ -11,35 +11,34 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from clawft.config.hooks import HookEntry, HooksSettings
-from clawft.discovery.claude_hooks import FoundCommands
-from clawft.discovery.digest import compute_digest
+from clawft.config.extensions import HookEntry, HooksSettings
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, read_regular, real_path
-from clawft.format.command_hooks import CommandHook
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.hooks import DiscoveredCommandHooks
+from clawft.skills.parse.hooks import CommandHook
 from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
 from clawft.trust.hook_lines import LinePolicy, fill_line, find_named, starts_file_of
-from clawft.trust.state import Standing, State
+from clawft.trust.skill_status import SkillStatus, State
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clawft.trust.audit import Audit
+    from clawft.trust.audit import AuditLog
 
-__all__ = ["KIND", "MAX_SCRIPT", "STRANGE", "CommandStanding", "approve_commands", "entry_for", "judge_commands"]
 
 KIND = "claude-hooks"
 HERE = "claude-here"  # the user's commands that start files of this project
-STRANGE = ("project", "plugin", "here")
+UNTRUSTED_ORIGINS = ("project", "plugin", "here")
 MAX_SCRIPT = 4 << 20
 
 
-class CommandStanding(Struct, frozen=True):
+class CommandHooksStatus(Struct, frozen=True):
     """Command hooks that were found, with their state. `runs` are those that may be run, if it is ready.
 
     `digest` and `scripts` are what an approval of a project's is bound to, as it was looked at.
     """
 
-    found: FoundCommands
+    found: DiscoveredCommandHooks
     state: State
     reasons: tuple[Diagnostic, ...] = ()
     runs: tuple[CommandHook, ...] = ()
@@ -56,80 +55,83 @@ class CommandStanding(Struct, frozen=True):
 
 
 class _Bound(Struct, frozen=True):
-    """What an approval holds for."""
+    """The digests that an approval is bound to."""
 
     digest: str
     scripts: tuple[tuple[str, str], ...] = ()
 
 
 def judge_commands(
-    found: Sequence[FoundCommands],
+    found: Sequence[DiscoveredCommandHooks],
     settings: HooksSettings,
     lines: LinePolicy,
     workspace: Workspace,
-    skills: Mapping[str, Standing],
+    skills: Mapping[str, SkillStatus],
     approvals: Callable[[], Sequence[Approval]],
-) -> tuple[CommandStanding, ...]:
+) -> tuple[CommandHooksStatus, ...]:
     """The state of all of them, in the order found. `skills` are those that they belong to, by folder."""
-    all_off = any(one.off and one.scope == "user" for one in found)
-    parts = [part for one in found for part in _part(one, lines, workspace)]
-    return tuple(_judge(one, settings, (lines, workspace), skills, approvals, all_off) for one in parts)
+    all_off = any(source.off and source.scope == "user" for source in found)
+    parts = [part for source in found for part in _part(source, lines, workspace)]
+    return tuple(_judge(part, settings, (lines, workspace), skills, approvals, all_off) for part in parts)
 
 
-def _part(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> list[FoundCommands]:
+def _part(found: DiscoveredCommandHooks, lines: LinePolicy, workspace: Workspace) -> list[DiscoveredCommandHooks]:
     """The user's own commands, and apart from them those that start a file of the project."""
     if found.scope != "user" or found.skill is not None:
         return [found]
-    here = tuple(one for one in found.hooks if starts_file_of(one.command, lines.project, workspace.home))
+    here = tuple(hook for hook in found.hooks if starts_file_of(hook.command, lines.project, workspace.home))
     if not here:
         return [found]
-    rest = tuple(one for one in found.hooks if one not in here)
-    written = "\n".join(f"{one.event} {one.matcher} {one.command}" for one in here).encode("utf-8", "surrogatepass")
-    apart = FoundCommands(HERE, "here", lines.project, here, written=written, off=found.off)
+    rest = tuple(hook for hook in found.hooks if hook not in here)
+    written = "\n".join(f"{entry.event} {entry.matcher} {entry.command}" for entry in here).encode(
+        "utf-8", "surrogatepass"
+    )
+    apart = DiscoveredCommandHooks(HERE, "here", lines.project, here, written=written, off=found.off)
     return [*([structs.replace(found, hooks=rest)] if rest or found.diagnostics else []), apart]
 
 
 def _judge(
-    found: FoundCommands,
+    found: DiscoveredCommandHooks,
     settings: HooksSettings,
     by: tuple[LinePolicy, Workspace],
-    skills: Mapping[str, Standing],
+    skills: Mapping[str, SkillStatus],
     approvals: Callable[[], Sequence[Approval]],
     all_off: bool,
-) -> CommandStanding:
+) -> CommandHooksStatus:
     if found.problem is not None:
-        return CommandStanding(found, "broken", (found.problem,))
+        return CommandHooksStatus(found, "broken", (found.problem,))
     if why := _find_off(found, settings, all_off):
         hint = f"Run: weft hooks enable {found.name}" if ".entries." in why else ""
-        return CommandStanding(found, "disabled", (Diagnostic("disabled", "note", why, found.file, 0, hint),))
+        return CommandHooksStatus(found, "disabled", (Diagnostic("disabled", "note", why, found.file, 0, hint),))
     lines, workspace = by
     bound = _Bound("")
     if found.skill is not None:
         objection = _check_skill(found, skills)
-    elif found.scope in STRANGE:
+    elif found.scope in UNTRUSTED_ORIGINS:
         bound = _bind(found, lines, workspace)
         objection = _check_approval(found, bound.digest, approvals)
     else:
         objection = None
     if objection is not None:
         state: State = "untrusted" if objection.code == "untrusted" else "blocked"
-        said = (objection, *found.diagnostics)
-        return CommandStanding(found, state, said, (), bound.digest, bound.scripts)
+        reasons = (objection, *found.diagnostics)
+        return CommandHooksStatus(found, state, reasons, (), bound.digest, bound.scripts)
     runs, refused = _sift(found, lines, workspace)
-    said = (*found.diagnostics, *refused)
+    reasons = (*found.diagnostics, *refused)
     if not runs:
-        return CommandStanding(found, "ineligible", said)
-    return CommandStanding(found, "ready", said, runs, bound.digest, bound.scripts)
+        return CommandHooksStatus(found, "ineligible", reasons)
+    return CommandHooksStatus(found, "ready", reasons, runs, bound.digest, bound.scripts)
 
 
 def entry_for(name: str, settings: HooksSettings) -> HookEntry:
-    """What the settings say of command hooks; of the user's that start files here what they say of all of theirs."""
+    """Return the settings of command hooks; the user's hooks that start files of this project share the entry of all of
+    the user's."""
     known = settings.entries.get(name) or (settings.entries.get("claude-user") if name == HERE else None)
     return known or HookEntry()
 
 
-def _find_off(found: FoundCommands, settings: HooksSettings, all_off: bool) -> str:
-    """Which setting turns these off, or nothing."""
+def _find_off(found: DiscoveredCommandHooks, settings: HooksSettings, all_off: bool) -> str:
+    """Return the setting that turns these hooks off; '' if none does."""
     entry = entry_for(found.name, settings)
     named = (
         ("The config has hooks.enabled = false", not settings.enabled),
@@ -140,8 +142,9 @@ def _find_off(found: FoundCommands, settings: HooksSettings, all_off: bool) -> s
     return next((why for why, holds in named if holds), "")
 
 
-def _check_skill(found: FoundCommands, skills: Mapping[str, Standing]) -> Diagnostic | None:
-    """Why the hooks of a skill may not be run. That it is still what was approved is looked at when one is."""
+def _check_skill(found: DiscoveredCommandHooks, skills: Mapping[str, SkillStatus]) -> Diagnostic | None:
+    """Check that the hooks of a skill may be run, and return why not. That the skill is unchanged since its approval is
+    checked when a hook is run."""
     assert found.skill is not None
     skill = skills.get(found.skill.folder)
     if skill is not None and skill.usable:
@@ -154,12 +157,14 @@ def _check_skill(found: FoundCommands, skills: Mapping[str, Standing]) -> Diagno
 
 
 def _check_approval(
-    found: FoundCommands, digest: str, approvals: Callable[[], Sequence[Approval]]
+    found: DiscoveredCommandHooks, digest: str, approvals: Callable[[], Sequence[Approval]]
 ) -> Diagnostic | None:
-    """Why a project's may not be run as they are now, or None."""
+    """Check a project's approval and return why its hooks may not be run as they are now, or None."""
     hint = f"Look at them, then: weft hooks enable {found.name}"
     try:
-        known = next((one for one in approvals() if (one.kind, one.path) == (KIND, found.file)), None)
+        known = next(
+            (approval for approval in approvals() if (approval.kind, approval.path) == (KIND, found.file)), None
+        )
     except ClawftError as error:
         return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
     if known is None:
@@ -173,14 +178,14 @@ def _check_approval(
     return None
 
 
-def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bound:
+def _bind(found: DiscoveredCommandHooks, lines: LinePolicy, workspace: Workspace) -> _Bound:
     if found.folder:
         return _Bound(compute_digest(found.folder).value)
     try:
         named = [
             path
-            for one in found.hooks
-            for path in find_named(one.command, lines.project, workspace.home)
+            for hook in found.hooks
+            for path in find_named(hook.command, lines.project, workspace.home)
             if is_within(real_path(path), lines.project)
         ]
         read = {path: read_regular(path, MAX_SCRIPT, follow=True)[0] for path in sorted(set(named))}
@@ -195,7 +200,7 @@ def _bind(found: FoundCommands, lines: LinePolicy, workspace: Workspace) -> _Bou
 
 
 def _sift(
-    found: FoundCommands, lines: LinePolicy, workspace: Workspace
+    found: DiscoveredCommandHooks, lines: LinePolicy, workspace: Workspace
 ) -> tuple[tuple[CommandHook, ...], tuple[Diagnostic, ...]]:
     """The hooks whose lines may be run, and what is to say of the others."""
     folder = found.skill.folder if found.skill else found.folder or workspace.project
@@ -206,21 +211,21 @@ def _sift(
         "HOME": workspace.home,
     }
     runs, refused = [], []
-    for one in found.hooks:
-        if why := lines.object_to(fill_line(one.command, places)):
-            shown = " ".join(one.command.split())[:80]
-            message = f"`{shown}` for {one.event} is not run: {why}"
+    for hook in found.hooks:
+        if why := lines.object_to(fill_line(hook.command, places)):
+            shown = " ".join(hook.command.split())[:80]
+            message = f"`{shown}` for {hook.event} is not run: {why}"
             refused.append(Diagnostic("hook-command", "warning", message, found.file, 0, "See: weft permissions list"))
         else:
-            runs.append(one)
+            runs.append(hook)
     return tuple(runs), tuple(refused)
 
 
-def approve_commands(found: FoundCommands, digest: str, approvals: Approvals, audit: "Audit") -> None:
-    """Approve a stranger's command hooks as they were looked at. Raises: ClawftError."""
+def approve_commands(found: DiscoveredCommandHooks, digest: str, approvals: Approvals, audit: "AuditLog") -> None:
+    """Approve untrusted command hooks as they were looked at. Raises: ClawftError."""
     if not digest:
         raise ClawftError("unreadable", "A file that the hooks start cannot be read", path=found.file)
-    from clawft.trust.audit import Entry
+    from clawft.trust.audit import AuditEntry
 
-    with audit.last_step([Entry("approval", f"{KIND} {found.file}", "allowed", {"digest": digest})]) as commit:
+    with audit.last_step([AuditEntry("approval", f"{KIND} {found.file}", "allowed", {"digest": digest})]) as commit:
         approvals.record([make_approval(KIND, found.file, digest, found.name)], commit)

@@ -1,45 +1,41 @@
-"""The command policy: may this command line run, must a person be asked, or is it refused (D34, D56)?
-
-Pure judgement of a line; nothing is run. Every line goes through here, wherever it comes from.
-"""
+"""The command policy: whether a command line may run, must be asked about or is denied, in each mode."""
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 import re2  # type: ignore[import-untyped]
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
-from clawft.trust.readonly import Arguments, find_read_only, is_launcher, read_arguments, shorten
-from clawft.trust.shell import Command, Line, NotUnderstood, Redirect, Word, parse_line
-
-__all__ = ["CommandPolicy", "Places", "Verdict"]
+from clawft.skills.render.shell import Command, Line, NotUnderstood, Redirect, Word, is_launcher, parse_line
+from clawft.trust.modes import Mode
+from clawft.trust.readonly import ReadOnlyArguments, find_read_only, read_arguments, shorten
 
 _LISTED = "tools.exec.allowed_commands"
 # Files that never end, or that hold the secrets of processes.
 _PSEUDO = re.compile(r"/(dev|proc|sys)/|/[^/]*[*?\[]")
 
 
-class Places(Protocol):
-    """What is known of paths as they stand on a command line: relative, absolute, or after `~/`."""
+class CommandPaths(Protocol):
+    """The facts about paths on a command line: relative, absolute, or after `~/`."""
 
     def is_inside(self, path: str) -> bool:
-        """Whether it stays in the workspace, and is no place for secrets."""
+        """Return whether it stays in the workspace, and is no place for secrets."""
         ...
 
     def is_open(self, path: str) -> bool:
-        """Whether that is so for all below it, too."""
+        """Return whether that is so for all below it, too."""
         ...
 
     def expand(self, pattern: str) -> Sequence[str] | None:
-        """All that a glob may stand for; None if that cannot be told."""
+        """List all that a glob may match; None if that is not known."""
         ...
 
 
-class Verdict(Struct, frozen=True):
+class CommandVerdict(Struct, frozen=True):
     """`commands` holds the words of each simple command as they were understood; none if the line was not."""
 
     decision: Literal["allow", "ask", "deny"]
@@ -58,26 +54,27 @@ class CommandPolicy:
         self._entries = tuple(_read_entry(entry, listed) for entry in entries)
         self._patterns = tuple((pattern, _compile(pattern)) for pattern in settings.denied_patterns)
 
-    def judge(self, line: str, places: Places | None = None) -> Verdict:
+    def judge(self, line: str, places: CommandPaths | None = None) -> CommandVerdict:
         """Judge a command line. With `places`, a listed command that is led outside the workspace asks."""
         try:
             parsed = parse_line(line)
         except NotUnderstood as problem:
-            return Verdict("deny", str(problem))
+            return CommandVerdict("deny", str(problem))
         commands = tuple(command.texts for command in parsed.commands)
         if pattern := self._find_denied(line, parsed):
-            return Verdict("deny", f"it matches '{pattern}' (tools.exec.denied_patterns)", commands)
+            return CommandVerdict("deny", f"it matches '{pattern}' (tools.exec.denied_patterns)", commands)
         if self._mode is not CommandPolicyMode.ALLOWLIST:
-            return Verdict("allow", f"it is understood, and the policy is '{self._mode.value}'", commands)
+            return CommandVerdict("allow", f"it is understood, and the policy is '{self._mode.value}'", commands)
         if not self._entries:
-            return Verdict("deny", f"the allow-list is empty ({self._listed})", commands)
+            return CommandVerdict("deny", f"the allow-list is empty ({self._listed})", commands)
         for command in parsed.commands:
             if objection := self._object(command, places):
-                return Verdict("ask", objection, commands)
-        return Verdict("allow", "every command in it is on the allow-list", commands)
+                return CommandVerdict("ask", objection, commands)
+        return CommandVerdict("allow", "every command in it is on the allow-list", commands)
 
     def object_to(self, words: Sequence[str]) -> str:
-        """Why a program may not be started with these words, which no shell reads; nothing if it may be asked for."""
+        """Return why a program may not be started with these words, which no shell reads; '' if a person may be
+        asked."""
         texts = (" ".join(words), *words)
         pattern = next((name for name, regex in self._patterns if any(regex.search(text) for text in texts)), "")
         if pattern:
@@ -95,8 +92,8 @@ class CommandPolicy:
             texts += (" ".join(command.texts), *command.texts, *targets)
         return next((name for name, regex in self._patterns if any(regex.search(text) for text in texts)), None)
 
-    def _object(self, command: Command, places: Places | None) -> str:
-        """Why a command must be asked for, or nothing."""
+    def _object(self, command: Command, places: CommandPaths | None) -> str:
+        """Return why a command must be asked for, or ''."""
         name = command.words[0].text
         entry = self._find_entry(command)
         if entry is None:
@@ -107,7 +104,7 @@ class CommandPolicy:
             return "'cd' changes what the paths after it mean"
         if variable := next((word.text for word in command.words if word.variable), ""):
             return f"what stands for '{shorten(variable)}' is not known"
-        if redirect := next((one for one in command.redirects if not _is_null(one)), None):
+        if redirect := next((redirect for redirect in command.redirects if not _is_null(redirect)), None):
             return f"'{redirect.kind} {shorten(redirect.target.text)}' opens a file"
         arguments = _read_known(command, len(entry))
         if arguments.objection:
@@ -148,20 +145,20 @@ def _compile(pattern: str) -> Any:
 
 
 def _say(error: Exception) -> str:
-    said = error.args[0] if isinstance(error, re2.error) else str(error)
-    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    message = error.args[0] if isinstance(error, re2.error) else str(error)
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
 
 
 def _is_null(redirect: Redirect) -> bool:
     return redirect.target.text == "/dev/null"
 
 
-def _read_known(command: Command, listed: int) -> Arguments:
+def _read_known(command: Command, listed: int) -> ReadOnlyArguments:
     """The arguments of a command we know, beyond those that the entry itself names; of any other, what looks like
     a path to somewhere else."""
     known = find_read_only(command.texts)
     if known is None:
-        return Arguments(paths=tuple(path for word in command.words[1:] for path in _guess_paths(word)))
+        return ReadOnlyArguments(paths=tuple(path for word in command.words[1:] for path in _guess_paths(word)))
     length, usage = known
     return read_arguments(usage, command.words[max(listed, length) :])
 
@@ -177,7 +174,7 @@ def _guess_paths(word: Word) -> Iterator[Word]:
             yield Word(value, glob=word.glob, tilde=word.tilde)
 
 
-def _object_to_paths(arguments: Arguments, places: Places | None) -> str:
+def _object_to_paths(arguments: ReadOnlyArguments, places: CommandPaths | None) -> str:
     for word in arguments.paths:
         shown = shorten(word.text)
         absolute = "/" + posixpath.normpath(word.text).lstrip("/") if word.text.startswith("/") else ""
@@ -193,8 +190,8 @@ def _object_to_paths(arguments: Arguments, places: Places | None) -> str:
     return ""
 
 
-def _read_places(word: Word, places: Places) -> Sequence[str] | None:
-    """The paths that a word stands for; None if that is not known."""
+def _read_places(word: Word, places: CommandPaths) -> Sequence[str] | None:
+    """Read the paths that a word refers to; None if that is not known."""
     text = word.text
     if word.tilde and not (text == "~" or text.startswith("~/")):
         return None  # another user's home, or one in the middle of a word
@@ -210,3 +207,22 @@ def _read_places(word: Word, places: Places) -> Sequence[str] | None:
     start = "/".join(parts[:first]) or ("/" if text.startswith("/") else ".")
     found = places.expand(text) if places.is_inside(start) else None
     return None if found is None else (start, *found)
+
+
+Judge = Callable[[str, CommandPaths | None, Mode], CommandVerdict]
+_WORST = ("allow", "ask", "deny")
+
+
+def judge_by_mode(settings: ExecSettings, policy: CommandPolicy) -> Judge:
+    """A judge of command lines; `policy` is made of the same settings. A mode only makes it stricter."""
+    listed = policy
+    if settings.mode is not CommandPolicyMode.ALLOWLIST:
+        listed = CommandPolicy(structs.replace(settings, mode=CommandPolicyMode.ALLOWLIST))
+    # The list that a user wrote may hold more than what reads.
+    reading = CommandPolicy(ExecSettings())
+
+    def judge(line: str, places: CommandPaths | None, mode: Mode) -> CommandVerdict:
+        policies = {Mode.PLAN: (listed, reading), Mode.ASK: (policy, listed)}.get(mode, (policy,))
+        return max((policy.judge(line, places) for policy in policies), key=lambda one: _WORST.index(one.decision))
+
+    return judge

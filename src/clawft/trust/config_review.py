@@ -1,23 +1,21 @@
-"""What a project's config would change: every setting of it, and what follows for the user. Shown before approval.
+"""Review of a project's config: what each setting would change; and changes of settings as lines of the audit log."""
 
-The file's values are shown, not its lines: comments and layout could hide a setting from the person who is asked.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from clawft.config import Config, Layer, join_path
-from clawft.config.listing import leaves, list_settings
+from clawft.config import Config, Layer
+from clawft.config.changes import Scope, SettingChange
+from clawft.config.keys import join_path
+from clawft.config.listing import leaves, list_settings, redact
 from clawft.config.secret import find_names, find_secrets
 from clawft.config.tools import DEFAULT_COMMANDS, ExecSettings
 from clawft.errors import Refused
-from clawft.format.invisible import find_hidden
-from clawft.trust.unfollowed import is_followed
-
-__all__ = ["ConfigReview", "ReviewedSetting", "review_config"]
+from clawft.skills.parse.model import find_hidden
+from clawft.trust.audit.log import AuditEntry
+from clawft.trust.modes import is_followed
 
 MAX_ENTRIES = 400  # settings, and entries of their lists: more than that nobody reads
 MAX_CHARS = 2_000  # of one setting
@@ -35,11 +33,12 @@ class ReviewedSetting(Struct, frozen=True):
 
 
 class ConfigReview(Struct, frozen=True):
-    """All that a config file does. `gone` are settings of the version that was approved on `approved_at`."""
+    """The effects of a config file, with the settings that the version approved on `approved_at` had and this one
+    lacks."""
 
     path: str
     settings: tuple[ReviewedSetting, ...]
-    gone: tuple[ReviewedSetting, ...] = ()
+    removed_settings: tuple[ReviewedSetting, ...] = ()
     consequences: tuple[tuple[str, str], ...] = ()  # what follows, and from which setting
     approved_at: str = ""
 
@@ -51,7 +50,7 @@ def review_config(
 
     Raises: Refused for one that cannot be shown in full.
     """
-    now = {one.path: one.value for one in list_settings(own, environ, defaults=True)}
+    now = {setting.path: setting.value for setting in list_settings(own, environ, defaults=True)}
     values, before = _flatten(layer, environ), _flatten(approved, environ) if approved else {}
     _check_shown(layer.source, values)
     settings: list[ReviewedSetting] = []
@@ -66,8 +65,8 @@ def review_config(
             ReviewedSetting(key, value, current, was if was != value else UNSET, is_new=is_new, followed=followed)
         )
         consequences += [(text, key) for text in _explain(path, value, current)] if followed else []
-    gone = tuple(ReviewedSetting(join_path(path), value) for path, value in before.items() if path not in values)
-    return ConfigReview(layer.source, tuple(settings), gone, tuple(consequences), at if approved else "")
+    removed = tuple(ReviewedSetting(join_path(path), value) for path, value in before.items() if path not in values)
+    return ConfigReview(layer.source, tuple(settings), removed, tuple(consequences), at if approved else "")
 
 
 def _flatten(layer: Layer, environ: Mapping[str, str]) -> dict[tuple[str, ...], Any]:
@@ -82,7 +81,7 @@ def _flatten(layer: Layer, environ: Mapping[str, str]) -> dict[tuple[str, ...], 
 def _check_shown(source: str, values: Mapping[tuple[str, ...], Any]) -> None:
     """Raises: Refused."""
     parts = {join_path(path): [*_parts(value)] for path, value in values.items()}
-    count = sum(max(1, len(one)) for one in parts.values())
+    count = sum(max(1, len(part)) for part in parts.values())
     if count > MAX_ENTRIES:
         message = f"The project's config has {count} settings and entries of lists, too many to be reviewed"
         raise _unreviewable(message, source, f"At most {MAX_ENTRIES} can be approved: remove what is not needed")
@@ -107,7 +106,7 @@ def _parts(value: Any) -> Iterator[str]:
         for inner in value:
             yield from _parts(inner)
     else:
-        yield str(value)
+        yield f"{value:x}" if type(value) is int else str(value)  # Python writes no long decimals
 
 
 def _unreviewable(message: str, path: str, hint: str) -> Refused:
@@ -115,7 +114,8 @@ def _unreviewable(message: str, path: str, hint: str) -> Refused:
 
 
 def _explain(path: tuple[str, ...], value: Any, now: Any) -> Iterator[str]:
-    """What follows from a setting that lowers protection, starts a program, reaches a host or hands something out."""
+    """Yield what follows from a setting that lowers protection, starts a program, reaches a host or hands something
+    out."""
     for pattern, explain in _EFFECTS.items():
         parts = pattern.split(".")
         if len(parts) == len(path) and all(want in ("*", have) for want, have in zip(parts, path, strict=True)):
@@ -130,7 +130,7 @@ class _Setting(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What the user or the file calls the server, provider or skill."""
+        """The name that the user or the file gives the server, provider or skill."""
         return self.path[2] if self.path[0] in ("mcp", "skills") else self.path[1]
 
     @property
@@ -139,7 +139,7 @@ class _Setting(Struct, frozen=True):
 
     def beyond(self, known: tuple[str, ...]) -> str:
         """The entries that are not among those known."""
-        return ", ".join(str(one) for one in self.value if one not in known)
+        return ", ".join(str(entry) for entry in self.value if entry not in known)
 
 
 def _explain_allow(setting: _Setting) -> list[str]:
@@ -155,8 +155,9 @@ def _explain_mode(setting: _Setting) -> str:
     return f"{known} without a question, as far as no rule forbids it" if known else ""
 
 
-def _hands_out(receiver: str) -> Callable[[_Setting], list[str]]:
-    """What a variable or header of the file gives away: `${NAME}` is a variable of the user's."""
+def _make_receiver(receiver: str) -> Callable[[_Setting], list[str]]:
+    """Return a function that lists the variables that a variable or header of the file gives away: `${NAME}` is a
+    variable of the user's."""
     return lambda one: [f"{receiver.format(one.name)} gets your variable {name}" for name in find_names(str(one.value))]
 
 
@@ -164,15 +165,21 @@ def _replaces(what: str) -> Callable[[_Setting], str]:
     return lambda one: f"your own {what} do not count any more" if one.now else ""
 
 
-_SERVER, _SKILL, _PROVIDER = "the server '{}'", "the skill '{}'", "'{}'"
-_KEY = "a key of yours is sent to {}: {}"
+def _changes(what: str) -> Callable[[_Setting], str]:
+    return lambda one: f"the {what} becomes {one.value}, not {one.now}" if one.now not in (None, UNSET) else ""
+
+
+_SERVER, _PROVIDER = "the server '{}'", "'{}'"
 _EFFECTS: dict[str, Callable[[_Setting], str | list[str]]] = {
     "permissions.allow": _explain_allow,
     "mcp.servers.*.command": lambda one: f"the server '{one.name}' starts: {one.value}",
     "mcp.servers.*.args": lambda one: f"the server '{one.name}' is started with: {' '.join(map(str, one.value))}",
     "mcp.servers.*.url": lambda one: f"the server '{one.name}' is reached at {one.value}",
-    "mcp.servers.*.env.*": _hands_out(_SERVER),
-    "mcp.servers.*.headers.*": _hands_out(_SERVER),
+    "mcp.servers.*.env.*": lambda one: (
+        _make_receiver(_SERVER)(one) or f"the server '{one.name}' is started with {one.path[-1]}={one.value}"
+    ),
+    "mcp.servers.*.cwd": lambda one: f"the server '{one.name}' starts in {one.value}",
+    "mcp.servers.*.headers.*": _make_receiver(_SERVER),
     "mcp.servers.*.trusted": lambda one: (
         f"the tools of the server '{one.name}' are used without a question" if one.value else ""
     ),
@@ -180,8 +187,11 @@ _EFFECTS: dict[str, Callable[[_Setting], str | list[str]]] = {
     "mcp.servers.*.writable": lambda one: f"the server '{one.name}' may change {one.joined}",
     "mcp.servers.*.readable": lambda one: f"the server '{one.name}' may read {one.joined}",
     "providers.*.base_url": lambda one: f"conversations with models of '{one.name}' go to {one.value}",
-    "providers.*.headers.*": _hands_out(_PROVIDER),
+    "providers.*.script": lambda one: f"models of '{one.name}' answer what the file {one.value} says",
+    "providers.*.headers.*": _make_receiver(_PROVIDER),
     "providers.*.api_key": lambda one: f"'{one.name}' gets the key {one.value}",
+    "agents.budget.*": _changes("budget"),
+    "agents.defaults.agent": lambda one: f"the agent {one.value} answers",
     "agents.defaults.model": lambda one: f"conversations go to the model {one.value}",
     "agents.routing.tiers": lambda one: f"conversations go to {', '.join(str(tier['model']) for tier in one.value)}",
     "tools.exec.mode": _explain_mode,
@@ -195,7 +205,9 @@ _EFFECTS: dict[str, Callable[[_Setting], str | list[str]]] = {
     "tools.exec.denied_patterns": _replaces("denied patterns of commands"),
     "tools.web.blocked_domains": _replaces("blocked domains"),
     "tools.web.block_private_ips": lambda one: "" if one.value else "fetches may reach private and local addresses",
+    "tools.web.rate_limit.max_requests": _changes("limit of fetches"),
     "tools.web.search.base_url": lambda one: f"searches go to {one.value}",
+    "tools.delegate.target": lambda one: f"tasks are delegated to {one.value}",
     "tools.delegate.command": lambda one: f"delegated tasks start: {' '.join(map(str, one.value))}",
     "skills.security.scan_on_load": lambda one: "" if one.value else "skills are not scanned before they are used",
     "skills.security.block_critical": lambda one: "" if one.value else "skills with critical findings may be used",
@@ -204,3 +216,20 @@ _EFFECTS: dict[str, Callable[[_Setting], str | list[str]]] = {
     "skills.entries.*.env.*": lambda one: f"the skill '{one.name}' gets {one.path[-1]} = {one.value}",
     "skills.entries.*.api_key": lambda one: f"the skill '{one.name}' gets the key {one.value}",
 }
+
+
+def list_replaced(
+    scope: Scope, replaced: Sequence[tuple[SettingChange, Any]], environ: Mapping[str, str]
+) -> list[AuditEntry]:
+    """A line for each setting that gets another value, with what it has and had, as they may be shown."""
+
+    def show(path: tuple[str, ...], value: Any) -> str:
+        return msgspec.json.encode(redact(path, value, environ, free=False)).decode()
+
+    lines = []
+    for change, before in replaced:
+        key = join_path(change.path)
+        subject = f"{key} taken out" if change.value is UNSET else f"{key} = {show(change.path, change.value)}"
+        detail = {} if before is UNSET else {"before": show(change.path, before)}
+        lines.append(AuditEntry("setting", subject, "allowed", {"rule": f"the {scope}'s config", "detail": detail}))
+    return lines

@@ -1,9 +1,9 @@
-"""The command line of a hook: with the places it speaks of filled in, and judged as every other command line is.
+"""The command line of a hook: with its variables filled in, and judged as every other command line is.
 
-What the policy or a rule of the user denies is not run. What would be asked about is covered by whoever let the hook
-be: the user who wrote it, or who approved the file or the skill that it stands in. A text that is more than a command
+What the policy or a rule of the user denies is not run. What would be asked about is covered by the user's earlier
+decision: they wrote the hook, or they approved the file or the skill that holds it. A text that is more than a command
 line, with conditions or loops, is a script: it is judged as a program that is given to a shell, as a script in a file
-would be, and a rule still holds for each command in it that can be told.
+would be, and a rule still holds for each command in it that can be recognized.
 """
 
 import os
@@ -16,24 +16,12 @@ from msgspec import Struct
 from clawft.config.tools import ExecSettings
 from clawft.errors import ClawftError
 from clawft.files import is_within, real_path
-from clawft.trust.call import Call, Where
-from clawft.trust.commands import CommandPolicy
-from clawft.trust.decide import Authority, decide
+from clawft.skills.render.shell import NotUnderstood, blank_out, parse_line
+from clawft.trust.command_policy import CommandPolicy
 from clawft.trust.modes import Mode
-from clawft.trust.rules import Rules
-from clawft.trust.shell import NotUnderstood, blank_out, parse_line
+from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.permissions import CallAuthority, PermissionRules, decide_call
 from clawft.workspace import Workspace, resolve_path
-
-__all__ = [
-    "COPIES",
-    "HookLine",
-    "LinePolicy",
-    "fill_line",
-    "find_files",
-    "find_named",
-    "name_copies",
-    "starts_file_of",
-]
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _BREAKS = re.compile(r"[;&|\n(){}`]+|(?<![\w-])(?:if|then|elif|else|do|while|until|!|time|exec|command)(?![\w-])")
@@ -98,7 +86,7 @@ def fill_line(command: str, places: Mapping[str, str]) -> HookLine:
 
 
 def _put(value: str, quote: str, odd: str) -> str:
-    """A value as one word; `odd` stands for one that is no plain text."""
+    """Quote a value as one word; `odd` replaces one that is no plain text."""
     if _PLAIN.fullmatch(value):
         return value
     inner = "'" + odd.replace("'", "'\"'\"'") + "'"
@@ -125,19 +113,19 @@ def find_files(filled: HookLine, cwd: str, places: Mapping[str, str]) -> tuple[s
 
 
 def starts_file_of(command: str, project: str, home: str) -> bool:
-    """Whether a line spells out a file of the project to be started. Only where programs and their scripts stand: else
-    the project could have a file of any name, and keep a line back that is none of its business."""
+    """Return whether a line spells out a file of the project to be started. Only where programs and their scripts
+    stand: else the project could have a file of any name, and keep a line back that is none of its business."""
     places = {"CLAUDE_PROJECT_DIR": ".", "HOME": home}
     filled = fill_line(command, places)
     if filled.is_script:
         text = _VARIABLE.sub(lambda match: places.get(match[1] or match[2], match[0]), filled.line).replace('"', "")
-        started = [one for one in _PATH.findall(text) if one.startswith("./")]
+        started = [word for word in _PATH.findall(text) if word.startswith("./")]
     else:
-        commands = [one.texts for one in parse_line(filled.judged).commands]
+        commands = [command.texts for command in parse_line(filled.judged).commands]
         started = [name for name, *_ in commands if "/" in name]
-        given = [rest[0] for name, *rest in commands if rest and os.path.basename(name) in _INTERPRETERS]
-        started += [one for one in given if not one.startswith("-")]
-    files = [path for one in started for path in _find_file(one, project, home)]
+        script_words = [rest[0] for name, *rest in commands if rest and os.path.basename(name) in _INTERPRETERS]
+        started += [word for word in script_words if not word.startswith("-")]
+    files = [path for word in started for path in _find_file(word, project, home)]
     return any(is_within(real_path(path), project) for path in files)
 
 
@@ -150,13 +138,15 @@ def find_named(command: str, cwd: str, home: str) -> tuple[str, ...]:
     places = {"CLAUDE_PROJECT_DIR": ".", "HOME": home}
     filled = fill_line(command, places)
     parsed = () if filled.is_script else parse_line(filled.judged).commands
-    words = [word for one in parsed if one.texts[0] != "tee" for word in one.texts]
-    words += [each.target.text for one in parsed for each in one.redirects if each.kind == "<"]
+    words = [word for parsed_command in parsed if parsed_command.texts[0] != "tee" for word in parsed_command.texts]
+    words += [each.target.text for parsed_command in parsed for each in parsed_command.redirects if each.kind == "<"]
     text = _WRITES.sub(" ", _VARIABLE.sub(lambda match: places.get(match[1] or match[2], match[0]), filled.line))
     pieces = _PATH.findall(text.replace('"', "").replace("'", ""))
     names = dict.fromkeys((*words, *pieces))
-    names |= dict.fromkeys(one.lstrip("/") for one in names if one.startswith("/"))  # `${CLAUDE_PROJECT_DIR:-.}/x.sh`
-    names |= dict.fromkeys(each for one in pieces for each in _READS.get(os.path.basename(one), ()))
+    names |= dict.fromkeys(
+        name.lstrip("/") for name in names if name.startswith("/")
+    )  # `${CLAUDE_PROJECT_DIR:-.}/x.sh`
+    names |= dict.fromkeys(each for piece in pieces for each in _READS.get(os.path.basename(piece), ()))
     for before, module in pairwise(pieces):
         if before == "-m":
             names |= dict.fromkeys(f"{module.replace('.', '/')}{end}" for end in _MODULES)
@@ -194,12 +184,12 @@ def _find_scripts(arguments: Sequence[str], cwd: str, home: str) -> list[str]:
     """The script that an interpreter is given, and files that its options name; what follows is for the script."""
     found: list[str] = []
     before = ""
-    for one in arguments:
-        files = [] if one.startswith("-") else _find_file(one, cwd, home)
+    for argument in arguments:
+        files = [] if argument.startswith("-") else _find_file(argument, cwd, home)
         found += files
         if files and not before.startswith("-"):
             break
-        before = one
+        before = argument
     return found
 
 
@@ -211,7 +201,7 @@ def _find_file(path: str, cwd: str, home: str) -> list[str]:
 class LinePolicy:
     """The user's command policy and rules, for the lines of hooks."""
 
-    def __init__(self, settings: ExecSettings, rules: Rules, workspace: Workspace) -> None:
+    def __init__(self, settings: ExecSettings, rules: PermissionRules, workspace: Workspace) -> None:
         """Raises: ClawftError for settings that make no sense."""
         self._policy = CommandPolicy(settings)
         self._rules = rules
@@ -219,7 +209,7 @@ class LinePolicy:
         self.project = real_path(workspace.project)  # where they run, wherever the user is
 
     def object_to(self, filled: HookLine) -> str:
-        """Why a line may not be run, or nothing."""
+        """Return why a line may not be run, or ''."""
         if filled.is_script:
             return self._object_to_script(filled.line)
         verdict = self._policy.judge(filled.judged)
@@ -231,12 +221,12 @@ class LinePolicy:
             return "it has characters that do not show"
         if objection := self._policy.object_to(("bash", "-c", text)):
             return objection
-        pieces = ("bash -c script", *(one.strip() for one in _BREAKS.split(text)))
+        pieces = ("bash -c script", *(part.strip() for part in _BREAKS.split(text)))
         return next(filter(None, map(self._find_rule, filter(None, pieces))), "")
 
     def _find_rule(self, line: str) -> str:
         """The rule that denies a line, or nothing."""
-        where = Where(self._workspace.project, self.project, self._workspace.home)
-        call = Call("exec_shell", {"command": line, "cwd": self.project}, where)
-        decision = decide(call, Authority(Mode.AUTO_EDIT, self._rules))
+        where = PatternRoots(self._workspace.project, self.project, self._workspace.home)
+        call = CheckedCall("exec_shell", {"command": line, "cwd": self.project}, where)
+        decision = decide_call(call, CallAuthority(Mode.AUTO_EDIT, self._rules))
         return decision.rule if decision.decision == "deny" else ""

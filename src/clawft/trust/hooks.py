@@ -6,30 +6,19 @@ from shlex import quote
 
 from msgspec import Struct, structs
 
-from clawft.config.hooks import HookEntry, HooksSettings
+from clawft.config.extensions import HookEntry, HooksSettings
 from clawft.config.skills import SkillEntry
-from clawft.discovery.catalog import Found
-from clawft.discovery.digest import Digest, compute_digest
-from clawft.discovery.hooks import FoundHook
-from clawft.discovery.locations import Location
-from clawft.discovery.requirements import Host, check_requirements
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, real_path
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.digest import Digest, compute_digest
+from clawft.skills.discovery.hooks import DiscoveredHook
+from clawft.skills.discovery.locations import Location
+from clawft.skills.discovery.requirements import LocalMachine, check_requirements
 from clawft.trust.approvals import Approval
-from clawft.trust.blocking import Scanned, check_screening
-from clawft.trust.state import Standing, State
+from clawft.trust.overrides import ScreenedSkills, check_screening
+from clawft.trust.skill_status import SkillStatus, State
 from clawft.workspace import Workspace
-
-__all__ = [
-    "HOOK_STATES",
-    "HookRules",
-    "HookStanding",
-    "as_skill",
-    "digest_of",
-    "entry_of",
-    "judge_hooks",
-    "why_strange",
-]
 
 HOOK_STATES: dict[State, str] = {
     "broken": "it cannot be read",
@@ -40,18 +29,23 @@ HOOK_STATES: dict[State, str] = {
     "ineligible": "something it requires is missing",
     "ready": "it runs at its events",
 }
-_STRANGE = {"project": "It comes with the project", "plugin": "It comes with the plugin {}", "installed": "It is of {}"}
+_ORIGIN_REASONS = {
+    "project": "It comes with the project",
+    "plugin": "It comes with the plugin {}",
+    "installed": "It is of {}",
+}
 _NO_ENTRY = HookEntry()
 
 
-class HookStanding(Struct, frozen=True):
-    """One hook with its state and the reasons for it. A stranger's runs on what has the `digest` that was approved."""
+class HookStatus(Struct, frozen=True):
+    """One hook with its state and the reasons for it. An untrusted hook runs only on files with the `digest` that was
+    approved."""
 
-    found: FoundHook
+    found: DiscoveredHook
     state: State
     reasons: tuple[Diagnostic, ...] = ()
     digest: str = ""
-    hosts: tuple[str, ...] | None = None  # which the text of a stranger's may lead a model to; None: one's own
+    hosts: tuple[str, ...] | None = None  # that an untrusted hook's text may lead a model to; None: the user's own
 
     @property
     def name(self) -> str:
@@ -59,121 +53,132 @@ class HookStanding(Struct, frozen=True):
 
 
 class HookRules(Struct, frozen=True):
-    """What hooks are judged by. `skills` are those that brought some, by folder; `clear` gives the approval of a
-    stranger's skill, None for one's own, whose digest is not taken, and refuses what is not approved; `screen` asks the
-    scanner."""
+    """The inputs that hooks are judged by. `skills` are those that brought some, by folder; `clear` gives the approval
+    of an untrusted skill, None for the user's own, whose digest is not taken, and refuses what is not approved;
+    `screen` asks the scanner."""
 
     settings: HooksSettings
-    host: Host
+    host: LocalMachine
     workspace: Workspace
-    skills: Mapping[str, Standing]
+    skills: Mapping[str, SkillStatus]
     approvals: Callable[[], Sequence[Approval]]
-    clear: Callable[[Found, Callable[[], Digest]], Approval | None]
-    screen: Callable[[Sequence[Found]], Scanned | None]
+    clear: Callable[[DiscoveredSkill, Callable[[], Digest]], Approval | None]
+    screen: Callable[[Sequence[DiscoveredSkill]], ScreenedSkills | None]
 
 
-def entry_of(found: FoundHook, settings: HooksSettings) -> HookEntry:
-    """What the settings say of a hook, by its name or its key; one of a skill has none."""
+def get_hook_entry(found: DiscoveredHook, settings: HooksSettings) -> HookEntry:
+    """Return the settings of a hook, by its name or its key; a skill's hook has none."""
     key = found.hook.key if found.hook and found.skill is None else ""
     return settings.entries.get(found.name) or settings.entries.get(key) or _NO_ENTRY
 
 
-def as_skill(found: FoundHook) -> Found:
+def make_hook_skill(found: DiscoveredHook) -> DiscoveredSkill:
     """A hook as the scanner and a review see it: all of what its digest covers."""
     location = Location(found.scope, found.layer, found.root.rpartition("/")[0])
-    return Found(location, found.root, found.file, found.hook.about if found.hook else None, found.problem)
+    return DiscoveredSkill(location, found.root, found.file, found.hook.about if found.hook else None, found.problem)
 
 
-def digest_of(found: FoundHook) -> Digest:
+def compute_hook_digest(found: DiscoveredHook) -> Digest:
     """The digest of all that belongs to a hook, with its HOOK.md as it was read."""
     return compute_digest(found.root, {found.file: found.content} if found.content else None)
 
 
-def why_strange(found: FoundHook, workspace: Workspace) -> str:
-    """Why a hook needs an approval of its own; nothing for the user's own.
+def why_untrusted(found: DiscoveredHook, workspace: Workspace) -> str:
+    """Return why a hook needs an approval of its own; '' for the user's own.
 
-    What lies in the project is the project's, whoever names it: its programs can change it. Only the user's folder
-    is closed to them where the project is the home folder.
+    Everything in the project counts as the project's, whatever names it: its programs can change it. Only the user's
+    folder is closed to them where the project is the home folder.
     """
-    if found.scope in _STRANGE:
-        return _STRANGE[found.scope].format(found.layer)
+    if found.scope in _ORIGIN_REASONS:
+        return _ORIGIN_REASONS[found.scope].format(found.layer)
     project, place = real_path(workspace.project), real_path(found.folder)
     if workspace.project == workspace.home and found.scope == "user" and is_within(place, f"{project}/.clawft"):
         return ""
-    return _STRANGE["project"] if not place or is_within(place, project) else ""
+    return _ORIGIN_REASONS["project"] if not place or is_within(place, project) else ""
 
 
-def judge_hooks(found: Sequence[FoundHook], rules: HookRules) -> tuple[HookStanding, ...]:
+def judge_hooks(found: Sequence[DiscoveredHook], rules: HookRules) -> tuple[HookStatus, ...]:
     """The state of every hook found, in the order found."""
-    found = [one if _is_own(one, rules) else _drop_key(one) for one in found]
+    found = [hook if _is_own(hook, rules) else _drop_key(hook) for hook in found]
     blocked = _screen(found, rules)
-    judged = _tell_apart([_judge(one, rules, blocked.get(one.folder)) for one in found])
-    own = {one.name: one for one in reversed(judged) if one.found.skill is None and _is_own(one.found, rules)}
+    judged = _tell_apart([_judge(hook, rules, blocked.get(hook.folder)) for hook in found])
+    own = {
+        status.name: status
+        for status in reversed(judged)
+        if status.found.skill is None and _is_own(status.found, rules)
+    }
     return tuple(_shadow(judged, own))
 
 
-def _tell_apart(judged: list[HookStanding]) -> list[HookStanding]:
+def _tell_apart(judged: list[HookStatus]) -> list[HookStatus]:
     """The same; a hint that names one of several of a name says which."""
-    several = {name for name, count in Counter(one.name for one in judged).items() if count > 1}
-    for index, one in enumerate(judged):
-        bare = f"weft hooks enable {one.name}"
-        if one.name in several and one.found.skill is None:
-            exact = f"weft hooks enable {one.found.scope}:{one.name}"
-            said = tuple(structs.replace(each, hint=each.hint.replace(bare, exact)) for each in one.reasons)
-            judged[index] = structs.replace(one, reasons=said)
+    several = {name for name, count in Counter(status.name for status in judged).items() if count > 1}
+    for index, status in enumerate(judged):
+        bare = f"weft hooks enable {status.name}"
+        if status.name in several and status.found.skill is None:
+            exact = f"weft hooks enable {status.found.scope}:{status.name}"
+            reasons = tuple(structs.replace(each, hint=each.hint.replace(bare, exact)) for each in status.reasons)
+            judged[index] = structs.replace(status, reasons=reasons)
     return judged
 
 
-def _drop_key(found: FoundHook) -> FoundHook:
-    """A stranger's hook, by its name alone: it could give itself the key of another, and what was meant for that."""
+def _drop_key(found: DiscoveredHook) -> DiscoveredHook:
+    """Remove the key of an untrusted hook: it could take the key of another hook, and with it that hook's settings."""
     return structs.replace(found, hook=structs.replace(found.hook, key="")) if found.hook else found
 
 
-def _is_own(found: FoundHook, rules: HookRules) -> bool:
-    return not why_strange(found, rules.workspace)
+def _is_own(found: DiscoveredHook, rules: HookRules) -> bool:
+    return not why_untrusted(found, rules.workspace)
 
 
-def _screen(found: Sequence[FoundHook], rules: HookRules) -> dict[str, tuple[bool, tuple[Diagnostic, ...]]]:
-    """What the scanner says of hooks, by folder. Those of skills were scanned with them."""
-    alone = [one for one in found if one.skill is None and one.hook is not None and not _why_off(one, rules.settings)]
-    roots = {one.root: as_skill(one) for one in reversed(alone)}  # a pack is looked at once, however many it names
+def _screen(found: Sequence[DiscoveredHook], rules: HookRules) -> dict[str, tuple[bool, tuple[Diagnostic, ...]]]:
+    """Return the scanner's findings about hooks, by folder. Those of skills were scanned with them."""
+    alone = [
+        hook for hook in found if hook.skill is None and hook.hook is not None and not _why_off(hook, rules.settings)
+    ]
+    roots = {
+        hook.root: make_hook_skill(hook) for hook in reversed(alone)
+    }  # a pack is looked at once, however many it names
     scanned = rules.screen(list(roots.values())) if alone else None
     if scanned is None:
         return {}
     screenings = dict(zip(roots, scanned.screenings, strict=True))
-    said = {}
-    for one in alone:
-        screening = screenings[one.root]
+    screened = {}
+    for hook in alone:
+        screening = screenings[hook.root]
         if screening is not None:
-            blocked, reasons = check_screening(as_skill(one), screening, scanned)
-            look = (f"weft skills show {quote(one.name)}", f"weft scan {quote(one.root)}")
-            said[one.folder] = blocked, tuple(structs.replace(each, hint=each.hint.replace(*look)) for each in reasons)
-    return said
+            blocked, reasons = check_screening(make_hook_skill(hook), screening, scanned)
+            look = (f"weft skills show {quote(hook.name)}", f"weft scan {quote(hook.root)}")
+            screened[hook.folder] = (
+                blocked,
+                tuple(structs.replace(each, hint=each.hint.replace(*look)) for each in reasons),
+            )
+    return screened
 
 
 def _judge(
-    found: FoundHook, rules: HookRules, scanned: tuple[bool, tuple[Diagnostic, ...]] | None = None
-) -> HookStanding:
+    found: DiscoveredHook, rules: HookRules, scanned: tuple[bool, tuple[Diagnostic, ...]] | None = None
+) -> HookStatus:
     if found.hook is None:
-        return HookStanding(found, "broken", (found.problem,) if found.problem else ())
+        return HookStatus(found, "broken", (found.problem,) if found.problem else ())
     off = _why_off(found, rules.settings)
     if off is not None:
-        return HookStanding(found, "disabled", (off,))
-    blocked, said = scanned or (False, ())
+        return HookStatus(found, "disabled", (off,))
+    blocked, scan_reasons = scanned or (False, ())
     if blocked:
-        return HookStanding(found, "blocked", said)
+        return HookStatus(found, "blocked", scan_reasons)
     trusted = _trust(found, rules)
     if trusted.objection is not None:
-        return HookStanding(found, trusted.state, (trusted.objection, *said))
-    given = SkillEntry(env=entry_of(found, rules.settings).env)
-    unmet = check_requirements(found.hook.about, rules.host, given, found.file)
-    reasons = (*unmet, *found.hook.diagnostics, *said)
+        return HookStatus(found, trusted.state, (trusted.objection, *scan_reasons))
+    entry = SkillEntry(env=get_hook_entry(found, rules.settings).env)
+    unmet = check_requirements(found.hook.about, rules.host, entry, found.file)
+    reasons = (*unmet, *found.hook.diagnostics, *scan_reasons)
     state: State = "ready" if found.hook.events and not unmet else "ineligible"
-    return HookStanding(found, state, reasons, trusted.digest, trusted.hosts)
+    return HookStatus(found, state, reasons, trusted.digest, trusted.hosts)
 
 
-def _why_off(found: FoundHook, settings: HooksSettings) -> Diagnostic | None:
-    if settings.enabled and entry_of(found, settings).enabled:
+def _why_off(found: DiscoveredHook, settings: HooksSettings) -> Diagnostic | None:
+    if settings.enabled and get_hook_entry(found, settings).enabled:
         return None
     name, hint = "hooks.enabled", "Run: weft config set hooks.enabled true"
     if settings.enabled:
@@ -182,7 +187,7 @@ def _why_off(found: FoundHook, settings: HooksSettings) -> Diagnostic | None:
 
 
 class _Trusted(Struct, frozen=True):
-    """The digest that a stranger's hook was approved with and the hosts of that; or why it may not run."""
+    """The digest that an untrusted hook was approved with and the hosts of that; or why it may not run."""
 
     digest: str = ""
     hosts: tuple[str, ...] | None = None
@@ -190,25 +195,28 @@ class _Trusted(Struct, frozen=True):
     state: State = "untrusted"
 
 
-def _trust(found: FoundHook, rules: HookRules) -> _Trusted:
+def _trust(found: DiscoveredHook, rules: HookRules) -> _Trusted:
     if found.skill is not None:
         return _trust_skill(found, found.skill, rules)
-    why = why_strange(found, rules.workspace)
+    why = why_untrusted(found, rules.workspace)
     if not why:
         return _Trusted()
     hint = f"Look at it, then: weft hooks enable {found.name}"
     try:
-        known = next((one for one in rules.approvals() if (one.kind, one.path) == ("hook", found.folder)), None)
+        known = next(
+            (approval for approval in rules.approvals() if (approval.kind, approval.path) == ("hook", found.folder)),
+            None,
+        )
     except ClawftError as error:
         return _distrust(found, str(error), error.hint)
     if known is None:
         return _distrust(found, f"{why} and is not approved", hint)
-    if digest_of(found).value != known.digest:
+    if compute_hook_digest(found).value != known.digest:
         return _distrust(found, f"It changed since it was approved on {known.at[:10]}", hint)
     return _Trusted(known.digest, known.power.network)
 
 
-def _trust_skill(found: FoundHook, brought: Found, rules: HookRules) -> _Trusted:
+def _trust_skill(found: DiscoveredHook, brought: DiscoveredSkill, rules: HookRules) -> _Trusted:
     """A hook of a skill stands and falls with it, and runs as the skill was approved: for good, or for this run."""
     skill = rules.skills.get(brought.folder)
     hint = f"Run: weft skills why {brought.name}"
@@ -218,28 +226,28 @@ def _trust_skill(found: FoundHook, brought: Found, rules: HookRules) -> _Trusted
             hint = f"Look at it, then: weft skills trust {brought.name}"
         return _distrust(found, f"Its skill '{brought.name}' is {state}", hint, state)
     try:
-        approval = rules.clear(brought, lambda: digest_of(found))
+        approval = rules.clear(brought, lambda: compute_hook_digest(found))
     except ClawftError as error:
         return _distrust(found, f"Its skill '{brought.name}' is not approved", error.hint or hint)
     return _Trusted(approval.digest, approval.power.network) if approval else _Trusted()
 
 
-def _distrust(found: FoundHook, message: str, hint: str, state: State = "untrusted") -> _Trusted:
+def _distrust(found: DiscoveredHook, message: str, hint: str, state: State = "untrusted") -> _Trusted:
     code = "untrusted" if state == "untrusted" else "hook-skill"
     return _Trusted(objection=Diagnostic(code, "warning", message, found.file, 0, hint), state=state)
 
 
-def _shadow(standings: list[HookStanding], own: Mapping[str, HookStanding]) -> list[HookStanding]:
-    """Of two hooks of a name that could run the first does. A stranger's never takes the place of one's own, whatever
-    keeps that from running: settings were meant for that one."""
-    first: dict[str, HookStanding] = {}
-    for index, one in enumerate(standings):
-        if one.state != "ready":
+def _shadow(statuses: list[HookStatus], own: Mapping[str, HookStatus]) -> list[HookStatus]:
+    """Mark all but the first of the runnable hooks of a name as shadowed. An untrusted hook never replaces the user's
+    own, even where that one cannot run: settings were meant for that one."""
+    first: dict[str, HookStatus] = {}
+    for index, status in enumerate(statuses):
+        if status.state != "ready":
             continue
-        winner = own.get(one.name, one) if one.hosts is not None else one
-        winner = first.setdefault(one.name, winner) if winner is one else winner
-        if winner is not one:
-            message = f"{winner.found.scope} has '{one.name}' too and comes first"
+        winner = own.get(status.name, status) if status.hosts is not None else status
+        winner = first.setdefault(status.name, winner) if winner is status else winner
+        if winner is not status:
+            message = f"{winner.found.scope} has '{status.name}' too and comes first"
             reason = Diagnostic("shadowed", "warning", message, winner.found.file)
-            standings[index] = structs.replace(one, state="shadowed", reasons=(reason,))
-    return standings
+            statuses[index] = structs.replace(status, state="shadowed", reasons=(reason,))
+    return statuses

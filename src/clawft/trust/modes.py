@@ -1,19 +1,19 @@
-"""How much is done unasked: plan < ask < auto-edit < full. A person chooses; projects and agents may only lower it."""
+"""Permission modes (plan, ask, auto-edit, full), and the settings of a project's config that are not followed."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
 from clawft.config import Config
-from clawft.errors import ClawftError, find_close
-from clawft.format.model import Agent
-
-__all__ = ["CLAUDE_MODES", "MODES", "Mode", "agent_mode", "default_mode", "get_mode", "ignored_mode", "lower_mode"]
+from clawft.config.loader import own_values
+from clawft.config.tools import own_sandbox
+from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.skills.parse.model import Agent
 
 
 class Mode(StrEnum):
-    """What a session may do without a question."""
+    """The permission mode of a session: what it may do without asking."""
 
     PLAN = "plan"
     ASK = "ask"
@@ -61,7 +61,8 @@ def default_mode(config: Config, user_dir: str) -> Mode:
 
 
 def ignored_mode(config: Config, user_dir: str) -> Mode | None:
-    """The mode that a project's config asks for in vain, since it would do more unasked; None if there is none."""
+    """Return the mode that a project's config asks for and does not get, since it would allow more without asking; None
+    if there is none."""
     mode, ceiling = _written_modes(config, user_dir)
     written = any(_is_projects(layer.source, user_dir) and _mode_of(layer.values) for layer in config.layers)
     return ceiling if written and lower_mode(mode, ceiling) != ceiling else None
@@ -76,7 +77,7 @@ def _mode_of(values: Mapping[str, Any]) -> Any:
 
 
 def _written_modes(config: Config, user_dir: str) -> tuple[Mode, Mode]:
-    """What the person wants, and the most that the project lets them have."""
+    """Return the mode that the user wants, and the highest that the project allows."""
     mode, ceiling = Mode.AUTO_EDIT, Mode.FULL
     for layer in config.layers:
         written = _mode_of(layer.values)
@@ -95,3 +96,45 @@ def agent_mode(agent: Agent, mode: Mode) -> Mode:
     """A session's mode with an agent, whose file may ask for less."""
     asked = CLAUDE_MODES.get(agent.permission_mode)
     return mode if asked is None or agent.permission_mode == "default" else lower_mode(mode, asked)
+
+
+_OWN_SECTIONS = frozenset({"sandbox", "runs", "hooks", "plugins", "gateway", "registries", "hub", "serve"})
+_OWN_SETTINGS = (("memory", "backend"), ("skills", "security", "require_signature"))
+
+
+def is_followed(path: tuple[str, ...], value: Any, own: Config, user_dir: str) -> bool:
+    """Return whether a setting of a project's config counts; `own` is the config without it."""
+    if path == ("agents", "defaults", "mode"):
+        mode = default_mode(own, user_dir)
+        return lower_mode(Mode(value), mode) != mode
+    return path[0] not in _OWN_SECTIONS and path not in _OWN_SETTINGS
+
+
+def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
+    """One diagnostic for each."""
+    if config.sandbox != own_sandbox(config, user_dir):
+        message = "What the project's config says of the sandbox is not followed: only your own can"
+        yield Diagnostic("sandbox-ignored", "warning", message)
+    if config.values.get("runs", {}) != own_values(config, user_dir, "runs"):
+        message = "What the project's config says of runs is not followed: only your own can"
+        yield Diagnostic("runs-ignored", "warning", message)
+    if config.values.get("hooks", {}) != own_values(config, user_dir, "hooks"):
+        message = "What the project's config says of hooks is not followed: only your own can"
+        yield Diagnostic("hooks-ignored", "warning", message)
+    if config.values.get("memory", {}).get("backend") != own_values(config, user_dir, "memory").get("backend"):
+        message = "What the project's config says of memory.backend is not followed: only your own can"
+        yield Diagnostic("memory-ignored", "warning", message)
+    if _requires(config.values.get("skills", {})) != _requires(own_values(config, user_dir, "skills")):
+        message = (
+            "What the project's config says of skills.security.require_signature is not followed: only your own can"
+        )
+        yield Diagnostic("signatures-ignored", "warning", message)
+    mode = ignored_mode(config, user_dir)
+    if mode is not None:
+        message = f"The project's config asks for the mode {mode}, which only you can choose"
+        yield Diagnostic("mode-ignored", "warning", message, hint=f"To choose it: --mode {mode}")
+
+
+def _requires(skills: dict[str, Any]) -> object:
+    security = skills.get("security")
+    return security.get("require_signature") if isinstance(security, dict) else None

@@ -1,9 +1,7 @@
-"""The URL policy: may this be fetched (R151, R159, D32)? Pure judgement; `sandbox/reach.py` resolves and connects.
-
-A URL is read once, strictly, into a `Target`, and what was judged is what is requested: no second parser gets a say.
-"""
+"""The URL policy and grants of hosts: decide by name what may be fetched. `sandbox/net.py` resolves and connects."""
 
 import re
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import quote
 
@@ -11,19 +9,6 @@ from msgspec import Struct
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
-
-__all__ = [
-    "BlockedDomain",
-    "DisallowedScheme",
-    "InvalidUrl",
-    "PolicyViolation",
-    "PrivateIp",
-    "Target",
-    "UrlPolicy",
-    "is_loopback",
-    "read_host",
-    "read_url",
-]
 
 Address = IPv4Address | IPv6Address
 MAX_URL = 8192
@@ -47,7 +32,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class PolicyViolation(Refused):
-    """What the policy keeps from being fetched. `url` is which, where it is not the one that was asked for."""
+    """A URL that the policy does not allow to be fetched. `url` is set where it is not the one that was asked for."""
 
     url = ""
 
@@ -92,7 +77,7 @@ class PrivateIp(PolicyViolation):
         )
 
 
-class Target(Struct, frozen=True):
+class UrlTarget(Struct, frozen=True):
     """A URL, read. `host` is in lower case, in ASCII and without a dot at its end; an address in its usual form."""
 
     scheme: str
@@ -103,12 +88,12 @@ class Target(Struct, frozen=True):
 
     @property
     def connect_port(self) -> int:
-        """Where to connect to; 443 for a scheme that has no port of its own."""
+        """The port to connect to; 443 for a scheme that has no port of its own."""
         return self.port or _DEFAULT_PORTS.get(self.scheme, 443)
 
     @property
     def authority(self) -> str:
-        """What the header `Host` holds."""
+        """The value of the header `LocalMachine`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
@@ -131,7 +116,7 @@ class UrlPolicy:
         self._block_private = settings.block_private_ips
 
     def check_address(self, address: str | Address) -> PolicyViolation | None:
-        """What speaks against an address that a host has resolved to."""
+        """Check an address that a host has resolved to, and return the violation, if any."""
         try:
             read = ip_address(address)
         except ValueError:
@@ -140,7 +125,7 @@ class UrlPolicy:
             return InvalidUrl("leads to an address of one network interface")
         return PrivateIp(str(read)) if self._block_private and not _is_public(read) else None
 
-    def read_allowed(self, url: str) -> Target:
+    def read_allowed(self, url: str) -> UrlTarget:
         """A URL, read and judged. Raises: PolicyViolation."""
         scheme = _SCHEME.match(url)
         if scheme is not None and scheme[1].lower() not in self._schemes:
@@ -155,7 +140,7 @@ class UrlPolicy:
         return target
 
 
-def read_url(url: str) -> Target:
+def read_url(url: str) -> UrlTarget:
     """Read a URL. Raises: InvalidUrl where two programs might read it differently."""
     if len(url) > MAX_URL:
         raise InvalidUrl(f"is longer than {MAX_URL} characters")
@@ -176,11 +161,11 @@ def read_url(url: str) -> Target:
     host, address = read_host(authority["host"])
     path = quote((rest["path"] or "/") + (rest["query"] or ""), safe="!$%&'()*+,-./:;=?@[]_~")
     name = scheme[1].lower()
-    return Target(name, host, None if port == _DEFAULT_PORTS.get(name) else port, path, address)
+    return UrlTarget(name, host, None if port == _DEFAULT_PORTS.get(name) else port, path, address)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by name or address: a key may go there unencrypted."""
+    """Return whether a host is this machine, by name or address: a key may go there unencrypted."""
     try:
         return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -266,5 +251,83 @@ def _last_four(address: IPv6Address) -> IPv4Address:
 
 
 def _is_isatap(address: IPv6Address) -> bool:
-    """Whether it is the address of a tunnel to the IPv4 address in its last four bytes."""
+    """Return whether it is the address of a tunnel to the IPv4 address in its last four bytes."""
     return (int(address) >> 32) & 0xFDFF_FFFF == 0x0000_5EFE
+
+
+WEB_PORTS = frozenset({80, 443})
+_GRANT = re.compile(r"(?P<any>\*(?:\.|(?=:|$)))?(?P<host>\[[^\]]*\]|[^:\[\]*]*)(?::(?P<port>[0-9]{1,5}))?")
+
+
+class HostGrant(Struct, frozen=True):
+    """Hosts that may be reached. `port` None means those of the web; `subdomains` of '' means every host."""
+
+    text: str
+    host: str
+    port: int | None = None
+    subdomains: bool = False
+
+    def covers(self, host: str, port: int) -> bool:
+        """Return whether a host, in the form that `read_host` gives it, is meant."""
+        if port != self.port if self.port is not None else port not in WEB_PORTS:
+            return False
+        if self.subdomains:
+            return not self.host or host.endswith(f".{self.host}")
+        return host == self.host
+
+    def includes(self, other: "HostGrant") -> bool:
+        """Return whether it covers all that another one does."""
+        ports = WEB_PORTS if other.port is None else {other.port}
+        if not ports <= (WEB_PORTS if self.port is None else {self.port}):
+            return False
+        if not self.subdomains:
+            return not other.subdomains and other.host == self.host
+        if not self.host or other.host.endswith(f".{self.host}"):
+            return True
+        return other.subdomains and other.host == self.host
+
+    def touches(self, host: str, port: int) -> bool:
+        """Return whether to forbid it would forbid this: where no port is named, all are meant."""
+        return self.covers(host, port if self.port else min(WEB_PORTS))
+
+
+def parse_grant(text: str) -> HostGrant:
+    """A grant as it is written. Raises: ClawftError `host-invalid`."""
+    match = _GRANT.fullmatch(text.strip())
+    port = int(match["port"]) if match and match["port"] else None
+    if match is None or (port is not None and not 1 <= port <= 65535):
+        raise _invalid(text)
+    every = match["any"] == "*"
+    if every and not match["host"]:
+        return HostGrant(text, "", port, subdomains=True)
+    try:
+        host, address = read_host(match["host"])
+    except InvalidUrl as error:
+        raise _invalid(text) from error
+    if every or (match["any"] and address is not None):
+        raise _invalid(text)
+    return HostGrant(text, host, port, subdomains=bool(match["any"]))
+
+
+def find_grant(host: str, port: int, grants: Iterable[str]) -> HostGrant | None:
+    """The first grant that covers a host, in the form that `read_host` gives it. What is no grant grants nothing.
+
+    A `!` before one takes it away from all others; without a port, all of its ports.
+    """
+    found: HostGrant | None = None
+    for text in grants:
+        try:
+            grant = parse_grant(text.removeprefix("!"))
+        except ClawftError:
+            continue
+        if text.startswith("!"):
+            if grant.touches(host, port):
+                return None
+        elif found is None and grant.covers(host, port):
+            found = grant
+    return found
+
+
+def _invalid(text: str) -> ClawftError:
+    hint = "Write example.com, *.example.com or either with a port, as example.com:8443"
+    return ClawftError("host-invalid", f"{text[:80]!a} is no host", hint=hint)

@@ -1,28 +1,191 @@
-"""Paths in the brackets of a pattern, `Read(src/**)`: judged by where links lead. Files are not read."""
+"""A tool call as patterns see it, globs, and path patterns such as `Read(src/**)`."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Literal
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec import Struct
 
+from clawft.errors import Refused
 from clawft.files import real_path
-from clawft.trust.call import Call, Where
-from clawft.trust.globs import Glob, PatternError, Sign, fits, is_plain, match_items, parse_glob
+from clawft.workspace import resolve_path
 
-__all__ = ["Paths", "split_names"]
+if TYPE_CHECKING:
+    from clawft.skills.render.shell import Line
+    from clawft.trust.network import UrlTarget
+
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)|\{(baseDir)\}")
+Item = TypeVar("Item")
+Part = TypeVar("Part")
+
+
+class PatternError(ValueError):
+    """A pattern whose brackets hold something that is not understood; the message says why."""
+
+
+class Wildcard(Enum):
+    """A wildcard: any number of items, none included, or exactly one."""
+
+    REST = "*"
+    ANY = "?"
+
+
+Glob = tuple[str | Wildcard, ...]  # single characters and signs
+
+
+def match_items(pattern: Sequence[Part | Wildcard], items: Sequence[Item], fit: Callable[[Part, Item], bool]) -> bool:
+    """Return whether a pattern with signs in it matches all items. It takes the product of both in time, never more."""
+    at = here = 0
+    back = resume = -1  # the last REST, and how far it has swallowed
+    while here < len(items):
+        part = pattern[at] if at < len(pattern) else None
+        if part is Wildcard.REST:
+            back, resume = at, here
+            at += 1
+        elif part is Wildcard.ANY or (part is not None and not isinstance(part, Wildcard) and fit(part, items[here])):
+            at, here = at + 1, here + 1
+        elif back >= 0:
+            resume += 1
+            at, here = back + 1, resume
+        else:
+            return False
+    return all(part is Wildcard.REST for part in pattern[at:])
+
+
+def matches_glob(glob: Glob, text: str) -> bool:
+    """Return whether a glob matches a whole text."""
+    return match_items(glob, text, _same)
+
+
+def is_plain(part: Glob | Wildcard) -> bool:
+    """Return whether a glob matches one text only."""
+    return not isinstance(part, Wildcard) and all(isinstance(character, str) for character in part)
+
+
+def parse_glob(text: str, folders: Mapping[str, str], signs: str = "*") -> Glob:
+    """Parse a text as characters and signs; the value of a variable is plain. Raises: PatternError."""
+    tokens: list[str | Wildcard] = []
+    at = 0
+    for match in _VARIABLE.finditer(text):
+        tokens += _read(text[at : match.start()], signs)
+        folder = folders.get(match[1] or match[2] or match[3])
+        if not folder:
+            raise PatternError(f"it is not known what '{match[0][:60]}' stands for")
+        tokens += folder
+        at = match.end()
+    return (*tokens, *_read(text[at:], signs))
+
+
+def _read(text: str, signs: str) -> list[str | Wildcard]:
+    if any(char in "${}" for char in text):
+        raise PatternError("of variables only folders such as ${CLAUDE_SKILL_DIR} are understood")
+    return [Wildcard(char) if char in signs else char for char in text]
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other
+
+
+class PatternRoots(Struct, frozen=True):
+    """The folders that relative paths start at: the project for those of patterns, `base` for those of calls."""
+
+    project: str
+    base: str = ""
+    home: str = ""
+
+
+class CheckedCall:
+    """A tool by our own name, and the arguments as a model wrote them: nothing in them is sure to be what it should.
+
+    `server` tells that it is a tool of an MCP server or a plugin, `read_only` that it changes nothing and is not asked
+    about.
+    """
+
+    def __init__(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        where: PatternRoots,
+        *,
+        server: bool = False,
+        read_only: bool = False,
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.where = where
+        self.server = server
+        self.read_only = read_only
+
+    def text(self, name: str) -> str | None:
+        """An argument that is a text; '' where it is left out, None where it is anything else."""
+        value = self.arguments.get(name)
+        return "" if value is None else value if isinstance(value, str) else None
+
+    @cached_property
+    def line(self) -> "Line | None":
+        """The commands of a command line; None if it is not understood."""
+        from clawft.skills.render.shell import NotUnderstood, parse_line
+
+        try:
+            return parse_line(self.text("command") or "")
+        except NotUnderstood:
+            return None
+
+    @property
+    def is_obscure(self) -> bool:
+        """Return whether it is a command line that is not understood."""
+        return self.tool == "exec_shell" and bool(self.text("command")) and self.line is None
+
+    @cached_property
+    def cwd(self) -> str:
+        """The real folder that a command line runs in; '' if that is not known."""
+        argument = self.text("cwd")
+        return "" if argument is None else self.resolve(argument or self.where.base)[1]
+
+    @property
+    def at_start(self) -> bool:
+        """Return whether a command line runs where relative paths of the session start."""
+        return bool(self.cwd) and self.cwd in (real_path(self.where.base), real_path(self.where.project))
+
+    @cached_property
+    def path(self) -> tuple[str, str]:
+        """The file or folder that is meant: made absolute as written, and where its links lead; '' for no telling."""
+        argument = self.text("path")
+        return ("", "") if argument is None else self.resolve(argument or self.where.base)
+
+    def resolve(self, path: str, base: str = "") -> tuple[str, str]:
+        """A path of this call, absolute as it is written and with its links resolved."""
+        if "\0" in path:
+            return "", ""
+        full = resolve_path(path, base or self.where.base, self.where.home)
+        return full, real_path(full)
+
+    @cached_property
+    def target(self) -> "UrlTarget | None":
+        """The address that is fetched; None if it makes no sense."""
+        from clawft.trust.network import read_url
+
+        try:
+            return read_url(self.text("url") or "")
+        except Refused:
+            return None
+
 
 Root = Literal["project", "home", "/"]
 
 
-class Paths(Struct, frozen=True):
+class PathPattern(Struct, frozen=True):
     """`src/**`, `/abs/x`, `~/notes/*.md`, `*.env`: written as git's ignore files are, and starting at the project."""
 
     root: Root
-    names: tuple[Glob | Sign, ...]
+    names: tuple[Glob | Wildcard, ...]
 
     @classmethod
-    def parse(cls, argument: str, folders: Mapping[str, str]) -> "Paths":
+    def parse(cls, argument: str, folders: Mapping[str, str]) -> "PathPattern":
         """Raises: PatternError."""
         if argument.startswith("!") or any(char in argument for char in "[]\\\0"):
             raise PatternError("of the signs in paths only *, ** and ? are understood")
@@ -36,58 +199,63 @@ class Paths(Struct, frozen=True):
         # A single name is meant wherever it stands, unless `./` says otherwise.
         anywhere = len(names) == 1 and not absolute and not at_home and tokens[:2] != (".", "/")
         root: Root = "/" if absolute else "home" if at_home else "project"
-        return cls(root, (Sign.REST, *names) if anywhere else names)
+        return cls(root, (Wildcard.REST, *names) if anywhere else names)
 
-    def covers(self, call: Call) -> bool:
-        return self.means(call.path[1], call.where)
+    def covers(self, call: CheckedCall) -> bool:
+        return self.matches_path(call.path[1], call.where)
 
-    def touches(self, call: Call) -> bool:
+    def touches(self, call: CheckedCall) -> bool:
         """By what is written, or by where it leads. A path that makes no sense is touched."""
         return not call.path[1] or any(self.forbids(path, call.where) for path in call.path)
 
-    def means(self, path: str, where: Where, *, inside: bool = True) -> bool:
-        """Whether a real path is meant; `inside`: a folder that is named plainly means what is in it."""
-        rest = (Sign.REST,) if inside and is_plain(self.names[-1]) else ()
+    def matches_path(self, path: str, where: PatternRoots, *, inside: bool = True) -> bool:
+        """Return whether a real path is meant; `inside`: a folder that is named plainly means what is in it."""
+        rest = (Wildcard.REST,) if inside and is_plain(self.names[-1]) else ()
         return any(_below(path, root, (*self.names, *rest)) for root in _roots(self.root, where))
 
-    def forbids(self, path: str, where: Where) -> bool:
-        """Whether a path is meant, read as widely as it can be: links in the start of the pattern are followed too."""
+    def forbids(self, path: str, where: PatternRoots) -> bool:
+        """Return whether a path is meant, read as widely as it can be: links in the start of the pattern are followed
+        too."""
         plain = next((n for n, name in enumerate(self.names) if not is_plain(name)), len(self.names))
-        start = ["".join(str(one) for one in name) for name in self.names[:plain] if not isinstance(name, Sign)]
+        start = [
+            "".join(str(character) for character in name)
+            for name in self.names[:plain]
+            if not isinstance(name, Wildcard)
+        ]
         for root in _roots(self.root, where):
-            if _below(path, root, (*self.names, Sign.REST)):
+            if _below(path, root, (*self.names, Wildcard.REST)):
                 return True
             real = real_path(os.path.join(root, *start)) if start else ""
-            if real and _below(path, real, (*self.names[plain:], Sign.REST)):
+            if real and _below(path, real, (*self.names[plain:], Wildcard.REST)):
                 return True
         return False
 
 
-def split_names(tokens: Glob) -> tuple[Glob | Sign, ...]:
+def split_names(tokens: Glob) -> tuple[Glob | Wildcard, ...]:
     """The names of a path; `**` alone is any number of folders, and `.` none."""
-    names: list[list[str | Sign]] = [[]]
+    names: list[list[str | Wildcard]] = [[]]
     for token in tokens:
         if token == "/":
             names.append([])
         else:
             names[-1].append(token)
-    kept = [name for name in names if name and name != ["."]]
-    return tuple(Sign.REST if name == [Sign.REST, Sign.REST] else tuple(name) for name in kept)
+    filled = [name for name in names if name and name != ["."]]
+    return tuple(Wildcard.REST if name == [Wildcard.REST, Wildcard.REST] else tuple(name) for name in filled)
 
 
-def _below(path: str, root: str, names: Sequence[Glob | Sign]) -> bool:
+def _below(path: str, root: str, names: Sequence[Glob | Wildcard]) -> bool:
     if not path:
         return False
     parts, start = _names(path), _names(root)
-    return parts[: len(start)] == start and match_items(names, parts[len(start) :], fits)
+    return parts[: len(start)] == start and match_items(names, parts[len(start) :], matches_glob)
 
 
 def _names(path: str) -> list[str]:
     return [name for name in path.split("/") if name]
 
 
-def _roots(root: Root, where: Where) -> list[str]:
+def _roots(root: Root, where: PatternRoots) -> list[str]:
     if root == "/":
         return ["/"]
     folder = where.project if root == "project" else where.home
-    return [one for one in dict.fromkeys((real_path(folder), folder)) if one] if folder else []
+    return [path for path in dict.fromkeys((real_path(folder), folder)) if path] if folder else []

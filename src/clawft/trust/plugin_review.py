@@ -1,4 +1,4 @@
-"""What a person sees before they grant a plugin anything, and what is kept of their decision."""
+"""Review of a plugin before the user grants it anything, and the record of their decision."""
 
 import os
 from collections.abc import Callable
@@ -7,17 +7,17 @@ from typing import Any
 from msgspec import Struct, structs
 
 from clawft.contracts import Permissions
-from clawft.discovery.catalog import Found
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.locations import Location
-from clawft.discovery.plugins import FoundPlugin, load_plugin
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.format.model import Skill
-from clawft.format.plugin import PluginManifest
-from clawft.scan.findings import Power, Report
+from clawft.scanner.findings import Power, Report
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.locations import Location
+from clawft.skills.discovery.plugins import DiscoveredPlugin, load_plugin
+from clawft.skills.parse.model import Skill
+from clawft.skills.parse.plugin import PluginManifest
 from clawft.trust.approvals import Approval
-from clawft.trust.audit import Audit, Entry
-from clawft.trust.kept import Kept
+from clawft.trust.approved_copies import ApprovedCopies
+from clawft.trust.audit import AuditEntry, AuditLog
 from clawft.trust.plugins import (
     PluginGrant,
     PluginGrants,
@@ -28,19 +28,17 @@ from clawft.trust.plugins import (
     make_grant,
     name_permissions,
 )
+from clawft.trust.policy import why_unbindable
 from clawft.trust.review import Review, compare_review
-from clawft.trust.strangers import why_unbindable
-
-__all__ = ["PluginDesk", "PluginReview", "PluginStores", "plugin_as_skill"]
 
 
 class PluginReview(Struct, frozen=True):
     """A plugin as it is now, and as it was when it was last granted something. `whole` is all of its folder.
 
-    `fresh` is what it asks for and did not before; `withheld` what it asked for before, in vain.
+    `fresh` is what it asks for and did not before; `withheld` what it asked for before and did not get.
     """
 
-    found: FoundPlugin
+    found: DiscoveredPlugin
     whole: Review
     previous: PluginGrant | None = None
     fresh: Permissions = Permissions()
@@ -52,41 +50,42 @@ class PluginReview(Struct, frozen=True):
 
     @property
     def offered(self) -> Permissions:
-        """What a yes grants: all that it asks for, but of what was withheld from it before only the parts it had."""
-        return join_permissions(compare_permissions(self.withheld, self.asked), self.kept)
+        """The permissions that an approval grants: all that the plugin asks for, but of what was withheld from it
+        before only the parts it had."""
+        return join_permissions(compare_permissions(self.withheld, self.asked), self.retained)
 
     @property
-    def kept(self) -> Permissions:
-        """What it was granted before and asks for still."""
+    def retained(self) -> Permissions:
+        """The permissions that the plugin was granted before and still asks for."""
         return clip_permissions(self.asked, self.previous.permissions) if self.previous else Permissions()
 
 
-class PluginStores(Struct, frozen=True):
-    """Where decisions about plugins go."""
+class PluginReviewStores(Struct, frozen=True):
+    """The stores for decisions about plugins."""
 
     grants: PluginGrants
-    kept: Kept
-    audit: Audit
+    retained: ApprovedCopies
+    audit: AuditLog
 
 
-class PluginDesk:
+class PluginReviewer:
     """Reviews and grants of one user. `load_report` has a folder scanned; `object_to` says what blocks it."""
 
     def __init__(
         self,
-        stores: PluginStores,
-        load_report: Callable[[Found], Report],
-        object_to: Callable[[Found, Report], Diagnostic | None],
+        stores: PluginReviewStores,
+        load_report: Callable[[DiscoveredSkill], Report],
+        object_to: Callable[[DiscoveredSkill, Report], Diagnostic | None],
     ) -> None:
         self._stores = stores
         self._load_report = load_report
         self._object_to = object_to
 
-    def review(self, found: FoundPlugin) -> PluginReview:
-        """What a person is to see of a plugin as it is now. Raises: ClawftError; Refused for what cannot be granted."""
+    def review(self, found: DiscoveredPlugin) -> PluginReview:
+        """Review a plugin as it is now. Raises: ClawftError; Refused for what cannot be granted."""
         if found.manifest is None:
-            raise broken(found)
-        whole = plugin_as_skill(found)
+            raise make_broken_error(found)
+        whole = make_plugin_skill(found)
         digest, report = compute_digest(found.folder), self._load_report(whole)
         objection = why_unbindable(whole, digest, []) or self._object_to(whole, report)
         if objection is not None:
@@ -94,48 +93,48 @@ class PluginDesk:
             message = f"The plugin '{found.id}' cannot be granted anything: {objection.message}"
             raise Refused(code, message, path=objection.path, hint=objection.hint)
         if report.digest != digest.value:
-            raise changed(found)
+            raise make_changed_error(found)
         previous = self._stores.grants.find(found)
         if previous is None:
             return PluginReview(found, Review(whole, digest.value, report, Power()))
         return self._compare(found, Review(whole, digest.value, report, Power()), previous)
 
-    def _compare(self, found: FoundPlugin, seen: Review, previous: PluginGrant) -> PluginReview:
+    def _compare(self, found: DiscoveredPlugin, seen: Review, previous: PluginGrant) -> PluginReview:
         """A review with what changed since the plugin was last granted something, as far as that was kept."""
         assert found.manifest is not None
-        with self._stores.kept.open(previous.digest) as place:
+        with self._stores.retained.open(previous.digest) as place:
             old = load_plugin(found.scope, place) if place else None
-            power = self._load_report(plugin_as_skill(old)).power if old else Power()
+            power = self._load_report(make_plugin_skill(old)).power if old else Power()
         before = Approval("plugin", found.folder, previous.digest, previous.at, power=power)
         missing = compare_permissions(previous.permissions, found.manifest.permissions)
         asked = old.manifest.permissions if old and old.manifest else Permissions()
         fresh = compare_permissions(asked, missing)
-        whole = compare_review(structs.replace(seen, previous=before), self._stores.kept)
+        whole = compare_review(structs.replace(seen, previous=before), self._stores.retained)
         return PluginReview(found, whole, previous, fresh, drop_permissions(missing, fresh))
 
     def grant(self, review: PluginReview, permissions: Permissions) -> PluginGrant:
         """Grant what was decided to the plugin as it was reviewed. Raises: ClawftError."""
         found, digest = review.found, review.whole.digest
         try:
-            self._stores.kept.keep(found.folder, digest)
+            self._stores.retained.keep(found.folder, digest)
         except Refused as error:
-            raise changed(found) from error
-        with self._stores.kept.open(digest) as place:
+            raise make_changed_error(found) from error
+        with self._stores.retained.open(digest) as place:
             copy = load_plugin(found.scope, place or "", found.entry)
         if _say(copy) != _say(found):  # the manifest was another one for the moment in which it was read
-            raise changed(found)
+            raise make_changed_error(found)
         return self._record(make_grant(found, digest, clip_permissions(review.asked, permissions)))
 
-    def change(self, found: FoundPlugin, known: PluginGrant, permissions: Permissions) -> PluginGrant:
+    def change(self, found: DiscoveredPlugin, known: PluginGrant, permissions: Permissions) -> PluginGrant:
         """Grant more or less to a plugin that is what was granted. Raises: ClawftError; Refused if it changed."""
         if found.manifest is None or compute_digest(found.folder).value != known.digest:
-            raise changed(found)
+            raise make_changed_error(found)
         return self._record(make_grant(found, known.digest, clip_permissions(found.manifest.permissions, permissions)))
 
     def _record(self, made: PluginGrant) -> PluginGrant:
         detail: dict[str, Any] = {"version": made.version, "permissions": ", ".join(name_permissions(made.permissions))}
         subject = f"plugin {made.folder}"
-        line = Entry("approval", subject, "allowed", {"digest": made.digest, "detail": detail})
+        line = AuditEntry("approval", subject, "allowed", {"digest": made.digest, "detail": detail})
         with self._stores.audit.last_step([line]) as commit:
             self._stores.grants.record(made, commit)
         self._prune()
@@ -146,7 +145,7 @@ class PluginDesk:
         subject = f"plugin {review.found.folder}"
         self._stores.audit.tell("approval", subject, decision="denied", digest=review.whole.digest)
 
-    def revoke(self, found: FoundPlugin) -> PluginGrant | None:
+    def revoke(self, found: DiscoveredPlugin) -> PluginGrant | None:
         """Take back what a plugin was granted; what that was. Raises: ClawftError."""
         known = self._stores.grants.find(found)
         if known is None or not self._stores.grants.remove(found):
@@ -156,18 +155,19 @@ class PluginDesk:
         return known
 
     def _prune(self) -> None:
-        self._stores.kept.prune([one.digest for one in self._stores.grants.load()])
+        self._stores.retained.prune([grant.digest for grant in self._stores.grants.load()])
 
 
-def plugin_as_skill(found: FoundPlugin) -> Found:
+def make_plugin_skill(found: DiscoveredPlugin) -> DiscoveredSkill:
     """A plugin as the scanner and a review see it: all of its folder."""
     at = Location("plugin", found.id, os.path.dirname(found.folder))
     about = found.manifest.description if found.manifest else None
-    return Found(at, found.folder, found.file, Skill(name=found.id, description=about or ""))
+    return DiscoveredSkill(at, found.folder, found.file, Skill(name=found.id, description=about or ""))
 
 
-def _say(found: FoundPlugin) -> PluginManifest | None:
-    """What a manifest says wherever its folder is: one that has no manifest goes by the name of its folder."""
+def _say(found: DiscoveredPlugin) -> PluginManifest | None:
+    """Return what a manifest says, independent of the folder's place: a plugin without a manifest is named after its
+    folder."""
     manifest = found.manifest
     if manifest is None:
         return None
@@ -175,13 +175,13 @@ def _say(found: FoundPlugin) -> PluginManifest | None:
     return structs.replace(manifest, diagnostics=(), **({"id": "", "name": ""} if bare else {}))
 
 
-def broken(found: FoundPlugin) -> ClawftError:
-    """Why a plugin without a manifest cannot be used."""
+def make_broken_error(found: DiscoveredPlugin) -> ClawftError:
+    """Return the error for a plugin whose manifest is missing or broken."""
     why = f": {found.problem.message}" if found.problem else ""
     hint = found.problem.hint if found.problem else ""
     return ClawftError("plugin-broken", f"The plugin '{found.id}' is broken{why}", path=found.file, hint=hint)
 
 
-def changed(found: FoundPlugin) -> Refused:
+def make_changed_error(found: DiscoveredPlugin) -> Refused:
     hint = f"Look at it again: weft plugins enable {found.id}"
     return Refused("plugin-changed", f"The plugin '{found.id}' changed meanwhile", path=found.folder, hint=hint)

@@ -19,19 +19,6 @@ from clawft.errors import NotFound, Refused
 from clawft.files import is_within, real_path
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = [
-    "BARE_PYTHON",
-    "Launcher",
-    "Program",
-    "clean_environ",
-    "find_files",
-    "find_program",
-    "make_launcher",
-    "show_files",
-    "start_detached",
-    "use_own_python",
-]
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -61,7 +48,7 @@ _MAX_LINKS = 40  # the kernel follows no more
 _MAX_SHOWN = 8
 
 
-class Program(Struct, frozen=True):
+class PreparedProgram(Struct, frozen=True):
     """A program that may be started: its words, the folder that it starts in, all of its environment, and the files
     that it consists of, as far as that is known."""
 
@@ -95,8 +82,8 @@ class Launcher(Struct, frozen=True):
 
     def limit_path(self, path: str) -> str:
         """Return a search path without relative folders and those that commands of the sandbox can write."""
-        kept = (one for one in path.split(os.pathsep) if os.path.isabs(one) and not self.is_writable(one))
-        return os.pathsep.join(kept) or os.defpath
+        parts = (part for part in path.split(os.pathsep) if os.path.isabs(part) and not self.is_writable(part))
+        return os.pathsep.join(parts) or os.defpath
 
     def find(self, name: str, path: str = "") -> str:
         """Find the program of a name or an absolute path; '' if there is none.
@@ -104,14 +91,14 @@ class Launcher(Struct, frozen=True):
         Raises: Refused if commands of the sandbox can write every file that it could be.
         """
         found = list(_list_programs(name, path or self.environ.get("PATH", os.defpath)))
-        usable = next((one for one in found if not self.is_writable(one)), "")
+        usable = next((program for program in found if not self.is_writable(program)), "")
         if found and not usable:
             message = f"'{name}' is not started with your rights: commands of the sandbox can write {found[0]}"
             hint = "Install it elsewhere, or take its folder out of sandbox.writable"
             raise Refused("program-writable", message, path=found[0], hint=hint)
         return usable
 
-    def prepare(self, words: Sequence[str], env: Mapping[str, str], cwd: str = "") -> Program:
+    def prepare(self, words: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PreparedProgram:
         """Prepare words to be started in a neutral folder, or in the one in which they are to work.
 
         Raises: NotFound if there is no such program; Refused if commands of the sandbox can write it.
@@ -122,15 +109,15 @@ class Launcher(Struct, frozen=True):
         if not found:
             raise NotFound("program-missing", f"There is no program '{words[0]}'", hint="Install it")
         line = " ".join(words)
-        return Program((found, *words[1:]), cwd, self._limit(env, line), (real_path(found),))
+        return PreparedProgram((found, *words[1:]), cwd, self._limit(env, line), (real_path(found),))
 
-    def prepare_line(self, line: str, names: Iterable[str], env: Mapping[str, str], cwd: str) -> Program:
+    def prepare_line(self, line: str, names: Iterable[str], env: Mapping[str, str], cwd: str) -> PreparedProgram:
         """Prepare a line for the POSIX shell that starts programs of these names in a folder.
 
         One that is named by its path is what the line says, wherever it lies. Raises: Refused.
         """
         env = self._limit(env, line, names)
-        return Program(("/bin/sh", "-c", line), cwd, env, find_files(names, env["PATH"], cwd))
+        return PreparedProgram(("/bin/sh", "-c", line), cwd, env, find_files(names, env["PATH"], cwd))
 
     def _limit(self, env: Mapping[str, str], line: str, names: Iterable[str] = ()) -> dict[str, str]:
         """Raises: Refused."""
@@ -144,26 +131,28 @@ class Launcher(Struct, frozen=True):
 
 def make_launcher(workspace: Workspace, environ: Mapping[str, str], writable: Iterable[str] = ()) -> Launcher:
     """The launcher of a project, in which commands can write, as in further files and folders."""
-    places = (workspace.project, *(resolve_path(one, workspace.project, workspace.home) for one in writable))
-    roots = {real_path(one) for one in places} - {"", "/"}  # the sandbox gives nobody all of the machine
+    places = (workspace.project, *(resolve_path(path, workspace.project, workspace.home) for path in writable))
+    roots = {real_path(place) for place in places} - {"", "/"}  # the sandbox gives nobody all of the machine
     return Launcher(environ, workspace.home, tuple(sorted(roots)))
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return variables without those that could have a program run what somebody else wrote."""
+    """Return variables without those that could have a program run code that others wrote."""
     steering = (name for name in environ if name in _STEERING or name.startswith(_STEERING_KINDS))
     return {name: environ[name] for name in environ.keys() - set(steering)}
 
 
 def find_program(name: str, path: str) -> str:
-    """Find the program that a shell starts for a name or an absolute path, whoever can write it; '' for none."""
+    """Find the program that a shell starts for a name or an absolute path, no matter who can write it; '' for none."""
     return next(_list_programs(name, path), "")
 
 
 def find_files(names: Iterable[str], path: str, cwd: str) -> tuple[str, ...]:
     """Find the files that a shell starts for names of programs, as far as they can be found."""
-    found = (find_program(os.path.join(cwd, one) if os.path.dirname(one) else one, path) for one in _list_files(names))
-    return tuple(dict.fromkeys(real_path(one) for one in found if one))
+    found = (
+        find_program(os.path.join(cwd, file) if os.path.dirname(file) else file, path) for file in _list_files(names)
+    )
+    return tuple(dict.fromkeys(real_path(program) for program in found if program))
 
 
 def show_files(files: Sequence[str]) -> str:
@@ -173,13 +162,13 @@ def show_files(files: Sequence[str]) -> str:
     return f"  ({shown}{more})" if files else ""
 
 
-def use_own_python(args: Sequence[str], env: Mapping[str, str], cwd: str) -> Program:
+def use_own_python(args: Sequence[str], env: Mapping[str, str], cwd: str) -> PreparedProgram:
     """Prepare the Python that runs this, which no command can write, with what it was itself started with."""
     own = {name: env[name] for name in _OWN if name in env}
-    return Program((sys.executable, *args), cwd, {**clean_environ(env), **own}, (real_path(sys.executable),))
+    return PreparedProgram((sys.executable, *args), cwd, {**clean_environ(env), **own}, (real_path(sys.executable),))
 
 
-def start_detached(program: Program, log: int | IO[bytes] = subprocess.DEVNULL) -> int:
+def start_detached(program: PreparedProgram, log: int | IO[bytes] = subprocess.DEVNULL) -> int:
     """Start a program that may outlive this process, and return its number. Raises: OSError."""
     process = subprocess.Popen(
         program.words,
@@ -197,14 +186,14 @@ def start_detached(program: Program, log: int | IO[bytes] = subprocess.DEVNULL) 
 
 def _list_files(names: Iterable[str]) -> list[str]:
     """The names that mean a file to a shell, each once."""
-    return [one for one in dict.fromkeys(names) if one not in _BUILTINS]
+    return [name for name in dict.fromkeys(names) if name not in _BUILTINS]
 
 
 def _list_programs(name: str, path: str) -> Iterator[str]:
     """The programs that a name or an absolute path could be, in the order in which they are looked for."""
     folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
     paths = (os.path.join(folder, name) for folder in folders)
-    return (one for one in paths if os.path.isabs(one) and os.path.isfile(one) and os.access(one, os.X_OK))
+    return (path for path in paths if os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK))
 
 
 def _list_places(path: str) -> list[str]:

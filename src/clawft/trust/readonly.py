@@ -1,8 +1,8 @@
-"""What the commands of the default list may be given: the options that only read, of GNU, BSD and busybox alike.
+"""Arguments that are safe for the default commands: the options that only read, of GNU, BSD and busybox alike.
 
-An option that is not named here may write, run a program, read a list of files or never end (`sort -o`,
-`git diff --output`, `git log --ext-diff`, `tail -f`, `grep -f`, `date -s`), so it is asked for. Long options
-count only when written out: `--outp` is `--output` to GNU.
+An option that is not named here may write, run a program, read a list of files or never end (`sort -o`, `git diff
+--output`, `git log --ext-diff`, `tail -f`, `grep -f`, `date -s`), so it is asked for. Long options count only when
+written out: `--outp` is `--output` to GNU.
 """
 
 import re
@@ -10,27 +10,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.trust.shell import Word
-
-__all__ = ["Arguments", "ReadOnly", "find_read_only", "is_launcher", "read_arguments", "shorten"]
+from clawft.skills.render.shell import Word
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Their arguments are commands or code: to list one by its name alone would be to list everything.
-_LAUNCHERS = _names(
-    """ash awk bash bun busybox chroot command csh dash deno doas env expect find fish flock gawk ionice ksh lua mawk
-    nawk nice node nohup npx nsenter osascript parallel perl php pipx pkexec powershell pwsh python ruby
-    runuser script sed setarch setpriv setsid sh socat ssh stdbuf strace su sudo systemd-run taskset tclsh time
-    timeout toybox tsx unbuffer unshare uvx watch xargs zsh"""
-)
-
 _RUNS_GPG = re.compile(r"%[ +-]?G")  # in a format of git's
 
 
-class ReadOnly(Struct, frozen=True):
+class ReadOnlyUsage(Struct, frozen=True):
     """The options of a command that only read; what its operands are."""
 
     flags: str = ""  # letters that take no value
@@ -41,19 +31,19 @@ class ReadOnly(Struct, frozen=True):
     count: bool = False  # `-5`
     operands: Literal["paths", "text", "pattern", "format", "none"] = "paths"
     max_operands: int | None = None
-    harmless: bool = False  # no option of it does harm, so a glob may stand for any
+    harmless: bool = False  # no option of it does harm, so a glob may expand to any
     deep: str = ""  # letters that make it read all below a folder; `recursive` is the long form
 
 
-class Arguments(Struct, frozen=True):
-    """What was read: an objection to one of them, or none, and the words that name files."""
+class ReadOnlyArguments(Struct, frozen=True):
+    """The arguments as read: an objection to one of them, or none, and the words that name files."""
 
     objection: str = ""
     paths: tuple[Word, ...] = ()
     deep: bool = False  # what stands below the paths is read too
 
 
-def find_read_only(texts: tuple[str, ...]) -> tuple[int, ReadOnly] | None:
+def find_read_only(texts: tuple[str, ...]) -> tuple[int, ReadOnlyUsage] | None:
     """The usage of a command, and how many words name it."""
     for length in (2, 1):
         usage = _USAGES.get(texts[:length])
@@ -62,33 +52,28 @@ def find_read_only(texts: tuple[str, ...]) -> tuple[int, ReadOnly] | None:
     return None
 
 
-def is_launcher(name: str) -> bool:
-    """Whether a command runs others, or code: `python3.11` as `python`."""
-    return name in _LAUNCHERS or name.rstrip("0123456789.") in _LAUNCHERS
-
-
 def shorten(text: str) -> str:
     """A text of the line, to be quoted in a reason."""
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def read_arguments(usage: ReadOnly, words: tuple[Word, ...]) -> Arguments:
+def read_arguments(usage: ReadOnlyUsage, words: tuple[Word, ...]) -> ReadOnlyArguments:
     """Judge the options and sort out the operands."""
     if usage.operands == "text":
-        return Arguments(paths=tuple(word for word in words if word.glob or word.tilde))
+        return ReadOnlyArguments(paths=tuple(word for word in words if word.glob or word.tilde))
     reader = _Reader(usage)
     for word in words:
         objection = reader.take(word)
         if objection:
-            return Arguments(objection)
+            return ReadOnlyArguments(objection)
     return reader.finish()
 
 
 class _Reader:
-    def __init__(self, usage: ReadOnly) -> None:
+    def __init__(self, usage: ReadOnlyUsage) -> None:
         self._usage = usage
         self._operands: list[Word] = []
-        self._options_over = self._value_due = self._pattern_given = self._deep = False
+        self._options_over = self._value_due = self._has_pattern = self._deep = False
 
     def take(self, word: Word) -> str:
         """Take the next word; gives the objection to it."""
@@ -106,16 +91,16 @@ class _Reader:
         known = known and not _RUNS_GPG.search(word.text)
         return "" if known else f"the option '{shorten(word.text)}' may do more than read"
 
-    def finish(self) -> Arguments:
+    def finish(self) -> ReadOnlyArguments:
         operands = self._operands
         limit = self._usage.max_operands
         if limit is not None and (len(operands) > limit or any(word.glob for word in operands)):
-            return Arguments(f"more than {limit} operand may write a file")
-        if self._usage.operands == "pattern" and not self._pattern_given and operands and not operands[0].glob:
+            return ReadOnlyArguments(f"more than {limit} operand may write a file")
+        if self._usage.operands == "pattern" and not self._has_pattern and operands and not operands[0].glob:
             operands = operands[1:]
         if self._deep and not operands:
             operands = [Word(".")]
-        return Arguments(paths=() if self._usage.operands == "format" else tuple(operands), deep=self._deep)
+        return ReadOnlyArguments(paths=() if self._usage.operands == "format" else tuple(operands), deep=self._deep)
 
     def _operand(self, word: Word) -> str:
         if self._usage.operands == "none" or (self._usage.operands == "format" and not word.text.startswith("+")):
@@ -127,7 +112,7 @@ class _Reader:
 
     def _long(self, text: str) -> bool:
         name, equals, _ = text.partition("=")
-        self._pattern_given = self._pattern_given or name == "regexp"
+        self._has_pattern = self._has_pattern or name == "regexp"
         self._deep = self._deep or (name == "recursive" and bool(self._usage.deep))
         if name in self._usage.long_valued:
             self._value_due = not equals
@@ -138,7 +123,7 @@ class _Reader:
         if self._usage.count and text.isdigit():
             return True
         for index, letter in enumerate(text):
-            self._pattern_given = self._pattern_given or letter == "e"
+            self._has_pattern = self._has_pattern or letter == "e"
             self._deep = self._deep or letter in self._usage.deep
             if letter in self._usage.valued:
                 self._value_due = index == len(text) - 1
@@ -164,8 +149,8 @@ _GIT_LOG_LONG = """abbrev-commit all all-match author-date-order boundary branch
     parents perl-regexp pretty reflog regexp-ignore-case relative-date remotes reverse right-only simplify-by-decoration
     simplify-merges source sparse tags topo-order walk-reflogs"""
 _GIT_LOG_VALUED = "after author before committer date grep max-count since skip until"
-_GIT_DIFF = ReadOnly("RWabcmpqsuwz", "GSU", "BCDMXl", _names(_GIT_DIFF_LONG), _names(_GIT_DIFF_VALUED))
-_GIT_LOG = ReadOnly(
+_GIT_DIFF = ReadOnlyUsage("RWabcmpqsuwz", "GSU", "BCDMXl", _names(_GIT_DIFF_LONG), _names(_GIT_DIFF_VALUED))
+_GIT_LOG = ReadOnlyUsage(
     "EFPRWabcgimpqstuwz", "GSUn", "BCDMXl",
     _names(_GIT_DIFF_LONG + " " + _GIT_LOG_LONG), _names(_GIT_DIFF_VALUED + " " + _GIT_LOG_VALUED), count=True,
 )  # fmt: skip
@@ -180,51 +165,51 @@ _LS_LONG = """all almost-all author classify color context dereference dereferen
     file-type full-time group-directories-first hide-control-chars human-readable inode kibibytes literal no-group
     numeric-uid-gid quote-name recursive reverse si size zero help version"""
 
-_USAGES: dict[tuple[str, ...], ReadOnly] = {
-    ("echo",): ReadOnly(operands="text"),
-    ("which",): ReadOnly(operands="text"),
-    ("pwd",): ReadOnly("LP", long=_names("logical physical help version"), operands="none"),
-    ("ls",): ReadOnly(
+_USAGES: dict[tuple[str, ...], ReadOnlyUsage] = {
+    ("echo",): ReadOnlyUsage(operands="text"),
+    ("which",): ReadOnlyUsage(operands="text"),
+    ("pwd",): ReadOnlyUsage("LP", long=_names("logical physical help version"), operands="none"),
+    ("ls",): ReadOnlyUsage(
         "1ABCFGHLNQRSUXZabcdfghiklmnopqrstuvx", long=_names(_LS_LONG), harmless=True,
         long_valued=_names("block-size format hide ignore indicator-style quoting-style sort time time-style width"),
     ),
-    ("cat",): ReadOnly(
+    ("cat",): ReadOnlyUsage(
         "AETbenstuv", harmless=True,
         long=_names("number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank help version"),
     ),
-    ("head",): ReadOnly(
+    ("head",): ReadOnlyUsage(
         "qvz", "cn", long=_names("quiet silent verbose zero-terminated help version"), count=True, harmless=True,
         long_valued=_names("bytes lines"),
     ),
-    ("tail",): ReadOnly(
+    ("tail",): ReadOnlyUsage(
         "qvz", "cn", long=_names("quiet silent verbose zero-terminated help version"), count=True,
         long_valued=_names("bytes lines"),
     ),
-    ("wc",): ReadOnly(
+    ("wc",): ReadOnlyUsage(
         "Lclmw", long=_names("bytes chars lines max-line-length words help version"), long_valued=_names("total")
     ),
-    ("sort",): ReadOnly(
+    ("sort",): ReadOnlyUsage(
         "CMRVbcdfghimnrsuz", "kt", long=_names(_SORT_LONG), long_valued=_names("field-separator key sort")
     ),
-    ("uniq",): ReadOnly(
+    ("uniq",): ReadOnlyUsage(
         "Dcdiuz", "fsw",
         long=_names("all-repeated count group ignore-case repeated unique zero-terminated help version"),
         long_valued=_names("check-chars skip-chars skip-fields"), max_operands=1,
     ),
-    ("cut",): ReadOnly(
+    ("cut",): ReadOnlyUsage(
         "nsz", "bcdf", long=_names("complement only-delimited zero-terminated help version"), harmless=True,
         long_valued=_names("bytes characters delimiter fields output-delimiter"),
     ),
-    ("date",): ReadOnly(
+    ("date",): ReadOnlyUsage(
         "Ru", "d", "I", _names("debug iso-8601 rfc-2822 rfc-email universal utc uct help version"),
         _names("date rfc-3339"), operands="format",
     ),
-    ("grep",): ReadOnly(
+    ("grep",): ReadOnlyUsage(
         "EFGHILPTUZabchilnoqrsvwxyz", "ABem", "C", long=_names(_GREP_LONG), count=True, operands="pattern",
         long_valued=_names("after-context before-context binary-files context exclude exclude-dir include label "
                            "max-count regexp"), deep="r",
     ),
-    ("git", "status"): ReadOnly(
+    ("git", "status"): ReadOnlyUsage(
         "bsz", attached="u", long=_names("ahead-behind branch column find-renames ignore-submodules ignored long "
         "no-ahead-behind no-column no-renames porcelain renames short show-stash untracked-files"),
     ),

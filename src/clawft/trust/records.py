@@ -1,7 +1,9 @@
-"""Decisions of the user, in one small sealed file that only the user may read: all of it is replaced at once."""
+"""Sealed records: small files of the user's decisions with a message authentication code under a secret key."""
 
 import hashlib
+import hmac
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,11 +12,77 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ClawftError
-from clawft.files import check_json_version, lock_file, read_regular, replace_file, why_damaged
-from clawft.trust.seal import Seal
+from clawft.errors import ClawftError, Refused
+from clawft.files import check_json_version, create_file, get_hint, lock_file, read_regular, replace_file, why_damaged
 
-__all__ = ["Codes", "Records"]
+KEY_NAME = "trust.key"
+KEY_BYTES = 32
+_MAX_BYTES = 1 << 20  # what is longer than a key is damaged, and said to be
+_EXPOSED = 0o077  # any right of the group or of others
+
+
+class Seal:
+    """Signs with the key of a file, which is made when something is first signed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._key = b""
+
+    def __repr__(self) -> str:
+        return f"Seal({self.path!r})"
+
+    def sign(self, content: bytes, label: str) -> str:
+        """The seal of a content; `label` says what it is for, so that no seal fits elsewhere. Raises: ClawftError."""
+        return _compute(self._load() or self._make(), content, label)
+
+    def holds(self, content: bytes, label: str, mac: str) -> bool:
+        """Return whether this is the seal of the content; never without a key. Raises: ClawftError, as `sign` does."""
+        key = self._load()
+        return bool(key) and hmac.compare_digest(_compute(key, content, label).encode(), mac.encode())
+
+    @property
+    def is_missing(self) -> bool:
+        """Return whether there is no key, so that no seal can hold. Raises: ClawftError, as `sign` does."""
+        return not self._load()
+
+    def _load(self) -> bytes:
+        """The key; nothing where there is none yet. It is read once."""
+        if self._key:
+            return self._key
+        try:
+            key, status = read_regular(self.path, _MAX_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+        if stat.S_IMODE(status.st_mode) & _EXPOSED or status.st_uid not in (os.geteuid(), 0):
+            message = "Others may read or change the key that seals your approvals and the audit log"
+            hint = f"If nobody did: chmod 600 {shlex.quote(self.path)}; else remove it, and approve again"
+            raise Refused("seal-exposed", message, path=self.path, hint=hint)
+        if len(key) != KEY_BYTES:
+            message = f"The key that seals your approvals and the audit log has {len(key)} bytes, not {KEY_BYTES}"
+            lost = "what you approved, allowed and granted is lost, and the audit log begins anew"
+            hint = f"Restore it from a backup; or move it away: then {lost}"
+            raise Refused("seal-damaged", message, path=self.path, hint=hint)
+        self._key = key
+        return key
+
+    def _make(self) -> bytes:
+        """A new key; or the one that another process made meanwhile."""
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            create_file(self.path, os.urandom(KEY_BYTES))
+        except OSError as error:
+            message = f"No key to seal approvals with can be written: {error.strerror}"
+            hint = get_hint(error, self.path)
+            raise ClawftError("seal-unwritable", message, path=self.path, hint=hint) from error
+        key = self._load()
+        if not key:  # removed at once: nothing is signed with no key at all
+            raise ClawftError("seal-unwritable", "The key to seal approvals with does not stay", path=self.path)
+        return key
+
+
+def _compute(key: bytes, content: bytes, label: str) -> str:
+    return hmac.digest(key, label.encode() + b"\0" + content, "sha256").hex()
+
 
 MAX_BYTES = 8 << 20
 LOCK_S = 10.0
@@ -25,8 +93,9 @@ _AGAIN = "Look at what it holds, then move it away, and decide again"
 T = TypeVar("T", bound=Struct)
 
 
-class Codes(Struct, frozen=True):
-    """How errors about the records are called: a file that makes no sense, is open to others, in use, or not ours."""
+class RecordErrorCodes(Struct, frozen=True):
+    """The error codes of a kind of records: for a file that is damaged, open to others, in use, or not sealed by
+    weft."""
 
     damaged: str
     unsafe: str
@@ -43,17 +112,17 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class _Head(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which records are the newest, by their hash: two while they are being replaced. An older file does not count."""
+    """The hashes of the newest records: two while they are being replaced. An older file does not count."""
 
     seal: str
     newest: tuple[str, ...]
     version: int = 1
 
 
-class Records(Generic[T]):
+class SealedRecords(Generic[T]):
     """The records of one kind, read when they are asked for; `noun` names them in errors."""
 
-    def __init__(self, path: str, kind: type[T], noun: str, codes: Codes, seal: Seal) -> None:
+    def __init__(self, path: str, kind: type[T], noun: str, codes: RecordErrorCodes, seal: Seal) -> None:
         self.path = path
         self.kind = kind
         self.noun = noun
@@ -81,8 +150,8 @@ class Records(Generic[T]):
         raise ClawftError(self.codes.tampered, message, path=self.path, hint=_AGAIN)
 
     def _load_newest(self) -> tuple[tuple[str, ...], str]:
-        """The hashes of what may stand in the file now, and why that cannot be told. Where it is not told, nothing may:
-        it is told before a file is written, so whoever removed it may have put back an older one."""
+        """Load the hashes of what the file may hold now, and why they are not known. Without them no content is
+        accepted: they are written before the file, so if they are missing, an older file may have been put back."""
         data = b""
         try:
             data = read_regular(self._head_path, MAX_BYTES)[0]
@@ -96,7 +165,7 @@ class Records(Generic[T]):
         return (head.newest if self._seal.holds(_join(head.newest), label, head.seal) else ()), ""
 
     def _note_newest(self, *hashes: str) -> None:
-        newest = tuple(one for one in hashes if one)
+        newest = tuple(hash_ for hash_ in hashes if hash_)
         head = _Head(self._seal.sign(_join(newest), f"{self.noun} newest"), newest)
         replace_file(self._head_path, msgspec.json.encode(head))
 
@@ -168,7 +237,7 @@ class Records(Generic[T]):
 
 
 def _label(noun: str, version: int) -> str:
-    """What a seal is for: the version too, so that nobody makes a file count as one of another version."""
+    """Return the purpose of a seal, with the version, so that a file cannot pass as one of another version."""
     return noun if version == 1 else f"{noun} {version}"
 
 

@@ -1,5 +1,4 @@
-"""Private copies that programs run on: sure to be what was approved, whatever is changed meanwhile, and removed
-afterwards."""
+"""Private copies of skills and scripts that programs run from, checked against the approved digest."""
 
 import os
 import shutil
@@ -11,16 +10,14 @@ from itertools import islice
 
 from anyio import CancelScope, to_thread
 
-from clawft.discovery.snapshot import open_copy, open_place
 from clawft.errors import ClawftError, Refused
 from clawft.files import is_within, read_regular
+from clawft.skills.discovery.digest import open_copy, open_place
 from clawft.trust.approvals import hash_bytes
 from clawft.trust.command_hooks import MAX_SCRIPT
 
-__all__ = ["open_script_copies", "open_skill_copy"]
-
 _LEFT_S = 2 * 86_400  # longer than any program may run
-_MAX_BESIDE = 10_000  # entries of one folder that a copied script finds beside itself
+_MAX_SIBLINGS = 10_000  # entries of one folder that a copied script finds beside itself
 
 
 @asynccontextmanager
@@ -51,7 +48,7 @@ async def open_script_copies(
 
 
 def _find_place(path: str, project: str) -> str:
-    """Where the copy of a script lies, whatever links lead to it: as in the project, or by itself."""
+    """Return the place of a script's copy, after all links: as in the project, or by itself."""
     if is_within(path, project):
         return os.path.relpath(path, project)
     return os.path.join(hash_bytes(os.fsencode(path))[-16:], os.path.basename(path))
@@ -79,7 +76,7 @@ def _copy_scripts(root: str, project: str, scripts: Mapping[str, str], places: M
             folders.add(place)
     for folder in folders:
         with suppress(OSError), os.scandir(os.path.join(project, folder)) as entries:
-            for entry in islice(entries, _MAX_BESIDE):
+            for entry in islice(entries, _MAX_SIBLINGS):
                 with suppress(FileExistsError):  # a copy, or the folder of one
                     os.symlink(os.path.join(project, folder, entry.name), os.path.join(root, folder, entry.name))
 
@@ -100,6 +97,6 @@ def _copy_script(path: str, place: str, approved: str, hint: str) -> None:
 def _sweep(below: str) -> None:
     """Remove the copies of processes that were killed."""
     with suppress(FileNotFoundError), os.scandir(below) as entries:
-        for one in entries:
-            if time.time() - one.stat(follow_symlinks=False).st_mtime > _LEFT_S:
-                shutil.rmtree(one.path, ignore_errors=True)
+        for entry in entries:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > _LEFT_S:
+                shutil.rmtree(entry.path, ignore_errors=True)

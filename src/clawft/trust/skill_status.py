@@ -1,4 +1,4 @@
-"""The state of a skill, and why (DESIGN.md). One function decides it; every surface prints its answer."""
+"""The status of every skill and agent, with the reasons for it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,26 +7,15 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, structs
 
 from clawft.config import SkillEntry, SkillsSettings
-from clawft.discovery.agents import FoundAgent
-from clawft.discovery.catalog import Catalog, Found
-from clawft.discovery.requirements import Host, check_requirements
 from clawft.errors import Diagnostic, Severity
-from clawft.format.model import Skill
+from clawft.skills.discovery.agents import DiscoveredAgent
+from clawft.skills.discovery.catalog import Catalog, DiscoveredSkill
+from clawft.skills.discovery.requirements import LocalMachine, check_requirements
+from clawft.skills.parse.model import Skill
 
 if TYPE_CHECKING:
-    from clawft.trust.blocking import Scanned
+    from clawft.trust.overrides import ScreenedSkills
 
-__all__ = [
-    "STATES",
-    "AgentStanding",
-    "Standing",
-    "State",
-    "is_copy",
-    "judge_agents",
-    "judge_each",
-    "judge_skills",
-    "judge_together",
-]
 
 State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 STATES: dict[State, str] = {
@@ -44,10 +33,10 @@ _WORSE_THAN_UNTRUSTED = frozenset({"broken", "disabled", "blocked"})
 _NO_ENTRY = SkillEntry()
 
 
-class Standing(Struct, frozen=True):
+class SkillStatus(Struct, frozen=True):
     """One skill with its state and the reasons for it."""
 
-    found: Found
+    found: DiscoveredSkill
     state: State
     reasons: tuple[Diagnostic, ...] = ()
 
@@ -57,12 +46,12 @@ class Standing(Struct, frozen=True):
 
     @property
     def offered(self) -> bool:
-        """Whether a model is told of it."""
+        """Return whether the skill is offered to the model."""
         return self.state == "ready"
 
     @property
     def usable(self) -> bool:
-        """Whether it is the one that its name stands for."""
+        """Return whether it is the skill that its name refers to."""
         return self.state in _USABLE
 
     @property
@@ -71,10 +60,10 @@ class Standing(Struct, frozen=True):
         return started and self.found.skill is not None and self.found.skill.user_invocable
 
 
-class AgentStanding(Struct, frozen=True):
+class AgentStatus(Struct, frozen=True):
     """One agent with its state and the reasons for it."""
 
-    found: FoundAgent
+    found: DiscoveredAgent
     state: State
     reasons: tuple[Diagnostic, ...] = ()
 
@@ -82,10 +71,10 @@ class AgentStanding(Struct, frozen=True):
 def judge_skills(
     catalog: Catalog,
     settings: SkillsSettings,
-    host: Host,
-    scanned: "Scanned | None" = None,
-    distrust: Callable[[Found], Diagnostic | None] = lambda _: None,
-) -> tuple[Standing, ...]:
+    host: LocalMachine,
+    scanned: "ScreenedSkills | None" = None,
+    distrust: Callable[[DiscoveredSkill], Diagnostic | None] = lambda _: None,
+) -> tuple[SkillStatus, ...]:
     """The state of every skill found, in the order found.
 
     Without `scanned` none is blocked; `distrust` tells why a skill is untrusted, if it is.
@@ -94,66 +83,66 @@ def judge_skills(
 
 
 def judge_each(
-    found: Sequence[Found],
+    found: Sequence[DiscoveredSkill],
     settings: SkillsSettings,
-    host: Host,
-    scanned: "Scanned | None" = None,
-    distrust: Callable[[Found], Diagnostic | None] = lambda _: None,
-) -> list[Standing]:
+    host: LocalMachine,
+    scanned: "ScreenedSkills | None" = None,
+    distrust: Callable[[DiscoveredSkill], Diagnostic | None] = lambda _: None,
+) -> list[SkillStatus]:
     """The state of each skill as if it were the only one of its name."""
-    standings = [_judge(one, settings, host) for one in found]
+    statuses = [_judge(skill, settings, host) for skill in found]
     if scanned is not None:
-        standings = [_screen(one, scanned, number) for number, one in enumerate(standings)]
-    return [_distrust(one, distrust) for one in standings]
+        statuses = [_screen(status, scanned, number) for number, status in enumerate(statuses)]
+    return [_distrust(status, distrust) for status in statuses]
 
 
-def judge_together(standings: Sequence[Standing]) -> tuple[Standing, ...]:
+def judge_together(statuses: Sequence[SkillStatus]) -> tuple[SkillStatus, ...]:
     """The same where some share a name: one of them wins."""
-    return tuple(_shadow(list(standings)))
+    return tuple(_shadow(list(statuses)))
 
 
-def _distrust(standing: Standing, distrust: Callable[[Found], Diagnostic | None]) -> Standing:
+def _distrust(status: SkillStatus, distrust: Callable[[DiscoveredSkill], Diagnostic | None]) -> SkillStatus:
     """A standing with what speaks against its origin: untrusted, or as it was."""
-    if standing.state in _WORSE_THAN_UNTRUSTED or (objection := distrust(standing.found)) is None:
-        return standing
-    said = tuple(one for one in standing.reasons if one.code.startswith("scan-"))
-    return Standing(standing.found, "untrusted", (objection, *said))
+    if status.state in _WORSE_THAN_UNTRUSTED or (objection := distrust(status.found)) is None:
+        return status
+    scan_reasons = tuple(reason for reason in status.reasons if reason.code.startswith("scan-"))
+    return SkillStatus(status.found, "untrusted", (objection, *scan_reasons))
 
 
-def _screen(standing: Standing, scanned: "Scanned", number: int) -> Standing:
+def _screen(status: SkillStatus, scanned: "ScreenedSkills", number: int) -> SkillStatus:
     """A standing with what the scanner says: blocked, or as it was with that said too."""
     screening = scanned.screenings[number]
-    if screening is None or standing.state in ("broken", "disabled"):
-        return standing
-    from clawft.trust.blocking import check_screening  # most skills are clean
+    if screening is None or status.state in ("broken", "disabled"):
+        return status
+    from clawft.trust.overrides import check_screening  # most skills are clean
 
-    blocked, said = check_screening(standing.found, screening, scanned)
+    blocked, scan_reasons = check_screening(status.found, screening, scanned)
     if blocked:
-        return Standing(standing.found, "blocked", said)
-    return structs.replace(standing, reasons=(*standing.reasons, *said))
+        return SkillStatus(status.found, "blocked", scan_reasons)
+    return structs.replace(status, reasons=(*status.reasons, *scan_reasons))
 
 
-def _judge(found: Found, settings: SkillsSettings, host: Host) -> Standing:
+def _judge(found: DiscoveredSkill, settings: SkillsSettings, host: LocalMachine) -> SkillStatus:
     """The state of a skill as if it were alone; the first match wins."""
     skill = found.skill
     if skill is None:
-        return Standing(found, "broken", found.diagnostics)
+        return SkillStatus(found, "broken", found.diagnostics)
     key = skill.name if skill.name in settings.entries else skill.skill_key
     entry = settings.entries.get(key, _NO_ENTRY)
     off = _why_disabled(found, key, settings, entry)
     if off:
-        return Standing(found, "disabled", (Diagnostic("disabled", "note", off, found.file),))
+        return SkillStatus(found, "disabled", (Diagnostic("disabled", "note", off, found.file),))
     if _requires_anything(skill) and (unmet := check_requirements(skill, host, entry, found.file)):
-        return Standing(found, "ineligible", unmet)
+        return SkillStatus(found, "ineligible", unmet)
     if skill.disable_model_invocation:
         reason = Diagnostic(
             "manual", "note", "It keeps models from starting it: a person starts it by name", found.file
         )
-        return Standing(found, "manual", (reason,))
+        return SkillStatus(found, "manual", (reason,))
     if not skill.description:
         reason = Diagnostic("manual", "warning", "It has no description, so a model could not choose it", found.file)
-        return Standing(found, "manual", (reason,))
-    return Standing(found, "ready")
+        return SkillStatus(found, "manual", (reason,))
+    return SkillStatus(found, "ready")
 
 
 def _requires_anything(skill: Skill) -> bool:
@@ -163,7 +152,7 @@ def _requires_anything(skill: Skill) -> bool:
 _NO_REQUIRES = Skill(name="-").requires
 
 
-def _why_disabled(found: Found, key: str, settings: SkillsSettings, entry: SkillEntry) -> str:
+def _why_disabled(found: DiscoveredSkill, key: str, settings: SkillsSettings, entry: SkillEntry) -> str:
     if not settings.enabled:
         return "The config has skills.enabled = false"
     if not entry.enabled:
@@ -174,111 +163,115 @@ def _why_disabled(found: Found, key: str, settings: SkillsSettings, entry: Skill
     return ""
 
 
-def _shadow(standings: list[Standing]) -> list[Standing]:
+def _shadow(statuses: list[SkillStatus]) -> list[SkillStatus]:
     """Let the first usable skill of a name hide the later ones; an unusable one hides nothing."""
     by_name: dict[str, list[int]] = {}
-    for index, standing in enumerate(standings):
-        by_name.setdefault(standing.name, []).append(index)
+    for index, status in enumerate(statuses):
+        by_name.setdefault(status.name, []).append(index)
     for name, indexes in by_name.items():
         if len(indexes) == 1:
             continue
-        first = next((index for index in indexes if standings[index].usable), None)
+        first = next((index for index in indexes if statuses[index].usable), None)
         if first is None:
             continue
-        if standings[first].found.location.scope == "mcp":
-            _keep_apart(standings, indexes)
+        if statuses[first].found.location.scope == "mcp":
+            _keep_apart(statuses, indexes)
             continue
         for index in indexes:
             if index < first:
-                standings[index] = _not_hiding(standings[index], standings[first])
-            elif index > first and standings[index].usable and is_copy(standings[index].found, standings[first].found):
-                standings[index] = _copied(standings[index], standings[first])
-            elif index > first and standings[index].usable:
-                standings[first] = _overriding(standings[first], standings[index])
-                standings[index] = _hidden(standings[index], standings[first], name)
-    return standings
+                statuses[index] = _not_hiding(statuses[index], statuses[first])
+            elif index > first and statuses[index].usable and is_copy(statuses[index].found, statuses[first].found):
+                statuses[index] = _copied(statuses[index], statuses[first])
+            elif index > first and statuses[index].usable:
+                statuses[first] = _overriding(statuses[first], statuses[index])
+                statuses[index] = _hidden(statuses[index], statuses[first], name)
+    return statuses
 
 
-def _keep_apart(standings: list[Standing], indexes: list[int]) -> None:
-    """What an MCP server served takes the place of nothing: not of another's skill that is not usable now, and not of
+def _keep_apart(statuses: list[SkillStatus], indexes: list[int]) -> None:
+    """Keep the skill of an MCP server from taking the place of any other: neither of one that is not usable now, nor of
     another server's. It is still there by the server's name."""
     for index in indexes:
-        one = standings[index]
+        one = statuses[index]
         prefix = one.found.location.prefix
-        other = next((standings[at] for at in indexes if standings[at].found.location.prefix != prefix), None)
+        other = next((statuses[at] for at in indexes if statuses[at].found.location.prefix != prefix), None)
         if one.usable and other is not None:
             message = f"{_where(other)} has '{one.name}' too, and no MCP server's skill takes the place of another's"
-            said = Diagnostic("shadowed", "warning", message, other.found.file, 0, f"Name it as {prefix}:{one.name}")
-            standings[index] = Standing(one.found, "shadowed", (said,))
+            diagnostic = Diagnostic(
+                "shadowed", "warning", message, other.found.file, 0, f"Name it as {prefix}:{one.name}"
+            )
+            statuses[index] = SkillStatus(one.found, "shadowed", (diagnostic,))
 
 
-def is_copy(found: Found, other: Found) -> bool:
-    """Whether two skills of one scope are one, in the folders of two clients: what `install --to` makes."""
+def is_copy(found: DiscoveredSkill, other: DiscoveredSkill) -> bool:
+    """Return whether two skills of one scope are one, in the folders of two clients: what `install --to` makes."""
     same = found.location.scope == other.location.scope and found.skill == other.skill
     if not same or not found.base_dir or os.path.basename(found.folder) != os.path.basename(other.folder):
         return False
-    from clawft.discovery.digest import compute_digest  # few are alike up to here
+    from clawft.skills.discovery.digest import compute_digest  # few are alike up to here
 
     digest = compute_digest(found.folder).value
     return bool(digest) and digest == compute_digest(other.folder).value
 
 
-def _copied(copy: Standing, winner: Standing) -> Standing:
+def _copied(copy: SkillStatus, winner: SkillStatus) -> SkillStatus:
     message = f"It is a copy of the one in {_where(winner)}, which comes first"
-    return Standing(copy.found, "shadowed", (Diagnostic("skill-copy", "note", message, winner.found.file),))
+    return SkillStatus(copy.found, "shadowed", (Diagnostic("skill-copy", "note", message, winner.found.file),))
 
 
-def _where(standing: Standing) -> str:
-    at = standing.found.location
+def _where(status: SkillStatus) -> str:
+    at = status.found.location
     return f"{at.scope} ({at.layer})" if at.layer != at.scope else at.scope
 
 
-def _hidden(loser: Standing, winner: Standing, name: str) -> Standing:
+def _hidden(loser: SkillStatus, winner: SkillStatus, name: str) -> SkillStatus:
     where, prefix = _where(winner), loser.found.location.prefix
     hint = f"Name it as {prefix}:{name}" if winner.found.location.prefix != prefix else "Rename one"
-    return Standing(
+    return SkillStatus(
         loser.found,
         "shadowed",
         (Diagnostic("shadowed", "warning", f"{where} has '{name}' too and comes first", winner.found.file, 0, hint),),
     )
 
 
-def _overriding(winner: Standing, loser: Standing) -> Standing:
-    """R116: that a skill takes the place of another of its name is said, and a project's warned of."""
+def _overriding(winner: SkillStatus, loser: SkillStatus) -> SkillStatus:
+    """Add a diagnostic that a skill takes the place of another of its name; a warning where the project's does."""
     above, below = winner.found.location.scope, loser.found.location.scope
     severity: Severity = "warning" if above == "project" and below != above else "note"
     message, hint = f"It takes the place of the one in {below}", f"The other: {loser.found.file}"
-    said = Diagnostic("overrides", severity, message, winner.found.file, 0, hint)
-    return structs.replace(winner, reasons=(*winner.reasons, said))
+    diagnostic = Diagnostic("overrides", severity, message, winner.found.file, 0, hint)
+    return structs.replace(winner, reasons=(*winner.reasons, diagnostic))
 
 
-def _not_hiding(unusable: Standing, winner: Standing) -> Standing:
+def _not_hiding(unusable: SkillStatus, winner: SkillStatus) -> SkillStatus:
     message = f"The usable '{winner.name}' of {winner.found.location.scope} stays in use in its place"
     note = Diagnostic("not-hiding", "warning", message, winner.found.file)
     return structs.replace(unusable, reasons=(*unusable.reasons, note))
 
 
 def judge_agents(
-    found: tuple[FoundAgent, ...], distrust: Callable[[FoundAgent], Diagnostic | None] = lambda _: None
-) -> tuple[AgentStanding, ...]:
+    found: tuple[DiscoveredAgent, ...], distrust: Callable[[DiscoveredAgent], Diagnostic | None] = lambda _: None
+) -> tuple[AgentStatus, ...]:
     """The state of every agent: broken, untrusted, shadowed by an earlier one of its name, or ready."""
-    standings: list[AgentStanding] = []
+    statuses: list[AgentStatus] = []
     winners: dict[str, int] = {}
-    for one in found:
-        if one.agent is None:
-            standings.append(AgentStanding(one, "broken", (one.problem,) if one.problem else ()))
-        elif (objection := distrust(one)) is not None:
-            standings.append(AgentStanding(one, "untrusted", (objection,)))
-        elif one.name in winners:
-            winner = standings[winners[one.name]]
+    for agent in found:
+        if agent.agent is None:
+            statuses.append(AgentStatus(agent, "broken", (agent.problem,) if agent.problem else ()))
+        elif (objection := distrust(agent)) is not None:
+            statuses.append(AgentStatus(agent, "untrusted", (objection,)))
+        elif agent.name in winners:
+            winner = statuses[winners[agent.name]]
             reason = Diagnostic(
-                "shadowed", "note", f"{winner.found.scope} has '{one.name}' too and comes first", winner.found.file
+                "shadowed", "note", f"{winner.found.scope} has '{agent.name}' too and comes first", winner.found.file
             )
-            standings.append(AgentStanding(one, "shadowed", (reason,)))
+            statuses.append(AgentStatus(agent, "shadowed", (reason,)))
             severity: Severity = "warning" if winner.found.scope == "project" else "note"
-            said = Diagnostic("overrides", severity, f"It takes the place of the one in {one.scope}", winner.found.file)
-            standings[winners[one.name]] = structs.replace(winner, reasons=(*winner.reasons, said))
+            diagnostic = Diagnostic(
+                "overrides", severity, f"It takes the place of the one in {agent.scope}", winner.found.file
+            )
+            statuses[winners[agent.name]] = structs.replace(winner, reasons=(*winner.reasons, diagnostic))
         else:
-            winners[one.name] = len(standings)
-            standings.append(AgentStanding(one, "ready"))
-    return tuple(standings)
+            winners[agent.name] = len(statuses)
+            statuses.append(AgentStatus(agent, "ready"))
+    return tuple(statuses)

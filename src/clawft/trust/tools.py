@@ -1,20 +1,9 @@
-"""The names of tools: ours, and what other clients call them (D53)."""
+"""The names of tools: weft's own, and those of other clients."""
 
 from collections.abc import Collection, Iterable
 
 from clawft.errors import Diagnostic
-from clawft.format.model import Agent, Skill
-
-__all__ = [
-    "CANONICAL_TOOLS",
-    "TOOL_ALIASES",
-    "canonical_tool",
-    "check_agent_tools",
-    "check_tools",
-    "known_tool_names",
-    "means_any_tool",
-    "tool_matches",
-]
+from clawft.skills.parse.model import Agent, Skill
 
 CANONICAL_TOOLS = (
     "read_file",
@@ -75,9 +64,9 @@ def canonical_tool(name: str) -> str:
 
 
 def tool_matches(name: str, allowed: Iterable[str]) -> bool:
-    """Whether a tool is meant by one of the patterns: its name under any client's, or the start of it and `*` (R85).
+    """Return whether a tool is meant by one of the patterns: its name under any client's, or the start of it and `*`.
 
-    `!*` matches nothing: it stands for a list that could not be read, or for none (D16).
+    `!*` matches nothing: it marks a list that could not be read, or none.
     """
     for pattern in allowed:
         plain = pattern.partition("(")[0].strip()
@@ -92,7 +81,8 @@ def tool_matches(name: str, allowed: Iterable[str]) -> bool:
 
 
 def _is_servers(name: str, meant: str) -> bool:
-    """Whether a tool is the server's that Claude calls `mcp__server__tool`; `mcp__server` is all of that server."""
+    """Return whether a tool is the server's that Claude calls `mcp__server__tool`; `mcp__server` is all of that
+    server."""
     if "__" not in name:
         return False
     return name.startswith(meant[:-1]) if meant.endswith("*") else name == meant or name.startswith(f"{meant}__")
@@ -111,13 +101,13 @@ def check_tools(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
     unknown = sorted(
         tool for tool in named if tool.lower() not in known and "__" not in tool and not tool.endswith("*")
     )
-    said = tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
-    return (*said, *_check_arguments(skill.allowed_tools, skill.disallowed_tools, path))
+    diagnostics = tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+    return (*diagnostics, *_check_arguments(skill.allowed_tools, skill.disallowed_tools, path))
 
 
 def _check_arguments(allowed: Iterable[str], denied: Iterable[str], path: str) -> Iterable[Diagnostic]:
-    """What stands in brackets and is not understood."""
-    if not any("(" in one for one in (*allowed, *denied)):
+    """Check the patterns in brackets and return diagnostics for those not understood."""
+    if not any("(" in pattern for pattern in (*allowed, *denied)):
         return ()
     from clawft.trust.patterns import check_patterns  # a list of skills needs none of it
 
@@ -130,13 +120,14 @@ _UNKNOWN = "'{}' is no tool that is known here: it allows and forbids nothing"
 def check_agent_tools(agent: Agent, path: str, servers: Collection[str]) -> tuple[Diagnostic, ...]:
     """Names and patterns of an agent that mean none of our tools, nor one of the configured MCP servers."""
     named = dict.fromkeys((*(agent.tools or ()), *agent.disallowed_tools))
-    unknown = [tool for tool in named if not means_any_tool(tool, servers)]
-    said = tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
-    return (*said, *_check_arguments(agent.tools or (), agent.disallowed_tools, path))
+    unknown = [tool for tool in named if not matches_any_tool(tool, servers)]
+    diagnostics = tuple(Diagnostic("unknown-tool", "warning", _UNKNOWN.format(tool), path) for tool in unknown)
+    return (*diagnostics, *_check_arguments(agent.tools or (), agent.disallowed_tools, path))
 
 
-def means_any_tool(pattern: str, servers: Collection[str]) -> bool:
-    """Whether a pattern means a tool there may be: servers tell theirs only when they run, so any of one counts."""
+def matches_any_tool(pattern: str, servers: Collection[str]) -> bool:
+    """Return whether a pattern means a tool there may be: servers tell theirs only when they run, so any of one
+    counts."""
     server = pattern.partition("(")[0].strip().removeprefix(_CLAUDE_MCP).partition("__")[0]
-    names = (*CANONICAL_TOOLS, *(f"{one}__" for one in servers))
+    names = (*CANONICAL_TOOLS, *(f"{server}__" for server in servers))
     return (server in servers and "__" in pattern) or any(tool_matches(name, (pattern,)) for name in names)

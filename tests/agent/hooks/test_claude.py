@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from clawft.hooks.claude import make_input, name_tool, names_of, read_output
-from clawft.hooks.events import HookEvent, HookFailed, Reply
+from clawft.agent.hooks.claude import list_tool_names, make_input, name_tool, read_output
+from clawft.agent.hooks.events import HookEvent, HookFailed, HookReply
 
 
 def told(name: str, **context: Any) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def test_tools_have_the_names_of_claude_code() -> None:
         "mcp__files__read",
         "skill_read",
     ]
-    assert {"Edit", "MultiEdit", "edit_file"} <= set(names_of("edit_file"))
-    assert names_of("files__read") == ("mcp__files__read", "files__read")
+    assert {"Edit", "MultiEdit", "edit_file"} <= set(list_tool_names("edit_file"))
+    assert list_tool_names("files__read") == ("mcp__files__read", "files__read")
 
 
 def test_arguments_are_there_under_both_names() -> None:
@@ -38,35 +38,35 @@ def test_whatever_a_model_sent_is_told(params: Any) -> None:
     assert "file_path" not in told("PreToolUse", toolName="read_file", params=params)["tool_input"]
 
 
-def answer(name: str, **said: Any) -> Reply:
+def answer(name: str, **said: Any) -> HookReply:
     reply = read_output(name, 0, json.dumps(said), "").reply
-    return Reply(messages=reply.messages, added=reply.added, blocked=reply.blocked, asks=reply.asks)
+    return HookReply(messages=reply.messages, added=reply.added, blocked=reply.blocked, asks=reply.asks)
 
 
 @pytest.mark.parametrize(
     ("name", "reply"),
     [
-        ("PreToolUse", Reply(blocked="why")),
-        ("PostToolUse", Reply(added="why")),
-        ("UserPromptSubmit", Reply(blocked="why")),
-        ("SessionStart", Reply(messages=("why",))),
-        ("Stop", Reply(blocked="why")),
+        ("PreToolUse", HookReply(blocked="why")),
+        ("PostToolUse", HookReply(added="why")),
+        ("UserPromptSubmit", HookReply(blocked="why")),
+        ("SessionStart", HookReply(messages=("why",))),
+        ("Stop", HookReply(blocked="why")),
     ],
 )
-def test_a_no_is_what_it_can_be_at_each_event(name: str, reply: Reply) -> None:
+def test_a_no_is_what_it_can_be_at_each_event(name: str, reply: HookReply) -> None:
     assert read_output(name, 2, "", "why\n").reply == reply
     assert answer(name, decision="block", reason="why") == reply
 
 
 def test_a_hook_that_wants_all_to_stop_refuses_where_it_can_and_is_told_elsewhere() -> None:
     wish = {"continue": False, "stopReason": "enough"}
-    assert answer("PreToolUse", **wish) == Reply(blocked="enough")
-    assert answer("Stop", **wish) == Reply(messages=("It asks to stop here: enough",))
+    assert answer("PreToolUse", **wish) == HookReply(blocked="enough")
+    assert answer("Stop", **wish) == HookReply(messages=("It asks to stop here: enough",))
 
 
 def test_context_is_for_the_model_and_a_message_for_the_person() -> None:
     said = {"hookEventName": "PostToolUse", "additionalContext": "mind the gap"}
-    assert answer("PostToolUse", hookSpecificOutput=said, systemMessage="hi") == Reply(
+    assert answer("PostToolUse", hookSpecificOutput=said, systemMessage="hi") == HookReply(
         messages=("hi",), added="mind the gap"
     )
 

@@ -300,6 +300,25 @@ async def test_in_plan_mode_a_hook_reads_the_project_and_changes_nothing(world: 
     assert (world.project / "note.txt").read_text() == "forty-two"
 
 
+async def test_in_plan_mode_a_hook_sees_no_secret_of_a_folder_that_it_may_write(world: World) -> None:
+    logs = world.home / "logs"
+    logs.mkdir()
+    (logs / "note.txt").write_text("forty-two")
+    (logs / ".env").write_text("s3cret")
+    world.config = '[hooks.entries.claude-user]\npermissions = { write = ["~/logs"] }\n'
+    world.provider = ""
+    hook(world, "UserPromptSubmit", script(world, "try.sh", f"cat {logs}/note.txt {logs}/.env; exit 0"))
+    world.replies = [say("done")]
+    async with world.talk() as conversation:
+        from clawft.trust.modes import Mode
+
+        conversation.set_mode(Mode.PLAN, "test")
+        await collect(conversation, "hello")
+    said = str(world.sent()["messages"][-1])
+    assert "forty-two" in said
+    assert "s3cret" not in said
+
+
 async def test_the_script_of_a_user_runs_from_their_own_folder(world: World) -> None:
     folder = world.home / ".claude" / "hooks"
     folder.mkdir(parents=True)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.hooks.events import HookEvent
+from clawft.app.app import open_app
+from clawft.app.hooks import load_command_hook_statuses, open_hooks
 from clawft.errors import ClawftError
-from clawft.hooking import load_command_standings, open_hooks
-from clawft.hooks.events import HookEvent
 from clawft.messages import Event, Noticed
-from clawft.trust.command_hooks import CommandStanding, approve_commands
+from clawft.trust.command_hooks import CommandHooksStatus, approve_commands
 from wire import call, say
 from world import World, collect, only
 
@@ -23,9 +23,9 @@ def write_settings(world: World, command: str, event: str = "UserPromptSubmit", 
     path.write_text(json.dumps({"hooks": {event: [{"hooks": [{"type": "command", "command": command}]}]}}))
 
 
-def standing(world: World, name: str = "claude-project") -> CommandStanding:
+def standing(world: World, name: str = "claude-project") -> CommandHooksStatus:
     app = open_app(world.environ, str(world.project))
-    return next(one for one in load_command_standings(app, app.skills) if one.name == name)
+    return next(one for one in load_command_hook_statuses(app, app.skills) if one.name == name)
 
 
 def approve(world: World, name: str = "claude-project") -> None:
@@ -83,7 +83,7 @@ async def test_wherever_weft_is_started_hooks_run_where_the_project_begins(world
     below.mkdir()
     (below / "greet.sh").write_text("echo another\n")
     app = open_app(world.environ, str(below))
-    (one,) = load_command_standings(app, ())
+    (one,) = load_command_hook_statuses(app, ())
     assert one.state == "ready"
     hooks = open_hooks(app, app.open_sandbox())
     outcome = await hooks.fire(HookEvent("message", "received", "s", {"content": "hello"}))
@@ -141,7 +141,7 @@ async def test_a_hook_of_a_strangers_skill_waits_for_the_skill(world: World) -> 
     world.add_skill("careful", head=f"hooks: {json.dumps(hooks)}\n", strangers=True)
     assert standing(world, "skill:careful").state == "untrusted"
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(app.get_skill("careful").found)])
+    app.reviewer.approve([app.reviewer.review(app.get_skill("careful").found)])
     assert standing(world, "skill:careful").state == "ready"
     world.replies = [call("Skill", {"name": "careful"}), call("write_file", {"path": "x", "content": ""}), say("done")]
     async with world.talk() as conversation:

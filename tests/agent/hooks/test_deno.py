@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 from msgspec import structs
 
-from clawft.discovery.digest import compute_digest
+from clawft.agent.hooks.events import HookFailed
 from clawft.errors import ClawftError, Refused
-from clawft.hooks.events import HookFailed
+from clawft.skills.discovery.digest import compute_digest
 from hook_stage import Stage
 
 pytestmark = pytest.mark.anyio

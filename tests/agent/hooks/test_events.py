@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.hooks.events import HookEvent, HookFailed, Reply, read_reply
-from clawft.hooks.registry import Hooks
+from clawft.agent.hooks.events import HookEvent, HookFailed, HookReply, read_reply
+from clawft.agent.hooks.registry import Hooks
 
 pytestmark = pytest.mark.anyio
 
@@ -13,10 +13,10 @@ class Echo:
 
     name, events, strict, hosts = "echo", frozenset({"agent:bootstrap"}), False, ()
 
-    def hears(self, event: HookEvent) -> bool:
+    def matches_event(self, event: HookEvent) -> bool:
         return True
 
-    async def call(self, event: HookEvent) -> Reply:
+    async def call(self, event: HookEvent) -> HookReply:
         return read_reply(event, {"context": event.context, "messages": []})
 
 
@@ -25,7 +25,7 @@ async def test_a_hook_that_leaves_the_prompt_as_it_was_has_not_written_any_of_it
     event = HookEvent("agent", "bootstrap", context={"bootstrapFiles": files})
     outcome = await Hooks(lambda *_: ([Echo()], [])).fire(event)
 
-    assert (outcome.versions, outcome.heard) == ((), ())
+    assert (outcome.versions, outcome.voices) == ((), ())
 
 
 async def test_a_hook_that_blocks_what_cannot_be_blocked_is_told() -> None:

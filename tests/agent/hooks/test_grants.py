@@ -2,54 +2,54 @@
 
 import pytest
 
+from clawft.agent.hooks.handlers import HookGrants, allow_flags, check_grants
 from clawft.errors import ClawftError
-from clawft.hooks.grants import Grants, allow_flags, check_grants
 
 
 def test_flags_name_what_is_granted_and_nothing_else() -> None:
-    grants = Grants(("/a",), ("/b",), ("x.test", "*.y.test:8443", "[::1]:80", "10.0.0.1"), {"ONE": "1", "_2": ""})
+    grants = HookGrants(("/a",), ("/b",), ("x.test", "*.y.test:8443", "[::1]:80", "10.0.0.1"), {"ONE": "1", "_2": ""})
     assert allow_flags(("/own", "/a"), grants) == [
         "--allow-read=/own,/a,/b",
         "--allow-write=/b",
         "--allow-net=x.test,*.y.test:8443,[::1]:80,10.0.0.1",
         "--allow-env=ONE,_2",
     ]
-    assert allow_flags(("/own",), Grants()) == ["--allow-read=/own"]
+    assert allow_flags(("/own",), HookGrants()) == ["--allow-read=/own"]
 
 
 @pytest.mark.parametrize("host", ["*", "*:8080"])
 def test_every_host_is_left_to_the_sandbox(host: str) -> None:
-    assert "--allow-net" in allow_flags((), Grants(net=("x.test", host)))
+    assert "--allow-net" in allow_flags((), HookGrants(net=("x.test", host)))
 
 
 def test_names_of_hosts_are_written_as_deno_reads_them() -> None:
-    assert allow_flags((), Grants(net=("BÜCHER.test",))) == ["--allow-net=xn--bcher-kva.test"]
+    assert allow_flags((), HookGrants(net=("BÜCHER.test",))) == ["--allow-net=xn--bcher-kva.test"]
 
 
 @pytest.mark.parametrize("path", ["/a=b", "/-c", "/with space", "/new\nline", "/--allow-all"])
 def test_odd_paths_stay_one_path(path: str) -> None:
-    assert allow_flags((path,), Grants()) == [f"--allow-read={path}"]
+    assert allow_flags((path,), HookGrants()) == [f"--allow-read={path}"]
 
 
 @pytest.mark.parametrize(
     ("grants", "code"),
     [
-        (Grants(env={"*": ""}), "hook-permissions"),
-        (Grants(env={"AWS_*": ""}), "hook-permissions"),
-        (Grants(env={"A,B": ""}), "hook-permissions"),
-        (Grants(env={"": ""}), "hook-permissions"),
-        (Grants(env={"A=B": ""}), "hook-permissions"),
-        (Grants(env={"LD_PRELOAD": "/x.so"}), "hook-permissions"),
-        (Grants(env={"DENO_DIR": "/x"}), "hook-permissions"),
-        (Grants(read=("/a,/etc",)), "hook-permissions"),
-        (Grants(write=("/a,/etc",)), "hook-permissions"),
-        (Grants(net=("a.test,b.test",)), "host-invalid"),
-        (Grants(net=("!a.test",)), "host-invalid"),
-        (Grants(net=("http://a.test/",)), "host-invalid"),
-        (Grants(net=("",)), "host-invalid"),
+        (HookGrants(env={"*": ""}), "hook-permissions"),
+        (HookGrants(env={"AWS_*": ""}), "hook-permissions"),
+        (HookGrants(env={"A,B": ""}), "hook-permissions"),
+        (HookGrants(env={"": ""}), "hook-permissions"),
+        (HookGrants(env={"A=B": ""}), "hook-permissions"),
+        (HookGrants(env={"LD_PRELOAD": "/x.so"}), "hook-permissions"),
+        (HookGrants(env={"DENO_DIR": "/x"}), "hook-permissions"),
+        (HookGrants(read=("/a,/etc",)), "hook-permissions"),
+        (HookGrants(write=("/a,/etc",)), "hook-permissions"),
+        (HookGrants(net=("a.test,b.test",)), "host-invalid"),
+        (HookGrants(net=("!a.test",)), "host-invalid"),
+        (HookGrants(net=("http://a.test/",)), "host-invalid"),
+        (HookGrants(net=("",)), "host-invalid"),
     ],
 )
-def test_what_would_be_more_than_it_says_is_refused(grants: Grants, code: str) -> None:
+def test_what_would_be_more_than_it_says_is_refused(grants: HookGrants, code: str) -> None:
     with pytest.raises(ClawftError) as refused:
         check_grants(grants)
     assert refused.value.code == code
@@ -57,4 +57,4 @@ def test_what_would_be_more_than_it_says_is_refused(grants: Grants, code: str) -
 
 def test_a_project_with_a_comma_in_its_path_is_refused_with_the_reason() -> None:
     with pytest.raises(ClawftError, match="a path with a comma in it: '/home/a,b'"):
-        allow_flags(("/home/a,b",), Grants())
+        allow_flags(("/home/a,b",), HookGrants())

@@ -4,13 +4,12 @@ import os
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.digest import compute_digest
+from clawft.agent.hooks.handlers import HookLaunch, make_hook_launch
+from clawft.app.app import open_app
+from clawft.app.hooks import hook_settings, load_hook_statuses
 from clawft.errors import ClawftError
-from clawft.hooking import hook_settings, load_standings
-from clawft.hooks.grants import HookJob
-from clawft.hooks.handlers import make_job
 from clawft.messages import MessageSent, Noticed
+from clawft.skills.discovery.digest import compute_digest
 from wire import call, say
 from world import World, collect, only
 
@@ -19,12 +18,12 @@ pytestmark = pytest.mark.anyio
 KEY = "sk-hook-0123456789abcdef"
 
 
-def _job(world: World, name: str = "it") -> HookJob:
+def _job(world: World, name: str = "it") -> HookLaunch:
     """What would be started for a hook. Raises: ClawftError."""
     (world.user_dir / "config.toml").write_text(world.config)
     app = open_app(world.environ, str(world.project))
-    (standing,) = [one for one in load_standings(app, []) if one.name == name]
-    return make_job(standing, hook_settings(app), app.workspace, app.environ)
+    (standing,) = [one for one in load_hook_statuses(app, []) if one.name == name]
+    return make_hook_launch(standing, hook_settings(app), app.workspace, app.environ)
 
 
 async def test_every_call_of_a_hook_is_written_down_before_it_is_made(world: World) -> None:
@@ -41,8 +40,8 @@ async def test_a_strangers_hook_is_written_down_with_the_digest_that_was_approve
     folder = world.add_hook("it", "agent:bootstrap", "event.messages.push('heard');", strangers=True)
     digest = compute_digest(str(folder)).value
     app = open_app(world.environ, str(world.project))
-    (standing,) = load_standings(app, [])
-    app.desk.approve_hooks([app.desk.review_hook(standing.found)])
+    (standing,) = load_hook_statuses(app, [])
+    app.reviewer.approve_hooks([app.reviewer.review_hook(standing.found)])
     world.replies = [say("done")]
     await world.run()
     assert [one["digest"] for one in world.audit("hook")] == [digest]

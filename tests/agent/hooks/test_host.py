@@ -7,11 +7,10 @@ import anyio
 import pytest
 from msgspec import structs
 
+from clawft.agent.hooks.events import HookEvent, HookFailed, HookReply
+from clawft.agent.hooks.handlers import HookLaunch, HookRunner
+from clawft.agent.hooks.processes import HookProcesses
 from clawft.errors import ClawftError
-from clawft.hooks.events import HookEvent, HookFailed, Reply
-from clawft.hooks.grants import HookJob
-from clawft.hooks.handlers import Runner
-from clawft.hooks.host import Hosts
 from hook_stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +47,7 @@ def stage(tmp_path: Path) -> Stage:
     return stage
 
 
-async def _call(runner: Runner, job: HookJob, event: HookEvent) -> tuple[object, ...]:
+async def _call(runner: HookRunner, job: HookLaunch, event: HookEvent) -> tuple[object, ...]:
     try:
         reply = await runner.call(job, event)
     except HookFailed as error:
@@ -60,20 +59,20 @@ async def _call(runner: Runner, job: HookJob, event: HookEvent) -> tuple[object,
 async def test_a_kept_process_answers_as_one_for_each_call_does(stage: Stage, name: str) -> None:
     job = stage.job(HANDLERS[name], "handler.js" if name == "is common" else "handler.ts", max_bytes=150_000)
     event = stage.event(long="ä" * 100_000 + "end")
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         alone = await _call(stage.deno, job, event)
         assert [await _call(hosts, job, event) for _ in range(2)] == [alone, alone]
 
 
 async def test_what_a_module_holds_stays_between_calls(stage: Stage) -> None:
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         job = stage.job(COUNT)
         assert [await _tell(hosts, job, stage.event()) for _ in range(3)] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("key", ["agent:bootstrap", "session:start", "tool:before"])
 async def test_only_events_that_come_often_are_told_to_a_kept_process(stage: Stage, key: str) -> None:
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         job = stage.job(COUNT)
         said = [await _tell(hosts, job, stage.event(key, bootstrapFiles=[])) for _ in range(2)]
     assert said == (["1", "2"] if key == "tool:before" else ["1", "1"])
@@ -91,7 +90,7 @@ async def test_a_hook_is_called_once_at_a_time(stage: Stage) -> None:
     async def call() -> None:
         said.append(await _tell(hosts, job, stage.event()))
 
-    async with Hosts(stage.deno) as hosts, anyio.create_task_group() as group:
+    async with HookProcesses(stage.deno) as hosts, anyio.create_task_group() as group:
         for _ in range(5):
             group.start_soon(call)
     assert said == ["1"] * 5
@@ -104,7 +103,7 @@ async def test_a_process_that_was_ended_is_started_anew(stage: Stage) -> None:
       e.messages.push(`${++n}`);
     };"""
     job = stage.job(code, timeout_s=1.0)
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         assert [await _tell(hosts, job, stage.event()) for _ in range(2)] == ["1", "2"]
         with pytest.raises(HookFailed, match="It took longer than 1 seconds"):
             await hosts.call(job, stage.event(params={"loop": True}))
@@ -113,7 +112,7 @@ async def test_a_process_that_was_ended_is_started_anew(stage: Stage) -> None:
 
 async def test_a_process_that_ended_between_calls_is_started_anew(stage: Stage) -> None:
     job = stage.job("export default (e) => { setTimeout(() => Deno.exit(1), 1); e.messages.push('told'); }")
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         assert await _tell(hosts, job, stage.event()) == "told"
         with anyio.fail_after(60):
             while _find_kept(stage, b"bwrap", b"deno", b"python"):
@@ -124,7 +123,7 @@ async def test_a_process_that_ended_between_calls_is_started_anew(stage: Stage) 
 async def test_a_process_that_nobody_asks_for_long_is_ended(stage: Stage) -> None:
     code = "let n = 0;\nexport default async (e) => { await wait(50); e.messages.push(`${++n}`); };\n"
     job = stage.job(code + "const wait = (ms) => new Promise((done) => setTimeout(done, ms));")
-    async with Hosts(stage.deno, idle_s=0.02) as hosts:
+    async with HookProcesses(stage.deno, idle_s=0.02) as hosts:
         assert await _tell(hosts, job, stage.event()) == "1"  # which takes longer than that
         with anyio.fail_after(60):
             while _find_kept(stage):
@@ -137,7 +136,7 @@ async def test_an_error_between_calls_is_not_the_next_calls(stage: Stage) -> Non
     setTimeout(() => { late = true; throw new Error('stray'); }, 5);
     export default (e) => { e.messages.push(`${++n}`, `${late}`); };"""
     job, calls, said = stage.job(code), 0, ""
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         with anyio.fail_after(60):
             while not said.endswith("true"):
                 calls, said = calls + 1, await _tell(hosts, job, stage.event())
@@ -154,7 +153,7 @@ async def test_a_late_answer_of_a_call_is_not_the_next_calls(stage: Stage) -> No
       await new Promise((done) => setTimeout(done, 80));
     };"""
     job = stage.job(code)
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         with pytest.raises(HookFailed, match="stray"):
             await hosts.call(job, stage.event(params={"first": True}))
         assert (await hosts.call(job, stage.event())).blocked is None
@@ -165,7 +164,7 @@ async def test_a_call_that_is_given_up_leaves_nothing(stage: Stage) -> None:
         "let n = 0; export default (e) => e.context.params.hang ? wait() : void n++;\n"
         "const wait = () => new Promise(() => setInterval(() => {}, 1));"
     )
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         await hosts.call(job, stage.event())
         (before,) = _find_kept(stage)
         with anyio.move_on_after(0.1):
@@ -178,7 +177,7 @@ async def test_a_call_that_is_given_up_leaves_nothing(stage: Stage) -> None:
 
 async def test_a_hook_that_changed_or_may_reach_something_else_gets_a_new_process(stage: Stage) -> None:
     job = stage.job(COUNT)
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         assert [await _tell(hosts, job, stage.event()) for _ in range(2)] == ["1", "2"]
         for changed in (structs.replace(job, version="2"), structs.replace(job, memory_mb=200)):
             assert await _tell(hosts, changed, stage.event()) == "1"
@@ -190,7 +189,7 @@ async def test_a_hook_that_changed_or_may_reach_something_else_gets_a_new_proces
 async def test_two_hooks_never_share_a_process(stage: Stage) -> None:
     code = "globalThis.seen ??= 0; export default (e) => { e.messages.push(`${++globalThis.seen}`); };"
     one, other = stage.job(code), structs.replace(stage.job(code, "other.ts"), name="other")
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         assert [await _tell(hosts, job, stage.event()) for job in (one, other, one)] == ["1", "1", "2"]
         assert len(_find_kept(stage)) == 2
     assert not _find_kept(stage)
@@ -198,7 +197,7 @@ async def test_two_hooks_never_share_a_process(stage: Stage) -> None:
 
 async def test_processes_end_with_their_owner_whatever_happens(stage: Stage) -> None:
     async def fail() -> None:
-        async with Hosts(stage.deno) as hosts:
+        async with HookProcesses(stage.deno) as hosts:
             await hosts.call(stage.job(COUNT), stage.event())
             assert _find_kept(stage)
             raise KeyError
@@ -210,15 +209,15 @@ async def test_processes_end_with_their_owner_whatever_happens(stage: Stage) -> 
 
 async def test_a_hook_that_cannot_be_started_is_told_each_time(stage: Stage) -> None:
     job = stage.job(COUNT, digest="0" * 64)
-    async with Hosts(stage.deno) as hosts:
+    async with HookProcesses(stage.deno) as hosts:
         for _ in range(2):
             with pytest.raises(ClawftError) as failed:
                 await hosts.call(job, stage.event())
             assert failed.value.code == "skill-changed"
 
 
-async def _tell(runner: Runner, job: HookJob, event: HookEvent) -> str:
-    reply: Reply = await runner.call(job, event)
+async def _tell(runner: HookRunner, job: HookLaunch, event: HookEvent) -> str:
+    reply: HookReply = await runner.call(job, event)
     return " ".join(reply.messages)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clawft.config.mcp import McpSettings, ServerSettings
-from clawft.mcp import McpHub
+from clawft.agent.mcp import McpHub
+from clawft.config.tools import McpSettings, ServerSettings
 from clawft.workspace import Workspace
 from node_packages import install_packages
 

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,17 @@ from uuid import uuid4
 import anyio
 import anyio.lowlevel
 import pytest
-from msgspec import structs
 
+from clawft.agent.mcp import McpHub
+from clawft.agent.mcp.launch import ServerConfinement, resolve_launch
+from clawft.agent.mcp.remote import RemoteError
 from clawft.config import load_config
-from clawft.config.mcp import McpSettings, ServerSettings, find_confined
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.tools import McpSettings, SandboxSettings, ServerSettings, WebSettings, find_confined
 from clawft.errors import ClawftError
-from clawft.mcp import McpHub
-from clawft.mcp.confine import Confine
-from clawft.mcp.launch import resolve_launch
-from clawft.programs import Launcher
 from clawft.sandbox.sandbox import Sandbox
-from clawft.trust.audit import Audit
-from clawft.trust.seal import Seal
+from clawft.trust.audit import AuditLog
+from clawft.trust.programs import Launcher
+from clawft.trust.records import Seal
 from clawft.workspace import Workspace
 
 HERE = Path(__file__).parent
@@ -34,23 +32,23 @@ ENVIRON = {"PATH": os.pathsep.join([os.path.dirname(sys.executable), "/usr/bin",
 
 
 @pytest.fixture
-def audit(workspace: Workspace) -> Audit:
-    return Audit(f"{workspace.user_dir}/audit.jsonl", Seal(f"{workspace.user_dir}/seal"))
+def audit(workspace: Workspace) -> AuditLog:
+    return AuditLog(f"{workspace.user_dir}/audit.jsonl", Seal(f"{workspace.user_dir}/seal"))
 
 
-def read(audit: Audit) -> list[dict[str, Any]]:
+def read(audit: AuditLog) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(audit.path).read_text().splitlines()]
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
-def confined(request: pytest.FixtureRequest, workspace: Workspace, audit: Audit) -> Callable[..., McpHub]:
+def confined(request: pytest.FixtureRequest, workspace: Workspace, audit: AuditLog) -> Callable[..., McpHub]:
     """A hub of one server `a` in the sandbox."""
 
     def make(**others: Any) -> McpHub:
         script = str(HERE / "servers" / "plain.py")
         settings = ServerSettings(command="python", args=("-IS", script), readable=(str(HERE),), **others)
         sandbox = Sandbox(SandboxSettings(mode=request.param), workspace, ENVIRON, OPEN)
-        confine = Confine(sandbox, frozenset({"a"}), audit)
+        confine = ServerConfinement(sandbox, frozenset({"a"}), audit)
         return McpHub(McpSettings(servers={"a": settings}), workspace, ENVIRON, confine=confine)
 
     return make
@@ -94,14 +92,23 @@ async def test_a_confined_server_sees_no_secret_of_the_project(
         assert (await hub.call("a__fetch", {"url": url})).text.startswith("no: ")
 
 
-@pytest.mark.parametrize("given", ["writable", "readable"])
-def test_a_place_of_the_project_that_leads_out_of_it_by_now_keeps_the_server_from_starting(
-    workspace: Workspace, given: str
+@pytest.mark.anyio
+@pytest.mark.parametrize("given", [{"writable": ("data",)}, {"cwd": "data"}])
+async def test_a_place_of_the_project_that_leads_out_of_it_by_now_keeps_the_server_from_starting(
+    confined: Callable[..., McpHub], workspace: Workspace, given: dict[str, Any]
 ) -> None:
-    os.symlink(workspace.home, os.path.join(workspace.project, "data"))
-    settings = structs.replace(ServerSettings(command="python"), **{given: ("data",)})
-    with pytest.raises(ClawftError, match="leads out of it by a link"):
-        resolve_launch("a", settings, workspace, Launcher(ENVIRON), confined=True)
+    outside = Path(workspace.home, "outside")
+    outside.mkdir()
+    (outside / "secret").write_text("SECRET")
+    os.symlink(outside, os.path.join(workspace.project, "data"))
+    async with confined(**given) as hub:
+        with suppress(RemoteError):
+            await hub.call("a__write", {"path": f"{outside}/x"})
+        with suppress(RemoteError):
+            assert "SECRET" not in (await hub.call("a__fetch", {"url": f"file://{outside}/secret"})).text
+        said = (await hub.tools()).diagnostics
+    assert os.listdir(outside) == ["secret"]
+    assert ["leads out of its folder by a link" in one.message for one in said] == [True]
 
 
 @pytest.mark.anyio
@@ -115,7 +122,7 @@ async def test_a_confined_server_without_hosts_has_no_network(
 
 @pytest.mark.anyio
 async def test_a_confined_server_reaches_the_hosts_it_was_granted_and_no_other(
-    confined: Callable[..., McpHub], site: ThreadingHTTPServer, audit: Audit
+    confined: Callable[..., McpHub], site: ThreadingHTTPServer, audit: AuditLog
 ) -> None:
     port = site.server_port
     async with confined(hosts=(f"127.0.0.1:{port}",)) as hub:
@@ -132,13 +139,13 @@ async def test_a_confined_server_reaches_the_hosts_it_was_granted_and_no_other(
 
 @pytest.mark.anyio
 async def test_the_start_of_every_server_is_written_down_without_its_secrets(
-    workspace: Workspace, plain: Callable[..., ServerSettings], audit: Audit
+    workspace: Workspace, plain: Callable[..., ServerSettings], audit: AuditLog
 ) -> None:
     servers = {
         "own": plain("k3y-in-words", env={"KEY": "k3y-in-words"}),
         "far": ServerSettings(url="http://127.0.0.1:9/mcp?k=k3y-in-words", headers={"X-Key": "k3y-in-words"}),
     }
-    confine = Confine(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset(), audit)
+    confine = ServerConfinement(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset(), audit)
     async with McpHub(McpSettings(servers=servers), workspace, ENVIRON, confine=confine) as hub:
         await hub.tools()
     started = {line["detail"]["server"]: line for line in read(audit)}
@@ -161,11 +168,11 @@ async def test_all_that_a_confined_server_started_ends_with_it(confined: Callabl
 
 @pytest.mark.anyio
 async def test_a_server_that_cannot_be_confined_is_not_started(
-    workspace: Workspace, plain: Callable[..., ServerSettings], audit: Audit
+    workspace: Workspace, plain: Callable[..., ServerSettings], audit: AuditLog
 ) -> None:
     nowhere = {"PATH": workspace.project}  # there is no bubblewrap
     sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), workspace, nowhere)
-    confine = Confine(sandbox, frozenset({"a"}), audit)
+    confine = ServerConfinement(sandbox, frozenset({"a"}), audit)
     async with McpHub(McpSettings(servers={"a": plain()}), workspace, nowhere, confine=confine) as hub:
         listing = await hub.tools()
     assert listing.tools == ()
@@ -175,8 +182,8 @@ async def test_a_server_that_cannot_be_confined_is_not_started(
 
 
 @pytest.mark.anyio
-async def test_a_program_that_is_not_there_is_said_plainly(workspace: Workspace, audit: Audit) -> None:
-    confine = Confine(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset({"a"}), audit)
+async def test_a_program_that_is_not_there_is_said_plainly(workspace: Workspace, audit: AuditLog) -> None:
+    confine = ServerConfinement(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset({"a"}), audit)
     servers = McpSettings(servers={"a": ServerSettings(command="no-such-server")})
     async with McpHub(servers, workspace, ENVIRON, confine=confine) as hub:
         (said,) = (await hub.tools()).diagnostics

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import anyio
 import pytest
 
-from clawft.config.mcp import ServerSettings
-from clawft.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpHub, RemoteError
+from clawft.config.tools import ServerSettings
 
 pytestmark = pytest.mark.anyio
 HubOf = Callable[..., McpHub]

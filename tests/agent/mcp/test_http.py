@@ -15,8 +15,8 @@ import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
-from clawft.config.mcp import ServerSettings
-from clawft.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpHub, RemoteError
+from clawft.config.tools import ServerSettings
 
 pytestmark = pytest.mark.anyio
 HubOf = Callable[..., McpHub]

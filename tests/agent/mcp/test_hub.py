@@ -14,12 +14,11 @@ from mcp.server.mcpserver import Context
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 from pydantic import BaseModel
 
-from clawft.config.mcp import ServerSettings
-from clawft.mcp import Listing, McpHub, RemoteError
-from clawft.mcp.launch import Launch, StdioLaunch
-from clawft.mcp.scripted import ScriptedPeer
-from clawft.mcp.stdio import open_stdio
-from clawft.mcp.watch import Watch
+from clawft.agent.mcp import McpHub, RemoteError, RemoteToolListing
+from clawft.agent.mcp.launch import Launch, StdioLaunch
+from clawft.agent.mcp.scripted_server import ScriptedPeer
+from clawft.agent.mcp.transports import ConnectionWatch, open_stdio
+from clawft.config.tools import ServerSettings
 
 pytestmark = pytest.mark.anyio
 HubOf = Callable[..., McpHub]
@@ -61,9 +60,9 @@ async def test_a_call_starts_only_its_own_server(hub_of: HubOf, plain: Plain, tm
 
 async def test_without_servers_there_is_nothing(hub_of: HubOf, plain: Plain) -> None:
     async with hub_of({}) as hub:
-        assert await hub.tools() == Listing()
+        assert await hub.tools() == RemoteToolListing()
     async with hub_of({"a": plain("", enabled=False)}) as hub:
-        assert await hub.tools() == Listing()
+        assert await hub.tools() == RemoteToolListing()
 
 
 async def test_servers_that_fail_leave_the_others_alone(hub_of: HubOf, plain: Plain) -> None:
@@ -133,7 +132,7 @@ async def test_a_turn_does_not_wait_long_for_a_server_that_failed_before(hub_of:
     now = [100.0]
     tried: list[Launch] = []
 
-    def connect(launch: Launch, watch: Watch) -> object:
+    def connect(launch: Launch, watch: ConnectionWatch) -> object:
         if not tried:
             tried.append(launch)
             raise OSError(13, "Permission denied", "server")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from clawft.config.mcp import ServerSettings
+from clawft.agent.mcp.launch import HttpLaunch, StdioLaunch, resolve_launch
+from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
-from clawft.mcp.launch import HttpLaunch, StdioLaunch, resolve_launch
-from clawft.programs import Launcher
+from clawft.trust.programs import Launcher
 from clawft.workspace import Workspace
 
 WORKSPACE = Workspace("/home/ada", "/home/ada/.clawft", "/work", "/work")

@@ -6,16 +6,16 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.config.mcp import ServerSettings
-from clawft.mcp import Listing, McpHub
-from clawft.mcp.scripted import ScriptedPeer
+from clawft.agent.mcp import McpHub, RemoteToolListing
+from clawft.agent.mcp.scripted_server import ScriptedPeer
+from clawft.config.tools import ServerSettings
 
 pytestmark = pytest.mark.anyio
 HubOf = Callable[..., McpHub]
 OBJECT = {"type": "object", "properties": {}}
 
 
-async def listing_of(hub_of: HubOf, *tools: dict[str, Any], trusted: bool = False) -> Listing:
+async def listing_of(hub_of: HubOf, *tools: dict[str, Any], trusted: bool = False) -> RemoteToolListing:
     peer = ScriptedPeer()
     peer.enqueue_response({"tools": list(tools)})
     async with hub_of({"srv": ServerSettings(command="-", trusted=trusted)}, connect=peer.connect) as hub:
@@ -109,7 +109,7 @@ async def test_empty_pages_without_end_end(hub_of: HubOf) -> None:
     for number in range(101):
         peer.enqueue_response({"tools": [], "nextCursor": f"c{number}"})
     async with hub_of({"srv": ServerSettings(command="-")}, connect=peer.connect) as hub:
-        assert await hub.tools() == Listing()
+        assert await hub.tools() == RemoteToolListing()
     assert len(peer.sent_messages) == 100
 
 
@@ -117,7 +117,7 @@ async def test_a_server_without_tools_is_no_problem(hub_of: HubOf) -> None:
     peer = ScriptedPeer()
     peer.enqueue_error(-32601, "Method not found")
     async with hub_of({"srv": ServerSettings(command="-")}, connect=peer.connect) as hub:
-        assert await hub.tools() == Listing()
+        assert await hub.tools() == RemoteToolListing()
 
 
 @pytest.mark.parametrize(

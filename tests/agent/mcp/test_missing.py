@@ -10,9 +10,9 @@ import sys
 sys.modules["mcp"] = None
 sys.modules["mcp_types"] = None
 import anyio
-import clawft.app, clawft.tools.mcp
-from clawft.config.mcp import McpSettings, ServerSettings
-from clawft.mcp import McpHub, RemoteError
+import clawft.app.app, clawft.agent.builtin_stages
+from clawft.config.tools import McpSettings, ServerSettings
+from clawft.agent.mcp import McpHub, RemoteError
 from clawft.workspace import Workspace
 
 async def main():

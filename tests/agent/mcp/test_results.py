@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from clawft.config.mcp import ServerSettings
-from clawft.mcp import McpHub, RemoteResult
-from clawft.mcp.results import MAX_RESULT_CHARS
-from clawft.mcp.scripted import ScriptedPeer
+from clawft.agent.mcp import McpHub, RemoteResult
+from clawft.agent.mcp.conversion import MAX_RESULT_CHARS
+from clawft.agent.mcp.scripted_server import ScriptedPeer
+from clawft.config.tools import ServerSettings
 from clawft.messages import Image
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.digest import compute_digest
-from clawft.mcp.skill_entries import parse_entry
-from clawft.mcp.skills_extension import MAX_FILES, read_front
+from clawft.agent.mcp.offered_skills import parse_entry
+from clawft.agent.mcp.skills_extension import MAX_FILES, read_front
+from clawft.skills.discovery.digest import compute_digest
 from skilled_server import list_skill, make_skill_md
 
 ROOT = "skill://acme/notes"

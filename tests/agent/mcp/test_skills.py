@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.mcp import ServerSettings
+from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp.offered_skills import fetch_files, is_same_front
+from clawft.config.tools import ServerSettings
 from clawft.errors import Refused
-from clawft.mcp import McpHub, RemoteError
-from clawft.mcp.skill_files import fetch_files, is_same_front
 from skilled_server import SkilledServer, list_skill, make_skill_md
 
 pytestmark = pytest.mark.anyio

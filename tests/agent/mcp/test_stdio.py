@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.mcp import ServerSettings
-from clawft.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpHub, RemoteError
+from clawft.config.tools import ServerSettings
 from clawft.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.memory.embedding import DIMENSION, Vector, Version, cosine, embed_text, fnv1a
+from clawft.agent.memory.vectors import DIMENSION, HashVector, Version, cosine, embed_text, fnv1a
 
 TEXTS = st.text(alphabet="ab cé部\n\t,Z", max_size=60)
 
@@ -25,13 +25,13 @@ def embed_as_the_seed_does(text: str, dimension: int = 384) -> list[float]:
     return [x / norm for x in vector] if norm > 0 else vector
 
 
-def sums_of(vector: Vector) -> list[int]:
+def sums_of(vector: HashVector) -> list[int]:
     """The sum of each dimension, read from its planes of bits."""
     counts = [sum((plane >> at & 1) << power for power, plane in enumerate(vector.planes)) for at in range(DIMENSION)]
     return [2 * count - vector.words for count in counts]
 
 
-def floats_of(vector: Vector) -> list[float]:
+def floats_of(vector: HashVector) -> list[float]:
     """The sums, L2-normalised; all zero where there is no word."""
     sums = sums_of(vector)
     norm = math.sqrt(sum(one * one for one in sums))
@@ -80,7 +80,7 @@ def test_same_input_gives_the_same_vector_a_thousand_times(version: Version) -> 
 
 
 def test_another_process_gives_the_same_vector() -> None:
-    code = "from clawft.memory.embedding import embed_text; print(embed_text('The quick brown fox').signature)"
+    code = "from clawft.agent.memory.vectors import embed_text; print(embed_text('The quick brown fox').signature)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert int(done.stdout) == embed_text("The quick brown fox").signature
 

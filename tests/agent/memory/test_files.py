@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.memory import MemorySettings
+from clawft.agent.memory import MemoryBackend, MemoryFiles, disk, open_memory
+from clawft.config.agents import MemorySettings
 from clawft.errors import ClawftError
-from clawft.memory import MemoryBackend, MemoryFiles, disk, open_memory
 from clawft.workspace import Workspace
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -214,7 +214,7 @@ def test_write_waits_for_another_only_so_long(
 
 def test_processes_that_write_at_once_lose_nothing(memory: MemoryFiles, folder: Path) -> None:
     code = (
-        "import sys\nfrom datetime import datetime\nfrom clawft.memory import MemoryFiles\n"
+        "import sys\nfrom datetime import datetime\nfrom clawft.agent.memory import MemoryFiles\n"
         "memory, me = MemoryFiles(sys.argv[1]), sys.argv[2]\n"
         "for number in range(15):\n"
         "    memory.append('shared', f'{me}-{number}')\n"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.memory.history import HistoryEntry, parse_history, render_history
+from clawft.agent.memory.document import HistoryEntry, parse_history, render_history
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 DATE = "2026-03-01T09:30:00Z"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.memory import MemorySettings
+from clawft.agent.memory import MemoryFiles, index
+from clawft.config.agents import MemorySettings
 from clawft.errors import ClawftError
-from clawft.memory import MemoryFiles, index
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 

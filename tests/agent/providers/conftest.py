@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from clawft.config.providers import ProviderSettings
+from clawft.agent.providers.anthropic import AnthropicWire
+from clawft.agent.providers.endpoint import build_endpoint
+from clawft.agent.providers.http import HttpProvider
+from clawft.agent.providers.openai import OpenAiWire
+from clawft.agent.providers.request import Chunk, ModelRequest, ProviderError, TextChunk
+from clawft.config.agents import ProviderSettings
 from clawft.messages import Message
-from clawft.providers.anthropic import AnthropicWire
-from clawft.providers.endpoint import build_endpoint
-from clawft.providers.http import HttpProvider
-from clawft.providers.openai import OpenAiWire
-from clawft.providers.request import Chunk, ProviderError, Request, Text
 from wire import WireServer
 
-_ASK = Request("m", (Message("user", "hi"),))
+_ASK = ModelRequest("m", (Message("user", "hi"),))
 
 
 class Connect:
@@ -38,7 +38,7 @@ class Connect:
         self.opened.append(HttpProvider(endpoint, spoken, environ or {}, sleep=self._sleep, now=self.now))
         return self.opened[-1]
 
-    async def collect(self, provider: HttpProvider, request: Request = _ASK) -> list[Chunk]:
+    async def collect(self, provider: HttpProvider, request: ModelRequest = _ASK) -> list[Chunk]:
         return [chunk async for chunk in provider.stream(request)]
 
     async def fail_with(self, provider: HttpProvider) -> tuple[ProviderError, list[Chunk]]:
@@ -52,7 +52,7 @@ class Connect:
         pytest.fail(f"the stream came to its end: {chunks}")
 
     def text_of(self, chunks: list[Chunk]) -> str:
-        return "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
+        return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk))
 
 
 @pytest.fixture

@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.providers.anthropic import AnthropicWire
+from clawft.agent.providers.endpoint import build_endpoint
+from clawft.agent.providers.request import (
+    CallChunk,
+    Chunk,
+    DoneChunk,
+    ModelRequest,
+    ModelTool,
+    RetryChunk,
+    StreamCut,
+    TextChunk,
+)
 from clawft.messages import Image, Message, ToolCall, Usage
-from clawft.providers.anthropic import AnthropicWire
-from clawft.providers.endpoint import build_endpoint
-from clawft.providers.request import Call, Chunk, Done, Request, Retry, StreamCut, Text, ToolSpec
 from wire import Reply, WireServer, say
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +30,7 @@ _OVERLOADED = (
 
 
 def body_of(*messages: Message, **request: Any) -> dict[str, Any]:
-    return AnthropicWire().build_body(Request("m", messages, **request), _ENDPOINT)
+    return AnthropicWire().build_body(ModelRequest("m", messages, **request), _ENDPOINT)
 
 
 def read(*frames: dict[str, Any]) -> list[Chunk]:
@@ -35,11 +44,11 @@ def stop(reason: str | None, **usage: Any) -> dict[str, Any]:
 
 
 async def collect(provider: Any) -> list[Chunk]:
-    return [chunk async for chunk in provider.stream(Request("m", (Message("user", "hi"),)))]
+    return [chunk async for chunk in provider.stream(ModelRequest("m", (Message("user", "hi"),)))]
 
 
 def test_system_prompt_tools_and_last_block_are_marked_for_the_cache() -> None:
-    tools = (ToolSpec("x", "does x", {"type": "object"}), ToolSpec("y", "does y", {"type": "object"}))
+    tools = (ModelTool("x", "does x", {"type": "object"}), ModelTool("y", "does y", {"type": "object"}))
     body = body_of(Message("system", "be good"), Message("user", "hi"), tools=tools, temperature=1.5, max_tokens=9)
     assert body["system"] == [{"type": "text", "text": "be good"} | _MARK]
     assert body["tools"] == [
@@ -117,12 +126,14 @@ async def test_key_and_version_are_headers(connect: Any) -> None:
 def test_usage_counts_what_was_read_from_and_written_to_the_cache() -> None:
     usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 1}
     chunks = read({"type": "message_start", "message": {"usage": usage}}, stop("end_turn", output_tokens=7))
-    assert chunks == [Done("end", Usage(125, 7, 100, 20))]
+    assert chunks == [DoneChunk("end", Usage(125, 7, 100, 20))]
 
 
 def test_usage_that_makes_no_sense_is_0() -> None:
     usage = {"input_tokens": -5, "cache_read_input_tokens": "x", "output_tokens": None}
-    assert read({"type": "message_start", "message": {"usage": usage}}, stop("end_turn")) == [Done("end", Usage(0, 0))]
+    assert read({"type": "message_start", "message": {"usage": usage}}, stop("end_turn")) == [
+        DoneChunk("end", Usage(0, 0))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +149,7 @@ def test_usage_that_makes_no_sense_is_0() -> None:
     ],
 )
 def test_reasons_to_stop_are_read(reason: str, expected: str) -> None:
-    assert read(stop(reason)) == [Done(expected)]  # type: ignore[arg-type]
+    assert read(stop(reason)) == [DoneChunk(expected)]  # type: ignore[arg-type]
 
 
 def test_thoughts_pings_and_unknown_events_are_left_out() -> None:
@@ -153,7 +164,7 @@ def test_thoughts_pings_and_unknown_events_are_left_out() -> None:
         {"type": "content_block_delta", "index": [1], "delta": {"type": "input_json_delta", "partial_json": "{"}},
         {"type": "content_block_stop", "index": {"a": 1}},
     )
-    assert read(*frames, stop("end_turn")) == [Text("yes"), Done("end")]
+    assert read(*frames, stop("end_turn")) == [TextChunk("yes"), DoneChunk("end")]
 
 
 def test_call_that_comes_whole_or_is_never_stopped_is_given() -> None:
@@ -165,7 +176,7 @@ def test_call_that_comes_whole_or_is_never_stopped_is_given() -> None:
         },
         stop("tool_use"),
     )
-    assert isinstance(chunks[0], Call)
+    assert isinstance(chunks[0], CallChunk)
     assert (chunks[0].call.name, chunks[0].call.arguments, chunks[0].call.id[:5]) == ("x", {"a": 1}, "call_")
 
 
@@ -173,9 +184,9 @@ async def test_overload_before_anything_came_is_tried_again(connect: Any) -> Non
     start = b'event: message_start\ndata: {"type": "message_start", "message": {}}\n\n'
     with WireServer([Reply(raw=(start, _OVERLOADED)), say("ok")]) as server:
         chunks = await collect(connect(server, "anthropic"))
-    assert isinstance(chunks[0], Retry)
+    assert isinstance(chunks[0], RetryChunk)
     assert "529: Overloaded" in chunks[0].reason
-    assert chunks[1] == Text("ok")
+    assert chunks[1] == TextChunk("ok")
 
 
 async def test_overload_after_text_cuts_the_stream(connect: Any) -> None:
@@ -196,4 +207,4 @@ async def test_answer_without_a_stream_is_read(connect: Any) -> None:
     reply = Reply(headers=(("content-type", "application/json"),), raw=(json.dumps(body).encode(),))
     with WireServer([reply]) as server:
         chunks = await collect(connect(server, "anthropic"))
-    assert chunks == [Text("hi"), Call(ToolCall("a", "x", {"b": 2})), Done("tools", Usage(3, 4))]
+    assert chunks == [TextChunk("hi"), CallChunk(ToolCall("a", "x", {"b": 2})), DoneChunk("tools", Usage(3, 4))]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.providers.http_client import find_proxy
+from clawft.agent.providers.request import Chunk, ModelRequest, ProviderError, TextChunk
 from clawft.errors import ClawftError
 from clawft.messages import Message
-from clawft.providers.client import find_proxy
-from clawft.providers.request import Chunk, ProviderError, Request, Text
 from wire import WireServer, say
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ _TLS = Path(__file__).parent / "tls"  # a certificate for 127.0.0.1 that nobody 
 
 
 async def collect(provider: Any) -> list[Chunk]:
-    return [chunk async for chunk in provider.stream(Request("m", (Message("user", "hi"),)))]
+    return [chunk async for chunk in provider.stream(ModelRequest("m", (Message("user", "hi"),)))]
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_addresses_may_be_left_out_by_network() -> None:
 async def test_request_goes_through_the_proxy(connect: Any) -> None:
     with WireServer([say("ok")]) as proxy:
         provider = connect("http://models.example/v1", "openai", {"HTTP_PROXY": proxy.url.removesuffix("/v1")})
-        assert (await collect(provider))[0] == Text("ok")
+        assert (await collect(provider))[0] == TextChunk("ok")
         assert proxy.asked[0].path == "http://models.example/v1/chat/completions"
 
 
@@ -104,7 +104,7 @@ async def test_certificate_that_nobody_trusts_is_refused_at_once(connect: Any, t
 async def test_certificate_of_the_environment_is_trusted(connect: Any, tls: ssl.SSLContext) -> None:
     with WireServer([say("ok")], tls=tls) as server:
         provider = connect(server, "openai", {"SSL_CERT_FILE": str(_TLS / "cert.pem")})
-        assert (await collect(provider))[0] == Text("ok")
+        assert (await collect(provider))[0] == TextChunk("ok")
         await provider.close()
 
 

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from clawft.config.providers import ProviderSettings
+from clawft.agent.providers.endpoint import PRESETS, build_endpoint
+from clawft.config.agents import ProviderSettings
 from clawft.config.secret import SecretRef
 from clawft.errors import ClawftError
-from clawft.providers.endpoint import PRESETS, build_endpoint
 
 _KEY = "sk-very-secret-value"
 
@@ -115,8 +115,8 @@ def test_white_space_around_a_key_is_dropped() -> None:
 
 
 def test_header_with_an_unset_variable_names_it() -> None:
-    endpoint = build_endpoint("mine", ProviderSettings(base_url="https://x/v1", headers={"X-A": "${GONE}"}), {})
-    with pytest.raises(ClawftError, match="needs the variable GONE") as caught:
+    endpoint = build_endpoint("mine", ProviderSettings(base_url="https://x/v1", headers={"X-A": "${REMOVED}"}), {})
+    with pytest.raises(ClawftError, match="needs the variable REMOVED") as caught:
         endpoint.expand_headers({})
     assert caught.value.code == "provider-bad-header"
 

@@ -10,15 +10,15 @@ from typing import Any
 import anyio
 import pytest
 
+from clawft.agent.providers.http import MAX_ANSWER_BYTES
+from clawft.agent.providers.request import DoneChunk, ModelRequest, RetryChunk, StreamCut, TextChunk
 from clawft.config.secret import SecretRef
 from clawft.messages import Message
-from clawft.providers.http import MAX_ANSWER_BYTES
-from clawft.providers.request import Done, Request, Retry, StreamCut, Text
 from wire import Reply, WireServer, fail, say
 
 pytestmark = pytest.mark.anyio
 
-_ASK = Request("m", (Message("user", "hi"),))
+_ASK = ModelRequest("m", (Message("user", "hi"),))
 _KEY = "sk-very-secret-value"
 
 
@@ -90,7 +90,7 @@ async def test_client_with_a_timeout_of_one_second_times_out(connect: Any) -> No
 async def test_slow_headers_are_tried_again(connect: Any, wire: str) -> None:
     with WireServer([say("late", wait_s=20), say("ok")]) as server:
         chunks = await connect.collect(connect(server, wire, timeout_s=0.3))
-    assert [type(one) for one in chunks] == [Retry, Text, Done]
+    assert [type(one) for one in chunks] == [RetryChunk, TextChunk, DoneChunk]
 
 
 @contextmanager
@@ -155,7 +155,7 @@ async def test_host_that_does_not_answer_fails_within_the_time_to_connect(connec
 async def test_closing_the_stream_closes_the_connection(connect: Any, wire: str) -> None:
     with WireServer([say("first", end="stall")]) as server:
         stream = connect(server, wire).stream(_ASK)
-        assert await anext(stream) == Text("first")
+        assert await anext(stream) == TextChunk("first")
         await stream.aclose()
         assert server.hung_up.wait(60)
 
@@ -166,7 +166,7 @@ async def test_cancelling_closes_the_connection(connect: Any, wire: str) -> None
 
         async def read(scope: anyio.CancelScope) -> None:
             async for chunk in provider.stream(_ASK):
-                assert chunk == Text("first")
+                assert chunk == TextChunk("first")
                 scope.cancel()
 
         async with anyio.create_task_group() as group:
@@ -217,7 +217,7 @@ async def test_long_event_within_the_limit_is_read(connect: Any, wire: str) -> N
 
 async def test_half_characters_in_a_message_are_mended(connect: Any, wire: str) -> None:
     with WireServer([say("ok")]) as server:
-        await connect.collect(connect(server, wire), Request("m", (Message("user", "name \udce9.txt"),)))
+        await connect.collect(connect(server, wire), ModelRequest("m", (Message("user", "name \udce9.txt"),)))
         assert "name ?.txt" in str(server.asked[0].body["messages"])
 
 

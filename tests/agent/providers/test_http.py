@@ -5,29 +5,29 @@ from typing import Any
 import anyio
 import pytest
 
+from clawft.agent.providers.request import CallChunk, DoneChunk, ModelRequest, RetryChunk, TextChunk
 from clawft.config.secret import SecretRef
 from clawft.messages import Message, Usage
-from clawft.providers.request import Call, Done, Request, Retry, Text
 from wire import Reply, WireServer, call, fail, say
 
 pytestmark = pytest.mark.anyio
 
-_ASK = Request("m", (Message("user", "hi"),))
+_ASK = ModelRequest("m", (Message("user", "hi"),))
 _KEY = "sk-very-secret-value"
 
 
 async def test_text_is_streamed_piece_by_piece_with_its_usage(connect: Any, wire: str) -> None:
     with WireServer([say("Hel", "lo ", "wörld 😀", usage=(12, 3))]) as server:
         chunks = await connect.collect(connect(server, wire))
-    assert chunks[:3] == [Text("Hel"), Text("lo "), Text("wörld 😀")]
-    assert chunks[3] == Done("end", Usage(12, 3))
+    assert chunks[:3] == [TextChunk("Hel"), TextChunk("lo "), TextChunk("wörld 😀")]
+    assert chunks[3] == DoneChunk("end", Usage(12, 3))
 
 
 async def test_piece_is_handed_on_before_the_answer_is_over(connect: Any, wire: str) -> None:
     with WireServer([say("first", end="stall")]) as server:
         stream = connect(server, wire).stream(_ASK)
         with anyio.fail_after(60):
-            assert await anext(stream) == Text("first")
+            assert await anext(stream) == TextChunk("first")
         await stream.aclose()
 
 
@@ -35,22 +35,22 @@ async def test_parallel_tool_calls_come_whole(connect: Any, wire: str) -> None:
     calls = (("a", "read_file", '{"path": "x"}'), ("b", "exec_shell", '{"command": "ls"}'))
     with WireServer([Reply(text=("Look: ",), calls=calls)]) as server:
         chunks = await connect.collect(connect(server, wire))
-    made = [(one.call.id, one.call.name, one.call.arguments) for one in chunks if isinstance(one, Call)]
+    made = [(one.call.id, one.call.name, one.call.arguments) for one in chunks if isinstance(one, CallChunk)]
     assert made == [("a", "read_file", {"path": "x"}), ("b", "exec_shell", {"command": "ls"})]
-    assert isinstance(chunks[-1], Done)
+    assert isinstance(chunks[-1], DoneChunk)
     assert chunks[-1].stop == "tools"
 
 
 async def test_malformed_arguments_are_kept_as_they_came(connect: Any, wire: str) -> None:
     with WireServer([Reply(calls=(("a", "x", '{"path": '),)), Reply(calls=(("a", "x", "[1]"),))]) as server:
         provider = connect(server, wire)
-        found = [one.call for _ in range(2) for one in await connect.collect(provider) if isinstance(one, Call)]
+        found = [one.call for _ in range(2) for one in await connect.collect(provider) if isinstance(one, CallChunk)]
     assert [(one.arguments, one.malformed) for one in found] == [({}, '{"path": '), ({}, "[1]")]
 
 
 async def test_call_without_arguments_has_none(connect: Any, wire: str) -> None:
     with WireServer([Reply(calls=(("a", "x", ""),))]) as server:
-        found = [one.call for one in await connect.collect(connect(server, wire)) if isinstance(one, Call)]
+        found = [one.call for one in await connect.collect(connect(server, wire)) if isinstance(one, CallChunk)]
     assert [(one.arguments, one.malformed) for one in found] == [({}, "")]
 
 
@@ -72,7 +72,7 @@ async def test_parallel_calls_of_one_provider_do_not_mix(connect: Any, wire: str
         provider, found = connect(server, wire), []
 
         async def ask(name: str) -> None:
-            found.append((name, connect.text_of(await connect.collect(provider, Request(name, _ASK.messages)))))
+            found.append((name, connect.text_of(await connect.collect(provider, ModelRequest(name, _ASK.messages)))))
 
         async with anyio.create_task_group() as group:
             for number in range(12):
@@ -84,7 +84,7 @@ async def test_parallel_calls_of_one_provider_do_not_mix(connect: Any, wire: str
 async def test_limit_is_waited_for_as_the_server_asks(connect: Any, wire: str) -> None:
     with WireServer([fail(429, "slow down", retry_after="7"), say("ok")]) as server:
         chunks = await connect.collect(connect(server, wire))
-    assert chunks[0] == Retry(1, 7.0, "'test' answered with status 429: slow down")
+    assert chunks[0] == RetryChunk(1, 7.0, "'test' answered with status 429: slow down")
     assert connect.text_of(chunks) == "ok"
     assert connect.waits == [7.0]
 
@@ -118,7 +118,7 @@ async def test_retry_after_that_means_nothing_is_left_out(connect: Any, written:
 async def test_failures_that_may_pass_are_tried_again_after_longer_and_longer_waits(connect: Any, status: int) -> None:
     with WireServer([fail(status), fail(status), fail(status), say("ok")]) as server:
         chunks = await connect.collect(connect(server))
-    assert [one.attempt for one in chunks if isinstance(one, Retry)] == [1, 2, 3]
+    assert [one.attempt for one in chunks if isinstance(one, RetryChunk)] == [1, 2, 3]
     assert connect.text_of(chunks) == "ok"
     assert all(0.75 * full <= wait <= full for wait, full in zip(connect.waits, (0.5, 1, 2), strict=True))
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from clawft.agent.providers.offline import OfflineProvider
+from clawft.agent.providers.request import CallChunk, DoneChunk, ModelRequest, ModelTool, TextChunk
 from clawft.messages import Message, ToolCall, Usage
-from clawft.providers.offline import OfflineProvider
-from clawft.providers.request import Call, Done, Request, Text, ToolSpec
 
 pytestmark = pytest.mark.anyio
 
@@ -46,17 +46,17 @@ async def run(
     """Play the loop: the calls that were made, and the answer at the end."""
     provider = OfflineProvider()
     messages = (Message("user", asked),) if isinstance(asked, str) else asked
-    specs = tuple(ToolSpec(name, "", {}) for name in tools)
+    specs = tuple(ModelTool(name, "", {}) for name in tools)
     made: list[tuple[str, object]] = []
     for _ in range(max_rounds):
-        chunks = [chunk async for chunk in provider.stream(Request("offline", messages, specs))]
-        assert isinstance(chunks[-1], Done)
+        chunks = [chunk async for chunk in provider.stream(ModelRequest("offline", messages, specs))]
+        assert isinstance(chunks[-1], DoneChunk)
         assert chunks[-1].usage == Usage()
-        if isinstance(chunks[0], Text):
+        if isinstance(chunks[0], TextChunk):
             assert chunks[-1].stop == "end"
             await provider.close()
             return made, chunks[0].text
-        assert isinstance(chunks[0], Call)
+        assert isinstance(chunks[0], CallChunk)
         call = chunks[0].call
         made.append((call.name, next(iter(call.arguments.values()))))
         answer = answers[call.name]
@@ -297,9 +297,9 @@ async def test_ids_of_calls_are_new_in_the_conversation() -> None:
         Message("tool", "r", tool_call_id="offline_2"),
         Message("user", "b"),
     )
-    request = Request("m", messages, tuple(ToolSpec(name, "", {}) for name in _TOOLS))
+    request = ModelRequest("m", messages, tuple(ModelTool(name, "", {}) for name in _TOOLS))
     chunks = [chunk async for chunk in OfflineProvider().stream(request)]
-    assert isinstance(chunks[0], Call)
+    assert isinstance(chunks[0], CallChunk)
     assert chunks[0].call.id == "offline_3"
 
 
@@ -353,6 +353,6 @@ async def test_one_word_in_common_is_no_fit(question: str, loads: bool) -> None:
         Message("assistant", None, (call,)),
         Message("tool", found, tool_call_id="offline_1"),
     )
-    tools = tuple(ToolSpec(name, "", {}) for name in _TOOLS)
-    chunks = [chunk async for chunk in OfflineProvider().stream(Request("offline", messages, tools))]
-    assert isinstance(chunks[0], Call) is loads
+    tools = tuple(ModelTool(name, "", {}) for name in _TOOLS)
+    chunks = [chunk async for chunk in OfflineProvider().stream(ModelRequest("offline", messages, tools))]
+    assert isinstance(chunks[0], CallChunk) is loads

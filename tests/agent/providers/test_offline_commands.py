@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.providers.offline.commands import find_commands
+from clawft.agent.providers.offline.turn import find_commands
 
 
 def runnable(text: str) -> list[str]:

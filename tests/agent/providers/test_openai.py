@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from clawft.config.providers import ProviderSettings
+from clawft.agent.providers.endpoint import build_endpoint
+from clawft.agent.providers.openai import OpenAiWire
+from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, ModelTool, TextChunk
+from clawft.config.agents import ProviderSettings
 from clawft.messages import Image, Message, ToolCall, Usage
-from clawft.providers.endpoint import build_endpoint
-from clawft.providers.openai import OpenAiWire
-from clawft.providers.request import Call, Chunk, Done, Request, Text, ToolSpec
 from wire import Reply, WireServer
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ _CALL = ToolCall("c1", "x", {"a": 1})
 
 def body_of(*messages: Message, **settings: Any) -> dict[str, Any]:
     endpoint = build_endpoint("ollama", ProviderSettings(**settings), {})
-    return OpenAiWire().build_body(Request("m", messages), endpoint)
+    return OpenAiWire().build_body(ModelRequest("m", messages), endpoint)
 
 
 def read(*frames: dict[str, Any] | str) -> list[Chunk]:
@@ -40,7 +40,7 @@ def call_piece(**piece_of_call: Any) -> dict[str, Any]:
 
 
 def calls_of(chunks: list[Chunk]) -> list[tuple[str, str, Any]]:
-    return [(one.call.id, one.call.name, one.call.arguments) for one in chunks if isinstance(one, Call)]
+    return [(one.call.id, one.call.name, one.call.arguments) for one in chunks if isinstance(one, CallChunk)]
 
 
 def test_message_without_content_does_not_send_the_key() -> None:
@@ -103,8 +103,8 @@ def test_malformed_arguments_are_sent_back_as_valid_json() -> None:
 
 
 def test_tools_limits_and_temperature_are_sent() -> None:
-    tool = ToolSpec("x", "does x", {"type": "object"})
-    body = OpenAiWire().build_body(Request("m", (), (tool,), 0.0, 77), _LOCAL)
+    tool = ModelTool("x", "does x", {"type": "object"})
+    body = OpenAiWire().build_body(ModelRequest("m", (), (tool,), 0.0, 77), _LOCAL)
     assert body["tools"] == [
         {"type": "function", "function": {"name": "x", "description": "does x", "parameters": {"type": "object"}}}
     ]
@@ -114,7 +114,7 @@ def test_tools_limits_and_temperature_are_sent() -> None:
 
 def test_openai_itself_gets_its_newer_name_of_the_limit() -> None:
     endpoint = build_endpoint("openai", None, {"OPENAI_API_KEY": "k"})
-    body = OpenAiWire().build_body(Request("m", (), max_tokens=77), endpoint)
+    body = OpenAiWire().build_body(ModelRequest("m", (), max_tokens=77), endpoint)
     assert body["max_completion_tokens"] == 77
     assert not {"max_tokens", "temperature", "tools"} & set(body)
 
@@ -205,27 +205,27 @@ def test_flood_of_calls_is_refused() -> None:
     ("reason", "stop"), [("stop", "end"), ("length", "length"), ("content_filter", "refusal"), ("other", "end")]
 )
 def test_reasons_to_stop_are_read(reason: str, stop: str) -> None:
-    assert read(piece(reason, content="x")) == [Text("x"), Done(stop)]  # type: ignore[arg-type]
+    assert read(piece(reason, content="x")) == [TextChunk("x"), DoneChunk(stop)]  # type: ignore[arg-type]
 
 
 def test_call_that_was_cut_at_the_limit_stops_for_length() -> None:
     chunks = read(call_piece(index=0, id="a", function={"name": "one", "arguments": '{"x'}), piece("length"))
-    assert chunks[-1] == Done("length")
-    assert isinstance(chunks[0], Call)
+    assert chunks[-1] == DoneChunk("length")
+    assert isinstance(chunks[0], CallChunk)
     assert chunks[0].call.malformed == '{"x'
 
 
 def test_refusal_is_text_and_a_stop_of_its_own() -> None:
-    assert read(piece("stop", refusal="I will not")) == [Text("I will not"), Done("refusal")]
+    assert read(piece("stop", refusal="I will not")) == [TextChunk("I will not"), DoneChunk("refusal")]
 
 
 def test_text_in_parts_is_read_and_thoughts_are_left_out() -> None:
     parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "yes"}]
-    assert read(piece("stop", content=parts, reasoning_content="hm")) == [Text("yes"), Done("end")]
+    assert read(piece("stop", content=parts, reasoning_content="hm")) == [TextChunk("yes"), DoneChunk("end")]
 
 
 def test_end_without_a_reason_is_an_end() -> None:
-    assert read(piece(content="x"), "[DONE]") == [Text("x"), Done("end")]
+    assert read(piece(content="x"), "[DONE]") == [TextChunk("x"), DoneChunk("end")]
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ def test_end_without_a_reason_is_an_end() -> None:
     ],
 )
 def test_usage_is_read_and_never_negative(raw: Any, expected: Usage) -> None:
-    assert read(piece("stop"), {"choices": [], "usage": raw}, "[DONE]") == [Done("end", expected)]
+    assert read(piece("stop"), {"choices": [], "usage": raw}, "[DONE]") == [DoneChunk("end", expected)]
 
 
 def test_usage_that_comes_with_every_piece_counts_once() -> None:
     chunks = [piece(content="x") | {"usage": {"prompt_tokens": 5, "completion_tokens": number}} for number in (1, 2)]
-    assert read(*chunks, piece("stop") | {"usage": None})[-1] == Done("end", Usage(5, 2))
+    assert read(*chunks, piece("stop") | {"usage": None})[-1] == DoneChunk("end", Usage(5, 2))
 
 
 def test_total_of_a_usage_is_the_sum() -> None:
@@ -258,32 +258,32 @@ async def test_answer_without_a_stream_is_read(connect: Any) -> None:
     body = {"choices": [{"message": message}], "usage": {"prompt_tokens": 4, "completion_tokens": 2}}
     reply = Reply(headers=(("content-type", "application/json"),), raw=(json.dumps(body).encode(),))
     with WireServer([reply]) as server:
-        chunks = [chunk async for chunk in connect(server).stream(Request("m", ()))]
-    assert chunks == [Text("hi"), Call(ToolCall("a", "x")), Done("tools", Usage(4, 2))]
+        chunks = [chunk async for chunk in connect(server).stream(ModelRequest("m", ()))]
+    assert chunks == [TextChunk("hi"), CallChunk(ToolCall("a", "x")), DoneChunk("tools", Usage(4, 2))]
 
 
 async def test_error_with_status_200_is_an_error(connect: Any) -> None:
     reply = Reply(headers=(("content-type", "application/json"),), raw=(b'{"error": {"message": "no", "code": 404}}',))
     with WireServer([reply]) as server, pytest.raises(Exception, match="status 404: no"):
-        [chunk async for chunk in connect(server).stream(Request("m", ()))]
+        [chunk async for chunk in connect(server).stream(ModelRequest("m", ()))]
 
 
 async def test_limit_that_is_told_inside_the_stream_is_tried_again(connect: Any) -> None:
     limited = b'data: {"error": {"message": "slow", "code": 429}}\n\n'
     fine = b'data: {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}\n\n'
     with WireServer([Reply(raw=(limited,)), Reply(raw=(fine,))]) as server:
-        chunks = [chunk async for chunk in connect(server).stream(Request("m", ()))]
-    assert chunks[1:] == [Text("ok"), Done("end")]
+        chunks = [chunk async for chunk in connect(server).stream(ModelRequest("m", ()))]
+    assert chunks[1:] == [TextChunk("ok"), DoneChunk("end")]
 
 
 async def test_answer_that_is_whole_counts_though_the_connection_breaks_after_it(connect: Any) -> None:
     fine = b'data: {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}\n\n'
     with WireServer([Reply(raw=(fine,), end="cut")]) as server:
-        chunks = [chunk async for chunk in connect(server).stream(Request("m", ()))]
-    assert chunks == [Text("ok"), Done("end")]
+        chunks = [chunk async for chunk in connect(server).stream(ModelRequest("m", ()))]
+    assert chunks == [TextChunk("ok"), DoneChunk("end")]
 
 
 async def test_last_event_may_lack_its_blank_line(connect: Any) -> None:
     with WireServer([Reply(raw=(b'data: {"choices": [{"delta": {"content": "ok"}}]}\n\ndata: [DONE]',))]) as server:
-        chunks = [chunk async for chunk in connect(server).stream(Request("m", ()))]
-    assert chunks == [Text("ok"), Done("end")]
+        chunks = [chunk async for chunk in connect(server).stream(ModelRequest("m", ()))]
+    assert chunks == [TextChunk("ok"), DoneChunk("end")]

@@ -5,26 +5,34 @@ from pathlib import Path
 
 import pytest
 
+from clawft.agent.providers.request import (
+    CallChunk,
+    Chunk,
+    DoneChunk,
+    ModelRequest,
+    ProviderError,
+    StreamCut,
+    TextChunk,
+)
+from clawft.agent.providers.scripted import ScriptedProvider, load_scripted, parse_script
 from clawft.errors import ClawftError
 from clawft.messages import Message, ToolCall, Usage
-from clawft.providers.request import Call, Chunk, Done, ProviderError, Request, StreamCut, Text
-from clawft.providers.scripted import ScriptedProvider, load_scripted, parse_script
 
 pytestmark = pytest.mark.anyio
 
 
 async def ask(provider: ScriptedProvider, text: str = "hi") -> list[Chunk]:
-    return [chunk async for chunk in provider.stream(Request("m", (Message("user", text),)))]
+    return [chunk async for chunk in provider.stream(ModelRequest("m", (Message("user", text),)))]
 
 
 def text_of(chunks: list[Chunk]) -> str:
-    return "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk))
 
 
 async def test_steps_are_given_in_order_then_the_script_has_ended() -> None:
     provider = ScriptedProvider(parse_script('[{"text": "one  two\\n"}, {"text": "three"}]'))
     first = await ask(provider)
-    assert first[:2] == [Text("one  "), Text("two\n")]
+    assert first[:2] == [TextChunk("one  "), TextChunk("two\n")]
     assert text_of(await ask(provider)) == "three"
     with pytest.raises(ProviderError) as caught:
         await ask(provider)
@@ -45,8 +53,8 @@ async def test_script_in_lines_is_read() -> None:
 async def test_tool_calls_come_with_ids_and_usage_is_counted() -> None:
     step = '[{"text": "look", "tool_calls": [{"name": "x", "arguments": {"a": 1}}, {"name": "y", "id": "mine"}]}]'
     chunks = await ask(ScriptedProvider(parse_script(step)), "a" * 40)
-    assert chunks[1:3] == [Call(ToolCall("call_1_1", "x", {"a": 1})), Call(ToolCall("mine", "y"))]
-    assert chunks[3] == Done("tools", Usage(10, 4))
+    assert chunks[1:3] == [CallChunk(ToolCall("call_1_1", "x", {"a": 1})), CallChunk(ToolCall("mine", "y"))]
+    assert chunks[3] == DoneChunk("tools", Usage(10, 4))
 
 
 async def test_step_is_chosen_by_what_the_user_said() -> None:
@@ -72,7 +80,7 @@ async def test_stop_and_delay_are_followed() -> None:
     started = time.monotonic()
     chunks = await ask(provider)
     assert time.monotonic() - started >= 0.05
-    assert isinstance(chunks[-1], Done)
+    assert isinstance(chunks[-1], DoneChunk)
     assert chunks[-1].stop == "length"
 
 
@@ -112,7 +120,10 @@ async def test_a_script_by_turn_answers_by_the_place_in_the_conversation_alone()
     second = (*first, Message("assistant", None), Message("tool", "", tool_call_id="x"))
     for _ in range(2):  # as often as it is asked, and by whatever process
         provider = ScriptedProvider(script)
-        assert [one async for one in provider.stream(Request("m", second))][:2] == [Text("end "), Text("one")]
+        assert [one async for one in provider.stream(ModelRequest("m", second))][:2] == [
+            TextChunk("end "),
+            TextChunk("one"),
+        ]
         called = (await ask(provider, "one"))[0]
-        assert isinstance(called, Call)
+        assert isinstance(called, CallChunk)
         assert called.call.arguments == {"of": ["one"]}

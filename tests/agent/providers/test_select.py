@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.providers import ProviderSettings
+from clawft.agent.providers import check_model, open_provider, parse_model
+from clawft.agent.providers.request import Provider
+from clawft.agent.providers.selection import is_claude_alias, read_model
+from clawft.config.agents import ProviderSettings
 from clawft.errors import ClawftError, NotFound
-from clawft.providers import check_model, open_provider, parse_model
-from clawft.providers.request import Provider
-from clawft.providers.select import is_claude_alias, read_model
 
 pytestmark = pytest.mark.anyio
 
@@ -126,7 +126,7 @@ def test_wire_of_the_user_counts() -> None:
 
 def test_checking_a_model_does_not_load_the_http_library() -> None:
     code = (
-        "import sys; from clawft.providers import check_model; check_model('ollama/x', {}, {});"
+        "import sys; from clawft.agent.providers import check_model; check_model('ollama/x', {}, {});"
         " print('httpx2' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.providers.request import ProviderError
-from clawft.providers.sse import SseParser
+from clawft.agent.providers.http import SseParser
+from clawft.agent.providers.request import ProviderError
 
 _LINES = st.sampled_from(
     ["data: a", "data:b", "data: ünï 😀", "data", ": comment", "event: x", "id: 1", "", "", "datax: no"]

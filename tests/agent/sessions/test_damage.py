@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.agent.sessions import SessionStore
 from clawft.errors import ClawftError
 from clawft.messages import Message
-from clawft.sessions import SessionStore
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.agent.sessions import OpenSession, SessionStore
 from clawft.errors import ClawftError
 from clawft.messages import Message, ToolCall, Usage
-from clawft.sessions import OpenSession, SessionStore
 
 NOW = "2026-09-21T14:13:20.500Z"
 CALL = Message("assistant", None, (ToolCall("c1", "read_file", {"path": "a"}),))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from clawft.agent.sessions import OpenSession, SessionStore
 from clawft.errors import ClawftError
 from clawft.messages import Message
-from clawft.sessions import OpenSession, SessionStore
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def now_in(store: SessionStore) -> list[str | None]:
 HOLD = """
 import sys
 from clawft.messages import Message
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
 with SessionStore(sys.argv[1]).open("k") as session:
     session.append(Message("user", "from elsewhere"), session.next_turn)
     print("open", flush=True)
@@ -79,7 +79,7 @@ MANY = """
 import sys, time
 from clawft.errors import ClawftError
 from clawft.messages import Message
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
 store, name, end = SessionStore(sys.argv[1]), sys.argv[2], time.monotonic() + 50
 print("ready", flush=True)
 sys.stdin.read()
@@ -127,7 +127,7 @@ FULL = """
 import resource, sys
 from clawft.errors import ClawftError
 from clawft.messages import Message
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
 draft = SessionStore(sys.argv[1]).open_draft("k")
 for number in range(50):
     draft.append(Message("user", "x" * 4000), draft.next_turn)
@@ -158,7 +158,7 @@ def test_a_run_that_finds_no_room_leaves_the_session_as_it_was(store: SessionSto
 KILLED = """
 import os, signal, sys
 from clawft.messages import Message
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
 
 folder, point, share = sys.argv[1], 0, 0.0
 calls = 0

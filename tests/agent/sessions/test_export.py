@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.agent.sessions import SessionStore, Transcript
+from clawft.agent.sessions.export import render_html, render_markdown
 from clawft.messages import Image, Message, ToolCall, Usage
-from clawft.sessions import SessionStore, Transcript
-from clawft.sessions.export import render_markdown
-from clawft.sessions.page import render_html
 
 HOSTILE = "</pre></details><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\x1b[2J"
 VOID = {"meta", "img"}

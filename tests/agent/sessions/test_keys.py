@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from clawft.agent.sessions import decode_key, encode_key, is_fork_key, new_fork_key
 from clawft.errors import ClawftError
-from clawft.sessions import decode_key, encode_key, is_fork_key, new_fork_key
 
 KEYS = [
     "cli",

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.agent.sessions import SessionStore
 from clawft.errors import ClawftError
 from clawft.messages import Image, Message, ToolCall, Usage
-from clawft.sessions import SessionStore
 
 USER = Message("user", "Where is the key?")
 CALL = Message("assistant", None, (ToolCall("c1", "read_file", {"path": "a"}), ToolCall("c2", "list_directory")))
@@ -271,7 +271,7 @@ FULL = """
 import resource, sys
 from clawft.errors import ClawftError
 from clawft.messages import Message
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
 with SessionStore(sys.argv[1]).open("k") as session:
     session.append(Message("user", "kept"), 1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))

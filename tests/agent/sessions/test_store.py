@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.errors import ClawftError
 from clawft.messages import Message, Usage
-from clawft.sessions import SessionStore
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_fork_that_cannot_be_written_is_an_error_and_leaves_nothing(store: Sessi
     talk(store, "a", "hello")
     Path(store.folder).chmod(0o500)
     code = (
-        "import sys; from clawft.errors import ClawftError; from clawft.sessions import SessionStore\n"
+        "import sys; from clawft.errors import ClawftError; from clawft.agent.sessions import SessionStore\n"
         "try: SessionStore(sys.argv[1]).fork('a', 'b')\n"
         "except ClawftError as error: print(error.code, error)"
     )
@@ -360,7 +360,7 @@ def test_migration_that_was_cut_short_is_ended(store: SessionStore) -> None:
 WRITER = """
 import sys
 from clawft.messages import Message
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
 with SessionStore(sys.argv[1]).open("k") as session:
     for turn in range(1, 301):
         session.append(Message("user", "x" * 3000), turn)

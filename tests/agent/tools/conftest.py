@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clawft.tools.execute import Envelope, run_tool
-from clawft.tools.tool import Tool, ToolContext
+from clawft.agent.tools.execution import Envelope, run_tool
+from clawft.agent.tools.tool import Tool, ToolContext
 from clawft.workspace import Workspace
 
 
@@ -26,7 +26,7 @@ def questions() -> list[tuple[str, str]]:
 
 @pytest.fixture
 def context(tmp_path: Path, project: Path, questions: list[tuple[str, str]]) -> ToolContext:
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         questions.append((question, reason))
         return False
 

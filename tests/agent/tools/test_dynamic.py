@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.tools.dynamic import render_dynamic
+from clawft.app.app import open_app
 from clawft.errors import ClawftError, Refused
-from clawft.render import Rendered, Variables, split_arguments
-from clawft.tools.dynamic import render_dynamic
-from clawft.trust.decide import Authority
+from clawft.skills.render import RenderedPrompt, TemplateVariables, split_arguments
+from clawft.trust.permissions import CallAuthority
 
 pytestmark = pytest.mark.anyio
 PREFIXES = ["echo", "cat", "pwd", "printenv", "ls", "sh go.sh", "grep", "git log", "printf", "sleep", "head", "touch"]
@@ -37,15 +37,15 @@ class House:
         (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does {name}.\n{head}---\n\n{body}\n")
         return folder
 
-    async def use(self, name: str, arguments: str = "") -> Rendered:
+    async def use(self, name: str, arguments: str = "") -> RenderedPrompt:
         (self.user_dir / "config.toml").write_text(self.config)
         app = open_app(self.environ, str(self.project))
         async with app.open_runtime() as runtime:
             found = app.get_skill(name).found
             cleared = runtime.clear(found)
             self.before_use()
-            context = runtime.dynamic(lambda: Authority(runtime.default_mode, runtime.rules))
-            variables = Variables("session-1", found.base_dir, str(self.project))
+            context = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
+            variables = TemplateVariables("session-1", found.base_dir, str(self.project))
             return await render_dynamic(context, found, cleared, split_arguments(arguments), variables)
 
     async def text(self, body: str, arguments: str = "") -> str:
@@ -292,7 +292,7 @@ async def test_long_output_is_cut_and_said(house: House) -> None:
 
 
 async def test_a_command_that_takes_too_long_is_ended(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.tools.dynamic.run.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("clawft.agent.tools.dynamic.render.TIMEOUT_S", 0.2)
     house.add("one", "!sleep 60")
     with pytest.raises(ClawftError, match="its time was up"):
         await house.use("one")
@@ -477,7 +477,9 @@ async def test_a_command_reaches_no_host_but_those_that_rules_allow(house: House
     assert (await house.use("one")).text.splitlines()[0] == "by the proxy"
 
 
-async def test_a_command_sees_the_project_but_none_of_its_secrets(house: House) -> None:
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock"])
+async def test_a_command_sees_the_project_but_none_of_its_secrets(house: House, mode: str) -> None:
+    house.config += f'[sandbox]\nmode = "{mode}"\n'
     (house.project / "sub").mkdir()
     for name in (".env", "sub/.env"):
         (house.project / name).write_text("SECRET")

@@ -9,23 +9,23 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.tools.dynamic import render_dynamic
+from clawft.agent.tools.steps import StepDoubt, TurnStep, TurnSteps
+from clawft.agent.turn import TurnRequest
+from clawft.app.app import open_app
 from clawft.errors import ClawftError
-from clawft.render import Rendered, Variables, split_arguments
-from clawft.run.turn import TurnRequest
-from clawft.tools.dynamic import render_dynamic
-from clawft.tools.steps import Doubt, Step, Steps
-from clawft.trust.decide import Authority
+from clawft.skills.render import RenderedPrompt, TemplateVariables, split_arguments
+from clawft.trust.permissions import CallAuthority
 
 pytestmark = pytest.mark.anyio
 R = TypeVar("R")
 
 
-class Tape(Steps):
+class Tape(TurnSteps):
     """Keeps what came of each step as JSON, and gives it back once it was rewound."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TurnStep] = []
         self.kept: list[bytes] = []
         self.done = 0
 
@@ -33,7 +33,13 @@ class Tape(Steps):
         self.done = 0
 
     async def run(
-        self, step: Step, work: Callable[[], Awaitable[R]], result: Any, *, at: str = "", doubt: Doubt | None = None
+        self,
+        step: TurnStep,
+        work: Callable[[], Awaitable[R]],
+        result: Any,
+        *,
+        at: str = "",
+        doubt: StepDoubt | None = None,
     ) -> R:
         if self.done == len(self.kept):
             value = msgspec.json.encode(await work())
@@ -59,12 +65,12 @@ class House:
     def write(self, body: str) -> None:
         (self.skill / "SKILL.md").write_text(f"---\nname: one\ndescription: Does one.\n---\n\n{body}\n")
 
-    async def use(self, steps: Steps) -> Rendered:
+    async def use(self, steps: TurnSteps) -> RenderedPrompt:
         app = open_app({"HOME": str(self.home), "PATH": os.defpath}, str(self.project))
         async with app.open_runtime() as runtime:
             found = app.get_skill("one").found
-            context = runtime.dynamic(lambda: Authority(runtime.default_mode, runtime.rules), lambda: steps)
-            variables = Variables("session-1", found.base_dir, str(self.project))
+            context = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules), lambda: steps)
+            variables = TemplateVariables("session-1", found.base_dir, str(self.project))
             return await render_dynamic(context, found, runtime.clear(found), split_arguments(""), variables)
 
     def commands(self) -> list[str]:

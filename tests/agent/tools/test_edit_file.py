@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.tools.edit_file import edit_file_tool
-from clawft.tools.encoding import decode, encode
+from clawft.agent.tools.file_access import decode, encode
+from clawft.agent.tools.file_changes import edit_file_tool
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import CommandPolicyMode, ExecSettings
+from clawft.agent.tools.exec_shell import exec_shell_tool
+from clawft.agent.tools.tool import Tool, ToolContext
+from clawft.config.tools import CommandPolicyMode, ExecSettings, SandboxSettings
 from clawft.sandbox.sandbox import Sandbox
-from clawft.tools.exec_shell import exec_shell_tool
-from clawft.tools.tool import Tool, ToolContext
-from clawft.trust.commands import CommandPolicy
+from clawft.trust.command_policy import CommandPolicy
 
 TOUCH = os.path.realpath(which("touch", path=os.defpath) or "")
 pytestmark = pytest.mark.anyio
@@ -32,8 +31,8 @@ def asked(context: ToolContext) -> list[tuple[str, str, bool]]:
     """What was asked, and whether it was grave; the answer is yes."""
     questions: list[tuple[str, str, bool]] = []
 
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
-        questions.append((question, reason, grave))
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
+        questions.append((question, reason, dangerous))
         return True
 
     context.ask = ask

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.tools.environment import SuppliedVariables
+from clawft.agent.tools.exec_shell import exec_shell_tool
+from clawft.agent.tools.execution import run_tool
+from clawft.agent.tools.tool import Tool, ToolContext
 from clawft.config.tools import CommandPolicyMode, ExecSettings
-from clawft.tools.exec_shell import exec_shell_tool
-from clawft.tools.execute import run_tool
-from clawft.tools.skill_env import Supplied
-from clawft.tools.tool import Tool, ToolContext
-from clawft.trust.commands import CommandPolicy
+from clawft.trust.command_policy import CommandPolicy
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -53,7 +53,7 @@ async def test_command_off_the_list_needs_an_answer(call: Call, project: Path, q
 
 
 async def test_approved_command_runs(call: Call, project: Path, context: ToolContext) -> None:
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return True
 
     context.ask = ask
@@ -94,7 +94,7 @@ async def test_code_other_than_zero_is_told_with_the_output(call: Call) -> None:
 
 
 async def test_environment_does_not_leak(call: Call, context: ToolContext) -> None:
-    context.take_shell_env = lambda: Supplied({"SKILL_KEY": "for-this-skill"})
+    context.take_shell_env = lambda: SuppliedVariables({"SKILL_KEY": "for-this-skill"})
     text = (await call(free_tool(), command="env")).text
     assert "MARKED_SECRET" not in text
     assert "s3cret-marker" not in text

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
+from clawft.agent.tools.execution import Envelope, make_failure, render_for_model, run_tool
+from clawft.agent.tools.read_file import read_file_tool
+from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import Image
-from clawft.tools.execute import Envelope, fail, render_for_model, run_tool
-from clawft.tools.read_file import read_file_tool
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -112,7 +112,7 @@ async def test_tool_that_takes_too_long_is_stopped(context: ToolContext) -> None
 
 
 async def test_time_a_person_takes_to_answer_does_not_count(context: ToolContext) -> None:
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         await anyio.sleep(0.3)
         return True
 
@@ -125,7 +125,7 @@ async def test_time_a_person_takes_to_answer_does_not_count(context: ToolContext
 
 
 async def test_clock_goes_on_after_the_answer(context: ToolContext) -> None:
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return True
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
@@ -218,20 +218,20 @@ async def test_arguments_nested_without_end_are_told_briefly(context: ToolContex
 
 
 async def test_call_refused_before_it_ran_has_an_envelope_too(context: ToolContext) -> None:
-    envelope = fail(ToolError("PERMISSION_DENIED", "Not in this turn"), {"a": 1}, context)
+    envelope = make_failure(ToolError("PERMISSION_DENIED", "Not in this turn"), {"a": 1}, context)
     assert envelope.error == {"code": "PERMISSION_DENIED", "message": "Not in this turn"}
     assert envelope.to_dict()["context"] == {"cwd": ".", "params_input": {"a": 1}}
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())), st.sampled_from(["tool", "os", "any"]))
 def test_any_message_gives_valid_json(message: str, kind: str) -> None:
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return False
 
     workspace = Workspace("/", "/nowhere", "/", "/")
     context = ToolContext(workspace, {}, spill_dir="/nowhere", ask=ask, emit=lambda event: None)
     errors = {"tool": ToolError("CONFLICT", message), "os": OSError(5, message, message), "any": ValueError(message)}
-    envelope = fail(errors[kind], {message: message}, context)
+    envelope = make_failure(errors[kind], {message: message}, context)
     said = json.loads(render_for_model(envelope))
     assert said == {"status": "error", "error": envelope.error}
     assert msgspec.json.decode(msgspec.json.encode(envelope.to_dict())) == envelope.to_dict()

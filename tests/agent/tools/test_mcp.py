@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from clawft.config.mcp import McpSettings, ServerSettings
-from clawft.mcp import McpHub
-from clawft.mcp.launch import Terms
-from clawft.mcp.scripted import ScriptedPeer
+from clawft.agent.builtin_stages import server_tools
+from clawft.agent.mcp import McpHub
+from clawft.agent.mcp.launch import LaunchTerms
+from clawft.agent.mcp.scripted_server import ScriptedPeer
+from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolRegistry, ToolResult, may_repeat
+from clawft.config.tools import McpSettings, ServerSettings
 from clawft.messages import Image
-from clawft.tools.mcp import server_tools
-from clawft.tools.registry import Registry
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, may_repeat
 from clawft.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +45,7 @@ class Person:
         self.answer = answer
         self.asked: list[tuple[str, str]] = []
 
-    async def ask(self, question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(self, question: str, reason: str, *, dangerous: bool = False) -> bool:
         self.asked.append((question, reason))
         return self.answer
 
@@ -63,7 +62,7 @@ async def run(tool: Tool, arguments: dict[str, Any], person: Person) -> ToolResu
 async def test_tools_keep_their_names_and_are_found_by_pattern(make: Make) -> None:
     hub, _ = make(trusted=True)
     async with hub:
-        registry = Registry((await tools_of(hub)).values())
+        registry = ToolRegistry((await tools_of(hub)).values())
     assert registry.names == ("srv__read", "srv__write")
     assert registry.view(("srv__*",)).names == ("srv__read", "srv__write")
     assert registry.view(("srv__read",)).names == ("srv__read",)
@@ -129,7 +128,7 @@ async def test_a_stranger_runs_only_after_a_yes(make: Make) -> None:
 
 async def test_whoever_is_refused_a_tool_of_a_plugin_is_told_what_allows_it(make: Make) -> None:
     hub, _ = make()
-    hub.join("srv", ServerSettings(command="-"), Terms(lambda _: None, ""))  # no such server is in the config
+    hub.join("srv", ServerSettings(command="-"), LaunchTerms(lambda _: None, ""))  # no such server is in the config
     async with hub:
         tool = (await tools_of(hub))["srv__write"]
         with pytest.raises(ToolError) as refused:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.memory import MemoryFiles
-from clawft.tools.memory import memory_tools
-from clawft.tools.tool import ToolContext, ToolError, ToolResult
+from clawft.agent.memory import MemoryFiles
+from clawft.agent.tools.builtin import memory_tools
+from clawft.agent.tools.tool import ToolContext, ToolError, ToolResult
 from clawft.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ def memory(tmp_path: Path) -> Iterator[MemoryFiles]:
 
 
 async def call(memory: MemoryFiles, name: str, **arguments: Any) -> ToolResult:
-    async def refuse(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def refuse(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return False
 
     folder = memory.folder

@@ -1,14 +1,15 @@
 """File tools stay inside the project, and away from what is secret or gives power."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from clawft.tools.paths import reading_filter, resolve_inside, show_path
-from clawft.tools.tool import ToolContext, ToolError
-from clawft.trust.places import is_private
+from clawft.agent.tools.file_access import reading_filter, resolve_inside, show_path
+from clawft.agent.tools.tool import ToolContext, ToolError
+from clawft.trust.protected_paths import is_private
 
 
 def refused(context: ToolContext, path: str, *, write: bool = False) -> str:
@@ -125,6 +126,16 @@ def test_link_to_or_from_a_place_of_power_is_not_written(context: ToolContext, p
     (project / "AGENTS.md").symlink_to("notes.md")
     refused(context, "innocent/config", write=True)
     refused(context, "AGENTS.md", write=True)
+
+
+def test_a_repository_under_another_name_is_not_written(context: ToolContext, project: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", project / ".bare"], check=True)
+    (project / ".git").write_text("gitdir: ./.bare\n")
+    for path in (".bare/config", ".bare/hooks/pre-commit", ".bare/new/deep/file"):
+        assert "steers programs or agents" in refused(context, path, write=True)
+    with (project / ".bare/config").open("a") as config:
+        config.write('[remote "origin"]\nurl = https://token@example.com/a.git\n')
+    assert "keys and passwords" in refused(context, ".bare/config")
 
 
 @pytest.mark.parametrize("path", [".gitignore", ".gitattributes", "skills/x/SKILL.md", "src/agents.py", "git/config"])

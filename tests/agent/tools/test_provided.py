@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.format import Skill, parse_skill_md
-from clawft.tools.provided import MAX_TOOLS, Provided, check_provided
-from clawft.tools.starting import find_start
+from clawft.agent.tools.skill_tools import MAX_TOOLS, DeclaredTool, check_declared_tools, find_start
+from clawft.skills.parse import Skill, parse_skill_md
 
 
 def parse(tools: str, execution: str = "shell") -> Skill:
@@ -23,11 +22,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def offered(skill: Skill, folder: Path) -> list[tuple[str, ...]]:
-    return [one.words for one in check_provided(skill, str(folder), "SKILL.md")[0]]
+    return [one.words for one in check_declared_tools(skill, str(folder), "SKILL.md")[0]]
 
 
 def said(skill: Skill, folder: Path) -> list[tuple[str, str]]:
-    _, diagnostics = check_provided(skill, str(folder), "SKILL.md")
+    _, diagnostics = check_declared_tools(skill, str(folder), "SKILL.md")
     assert all(one.severity == "warning" and one.path == "SKILL.md" for one in diagnostics)
     return [(one.code, one.message) for one in diagnostics]
 
@@ -43,9 +42,9 @@ def test_a_tool_runs_the_script_of_its_name_or_the_command_it_names(folder: Path
         ("top.sh",),
         ("git", "status"),
     ]
-    (first, *_) = check_provided(skill, str(folder), "")[0]
+    (first, *_) = check_declared_tools(skill, str(folder), "")[0]
     whole = {"type": "object", "properties": {}, "additionalProperties": False}
-    assert first == Provided("go", "", whole, ("scripts/go.sh",), "scripts/go.sh")
+    assert first == DeclaredTool("go", "", whole, ("scripts/go.sh",), "scripts/go.sh")
     assert said(skill, folder) == []
 
 

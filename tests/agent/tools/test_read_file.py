@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from clawft.tools.read_file import MAX_IMAGE_BYTES, read_file_tool, read_path
-from clawft.tools.tool import ToolError
+from clawft.agent.tools.read_file import MAX_IMAGE_BYTES, read_file_tool, read_path
+from clawft.agent.tools.tool import ToolError
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.memory import MemoryFiles
+from clawft.agent.tools.builtin import build_tools
+from clawft.agent.tools.execution import check_tool, run_tool
+from clawft.agent.tools.tool import Tool, ToolContext, ToolRegistry, may_repeat
 from clawft.config import Config
 from clawft.config.tools import ExecSettings, SearchSettings, ToolsSettings, WebSettings
-from clawft.memory import MemoryFiles
-from clawft.tools.build import build_tools
-from clawft.tools.execute import check_tool, run_tool
-from clawft.tools.registry import Registry
-from clawft.tools.tool import Tool, ToolContext, may_repeat
 from programs import add_tool
 from wire import call as say_call
 from wire import say
@@ -62,11 +61,11 @@ def memory(tmp_path: Path) -> Iterator[MemoryFiles]:
 
 
 @pytest.fixture
-def tools(memory: MemoryFiles) -> Registry:
+def tools(memory: MemoryFiles) -> ToolRegistry:
     searching = WebSettings(search=SearchSettings(engine="searxng", base_url="http://127.0.0.1:9"))
     listed = ExecSettings(also_allowed=("make",))  # which its owner thinks harmless; it need not be
     config = Config(sections={"tools": ToolsSettings(web=searching, exec=listed)})
-    return Registry(tool for tools in build_tools(config, memory).values() for tool in tools)
+    return ToolRegistry(tool for tools in build_tools(config, memory).values() for tool in tools)
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def context(context: ToolContext) -> ToolContext:
     return context
 
 
-def get(tools: Registry, name: str) -> Tool:
+def get(tools: ToolRegistry, name: str) -> Tool:
     tool = tools.find(name)
     assert tool is not None
     return tool
@@ -88,7 +87,7 @@ async def found_out(tool: Tool, arguments: dict[str, Any], context: ToolContext)
     return found if found is None or isinstance(found, str) else found.text
 
 
-def test_every_tool_has_decided_which_calls_may_be_made_twice(tools: Registry) -> None:
+def test_every_tool_has_decided_which_calls_may_be_made_twice(tools: ToolRegistry) -> None:
     assert set(tools.names) == set(DECIDED)
     for name, calls in DECIDED.items():
         for arguments, expected in calls:
@@ -122,8 +121,8 @@ async def test_tools_of_a_conversation_have_decided_too(tmp_path: Path) -> None:
         assert may_repeat(get(tools, name), arguments) is expected, (name, arguments)
 
 
-def test_the_documentation_tells_of_every_tool(tools: Registry) -> None:
-    text = (Path(__file__).parents[2] / "docs/runs.md").read_text()
+def test_the_documentation_tells_of_every_tool(tools: ToolRegistry) -> None:
+    text = (Path(__file__).parents[3] / "docs/runs.md").read_text()
     section = text.partition("## What is repeated after a crash\n")[2].partition("\n## ")[0]
     rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
     says = {name: cells[2].strip() for cells in rows for name in re.findall(r"`(\w+)`", cells[1])}
@@ -132,7 +131,7 @@ def test_the_documentation_tells_of_every_tool(tools: Registry) -> None:
         assert says[name].startswith(expected.pop() if len(expected) == 1 else "if "), name
 
 
-def test_a_tool_that_cannot_judge_its_arguments_is_not_repeated(tools: Registry) -> None:
+def test_a_tool_that_cannot_judge_its_arguments_is_not_repeated(tools: ToolRegistry) -> None:
     def judge(arguments: Mapping[str, Any]) -> bool:
         return bool(arguments["missing"].nothing)
 
@@ -142,7 +141,7 @@ def test_a_tool_that_cannot_judge_its_arguments_is_not_repeated(tools: Registry)
 
 
 async def test_a_look_of_git_may_be_taken_again_unless_the_repository_starts_programs(
-    tools: Registry, context: ToolContext, project: Path
+    tools: ToolRegistry, context: ToolContext, project: Path
 ) -> None:
     tool = get(tools, "exec_shell")
     subprocess.run(["git", "init", "-q", str(project)], check=True, env={"PATH": os.defpath, "HOME": str(project)})
@@ -155,7 +154,9 @@ async def test_a_look_of_git_may_be_taken_again_unless_the_repository_starts_pro
     assert await found_out(tool, {"command": "git status"}, context) is None
 
 
-async def test_a_look_by_a_program_of_the_project_is_none(tools: Registry, context: ToolContext, project: Path) -> None:
+async def test_a_look_by_a_program_of_the_project_is_none(
+    tools: ToolRegistry, context: ToolContext, project: Path
+) -> None:
     planted = project / "bin/ls"
     planted.parent.mkdir()
     planted.write_text("#!/bin/sh\ntouch mark\n")
@@ -167,7 +168,7 @@ async def test_a_look_by_a_program_of_the_project_is_none(tools: Registry, conte
 
 @pytest.mark.parametrize("arguments", [{}, {"command": ""}, {"command": 3, "cwd": []}, {"comand": "make"}])
 async def test_a_call_whose_arguments_are_refused_was_never_made(
-    tools: Registry, context: ToolContext, arguments: dict[str, Any]
+    tools: ToolRegistry, context: ToolContext, arguments: dict[str, Any]
 ) -> None:
     assert await found_out(get(tools, "exec_shell"), arguments, context) == "not-done"
 
@@ -190,7 +191,12 @@ async def test_a_call_whose_arguments_are_refused_was_never_made(
     ],
 )
 async def test_what_is_remembered_tells_of_a_memory_that_was_written(
-    tools: Registry, context: ToolContext, memory: MemoryFiles, before: str, arguments: dict[str, Any], told: str | None
+    tools: ToolRegistry,
+    context: ToolContext,
+    memory: MemoryFiles,
+    before: str,
+    arguments: dict[str, Any],
+    told: str | None,
 ) -> None:
     if before:
         memory.store("k", before)
@@ -199,7 +205,7 @@ async def test_what_is_remembered_tells_of_a_memory_that_was_written(
 
 
 async def test_a_memory_is_told_as_written_whatever_is_written(
-    tools: Registry, context: ToolContext, memory: MemoryFiles
+    tools: ToolRegistry, context: ToolContext, memory: MemoryFiles
 ) -> None:
     tool = get(tools, "memory_write")
     for mode in ("replace", "append"):
@@ -210,6 +216,8 @@ async def test_a_memory_is_told_as_written_whatever_is_written(
             assert await found_out(tool, arguments, context) == made.text, content
 
 
-async def test_where_a_check_fails_nothing_is_told(tools: Registry, context: ToolContext, memory: MemoryFiles) -> None:
+async def test_where_a_check_fails_nothing_is_told(
+    tools: ToolRegistry, context: ToolContext, memory: MemoryFiles
+) -> None:
     Path(memory.folder, "MEMORY.md").mkdir(parents=True)
     assert await found_out(get(tools, "memory_write"), {"key": "k", "content": "x"}, context) is None

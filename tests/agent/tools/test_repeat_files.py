@@ -9,12 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clawft.tools.edit_file import edit_file_tool
-from clawft.tools.execute import check_tool, run_tool
-from clawft.tools.spill import MANIFEST
-from clawft.tools.tool import Tool, ToolContext, ToolError
-from clawft.tools.undo import find_undo, run_undo
-from clawft.tools.write_file import write_file_tool
+from clawft.agent.tools.execution import check_tool, run_tool
+from clawft.agent.tools.file_changes import edit_file_tool, find_undo, run_undo, write_file_tool
+from clawft.agent.tools.saved_files import MANIFEST
+from clawft.agent.tools.tool import Tool, ToolContext, ToolError
 
 pytestmark = pytest.mark.anyio
 EDIT, WRITE = edit_file_tool(), write_file_tool()
@@ -38,7 +36,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
     def crash(*_args: Any, **_kwargs: Any) -> None:
         raise Crash
 
-    monkeypatch.setattr(f"clawft.tools.write_file.{function}", crash)
+    monkeypatch.setattr(f"clawft.agent.tools.file_changes.{function}", crash)
 
 
 async def crash_in(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> None:

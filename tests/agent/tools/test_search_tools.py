@@ -12,11 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from clawft.tools.glob import compile_glob, glob_tool
-from clawft.tools.grep import grep_tool
-from clawft.tools.list_directory import list_directory_tool
-from clawft.tools.tool import ToolContext, ToolError
-from clawft.tools.tree import Budget, run_walk, walk_tree
+from clawft.agent.tools.file_search import (
+    WalkBudget,
+    compile_glob,
+    glob_tool,
+    grep_tool,
+    list_directory_tool,
+    run_walk,
+    walk_tree,
+)
+from clawft.agent.tools.tool import ToolContext, ToolError
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -211,20 +216,20 @@ async def test_deep_folders_end_the_walk_not_the_program(call: Call, project: Pa
 async def test_cancelled_search_stops_its_thread(project: Path) -> None:
     stopped = anyio.Event()
 
-    def work(budget: Budget) -> None:
+    def work(budget: WalkBudget) -> None:
         while budget.take():
             pass
         anyio.from_thread.run_sync(stopped.set)
 
     with anyio.fail_after(60):
         with anyio.move_on_after(0.05):
-            await run_walk(work, Budget(max_entries=1 << 60, max_seconds=60))
+            await run_walk(work, WalkBudget(max_entries=1 << 60, max_seconds=60))
         await stopped.wait()
 
 
 def test_walk_ends_when_its_time_is_up(project: Path) -> None:
     fill(project, {"a": "", "b": ""})
-    budget = Budget(max_seconds=-1)
+    budget = WalkBudget(max_seconds=-1)
     assert list(walk_tree(str(project), budget, may_read=lambda _: True)) == []
     assert budget.spent == "it took more than -1 seconds"
 

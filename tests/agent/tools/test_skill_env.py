@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from clawft.agent.tools.environment import SkillVariables, skill_env
 from clawft.config import EnvValue, SecretRef, SkillEntry
 from clawft.config.keystore import open_keystore
-from clawft.config.masking import Secrets
+from clawft.config.redaction import Secrets
 from clawft.errors import Refused
-from clawft.format.model import Requires, Skill
 from clawft.messages import Answer, ApprovalNeeded, ToolFinished
-from clawft.scan.findings import Power
-from clawft.tools.skill_env import Supplies, skill_env
-from clawft.trust.audit import Audit
-from clawft.trust.audit.line import Line
-from clawft.trust.audit.select import Wanted, select_lines
-from clawft.trust.cleared import Cleared
-from clawft.trust.seal import Seal
+from clawft.scanner.findings import Power
+from clawft.skills.parse.model import Skill, SkillRequirements
+from clawft.trust.audit import AuditLog
+from clawft.trust.audit.lines import AuditLogLine
+from clawft.trust.audit.reader import AuditQuery, select_lines
+from clawft.trust.permissions import UsableSkill
+from clawft.trust.records import Seal
 from wire import call, say
 from world import World, collect, only
 
@@ -27,20 +27,20 @@ NO_SCAN = "[skills.security]\nscan_on_load = false\n"  # which is not what is te
 HEAD = 'metadata: {"openclaw": {"requires": {"env": ["WEATHER_TOKEN"]}}}\n'
 
 
-def clear(name: str = "weather", *, primary: str = "", key: str = "", granted: Power | None = None) -> Cleared:
+def clear(name: str = "weather", *, primary: str = "", key: str = "", granted: Power | None = None) -> UsableSkill:
     """One of the user's own, or with `granted` a stranger's."""
-    skill = Skill(name=name, requires=Requires(env=("TOKEN",)), primary_env=primary, skill_key=key)
-    return Cleared(skill, f"sha256:{name}", granted is not None, granted)
+    skill = Skill(name=name, requires=SkillRequirements(env=("TOKEN",)), primary_env=primary, skill_key=key)
+    return UsableSkill(skill, f"sha256:{name}", granted is not None, granted)
 
 
 @pytest.fixture
-def audit(tmp_path: Path) -> Audit:
-    return Audit(str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")))
+def audit(tmp_path: Path) -> AuditLog:
+    return AuditLog(str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")))
 
 
 @pytest.fixture
-def supply(audit: Audit) -> Callable[[dict[str, SkillEntry]], Supplies]:
-    return lambda entries: Supplies(lambda: entries, {"HERE": "from-the-environment"}, Secrets(), audit)
+def supply(audit: AuditLog) -> Callable[[dict[str, SkillEntry]], SkillVariables]:
+    return lambda entries: SkillVariables(lambda: entries, {"HERE": "from-the-environment"}, Secrets(), audit)
 
 
 def test_references_are_looked_up_and_what_is_not_set_is_left_out(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_references_are_looked_up_and_what_is_not_set_is_left_out(tmp_path: Path
             "TOKEN": EnvValue(keystore="weather.TOKEN"),
             "OTHER": EnvValue(env="HERE"),
             "UNITS": EnvValue(literal="HERE"),
-            "GONE": EnvValue(env="NOT_SET"),
+            "REMOVED": EnvValue(env="NOT_SET"),
             "LOST": EnvValue(keystore="weather.LOST"),
         },
         api_key=SecretRef(env="HERE"),
@@ -74,12 +74,12 @@ def test_a_strangers_skill_gets_only_what_it_names(tmp_path: Path) -> None:
     assert set(skill_env(clear(), entries, {})) == set(names)
 
 
-def test_each_use_of_a_secret_is_a_line_that_names_it_and_does_not_hold_it(audit: Audit) -> None:
+def test_each_use_of_a_secret_is_a_line_that_names_it_and_does_not_hold_it(audit: AuditLog) -> None:
     secrets = Secrets()
     env = {"PLAIN": EnvValue(literal="metric"), "MINE": EnvValue(env="HERE"), "MY_TOKEN": EnvValue(literal=SECRET)}
-    supplies = Supplies(lambda: {"weather": SkillEntry(env=env)}, {"HERE": "environment-secret"}, secrets, audit)
+    supplies = SkillVariables(lambda: {"weather": SkillEntry(env=env)}, {"HERE": "environment-secret"}, secrets, audit)
     assert len(supplies.take(clear(), "s1")) == 3
-    lines = select_lines(audit, 10, Wanted()).lines
+    lines = select_lines(audit, 10, AuditQuery()).lines
     told = [(one.kind, one.subject, one.decision, one.skill, one.digest, one.session) for one in lines]
     assert told == [("secret", name, "used", "weather", "sha256:weather", "s1") for name in ("MINE", "MY_TOKEN")]
     written = Path(audit.path).read_text()
@@ -88,7 +88,9 @@ def test_each_use_of_a_secret_is_a_line_that_names_it_and_does_not_hold_it(audit
     assert secrets.mask(f"{SECRET} environment-secret metric") == "<secret> <secret> metric"
 
 
-def test_without_a_line_no_secret_is_given(audit: Audit, supply: Callable[[dict[str, SkillEntry]], Supplies]) -> None:
+def test_without_a_line_no_secret_is_given(
+    audit: AuditLog, supply: Callable[[dict[str, SkillEntry]], SkillVariables]
+) -> None:
     Path(audit.path).mkdir()
     with pytest.raises(Refused) as raised:
         supply({"weather": SkillEntry(env={"TOKEN": EnvValue(env="HERE")})}).take(clear(), "s1")
@@ -96,7 +98,7 @@ def test_without_a_line_no_secret_is_given(audit: Audit, supply: Callable[[dict[
 
 
 def test_a_command_gets_the_variables_of_the_only_active_skill(
-    supply: Callable[[dict[str, SkillEntry]], Supplies],
+    supply: Callable[[dict[str, SkillEntry]], SkillVariables],
 ) -> None:
     entries = {name: SkillEntry(env={"TOKEN": EnvValue(literal=f"of-{name}")}) for name in ("a", "b")}
     supplies = supply(entries)
@@ -220,6 +222,6 @@ async def test_a_fork_gets_the_variables_of_its_own_skill_unless_another_is_abov
     assert SECRET not in "".join(sent)
 
 
-def _audit(world: World) -> tuple[Line, ...]:
-    audit = Audit(str(world.user_dir / "audit.jsonl"), Seal(str(world.user_dir / "trust.key")))
-    return select_lines(audit, 1000, Wanted()).lines
+def _audit(world: World) -> tuple[AuditLogLine, ...]:
+    audit = AuditLog(str(world.user_dir / "audit.jsonl"), Seal(str(world.user_dir / "trust.key")))
+    return select_lines(audit, 1000, AuditQuery()).lines

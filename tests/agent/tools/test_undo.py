@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from clawft.tools.edit_file import edit_file_tool
-from clawft.tools.spill import MANIFEST
-from clawft.tools.tool import ToolContext
-from clawft.tools.undo import Undo, find_undo, run_undo
-from clawft.tools.write_file import write_file_tool
+from clawft.agent.tools.file_changes import UndoPlan, edit_file_tool, find_undo, run_undo, write_file_tool
+from clawft.agent.tools.saved_files import MANIFEST
+from clawft.agent.tools.tool import ToolContext
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -26,7 +24,7 @@ def undo(context: ToolContext, *, redo: bool = False) -> dict[str, str]:
     return {os.path.basename(path): why for path, why in told.items()}
 
 
-def plan(context: ToolContext) -> Undo:
+def plan(context: ToolContext) -> UndoPlan:
     found = find_undo(context.keep_dir, context.workspace.project)
     assert found is not None
     return found

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from clawft.config.plugins import PluginsSettings, WasmSettings
-from clawft.config.sandbox import SandboxSettings
+from clawft.config.extensions import PluginsSettings, WasmSettings
+from clawft.config.tools import SandboxSettings
 from clawft.sandbox.process import Finished, Streams
 from clawft.sandbox.sandbox import Sandbox
 from clawft.sandbox.wasi import Wasi
 from clawft.sandbox.wasm import CompiledCache, WasmError
-from clawft.trust.seal import KEY_NAME, Seal
+from clawft.trust.records import KEY_NAME, Seal
 from clawft.workspace import Workspace
 from wats import CAT, HERE, SKILL, TMP, module
 

@@ -7,16 +7,21 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.tools.command import hosts_for
+from clawft.agent.tools.tool import ToolContext
+from clawft.agent.tools.web import web_fetch_tool, web_search_tool
 from clawft.config.tools import SearchSettings, WebSettings
-from clawft.tools.confined import hosts_for
-from clawft.tools.tool import ToolContext
-from clawft.tools.web_fetch import web_fetch_tool
-from clawft.tools.web_search import web_search_tool
-from clawft.trust.call import Call, Where
-from clawft.trust.decide import Authority, Decision, Limit, decide
 from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import CheckedCall, PatternRoots
 from clawft.trust.patterns import parse_pattern
-from clawft.trust.rules import Rule, Rules
+from clawft.trust.permissions import (
+    CallAuthority,
+    PermissionRule,
+    PermissionRules,
+    ToolDecision,
+    ToolLimit,
+    decide_call,
+)
 
 pytestmark = pytest.mark.anyio
 OPEN = WebSettings(block_private_ips=False)
@@ -63,52 +68,54 @@ def records(context: ToolContext) -> Records:
     return kept
 
 
-def under(context: ToolContext, authority: Authority) -> None:
+def under(context: ToolContext, authority: CallAuthority) -> None:
     """Have the tool judge what it meets on the way by this."""
 
-    def judge(tool: str, arguments: Mapping[str, Any]) -> Decision:
-        return decide(Call(tool, arguments, Where(context.workspace.project), read_only=True), authority)
+    def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
+        return decide_call(
+            CheckedCall(tool, arguments, PatternRoots(context.workspace.project), read_only=True), authority
+        )
 
     context.decide = judge
 
 
-def rules(**patterns: str) -> Rules:
-    return Rules(**{kind: (Rule(kind, parse_pattern(text)),) for kind, text in patterns.items()})  # type: ignore[arg-type]
+def rules(**patterns: str) -> PermissionRules:
+    return PermissionRules(**{kind: (PermissionRule(kind, parse_pattern(text)),) for kind, text in patterns.items()})  # type: ignore[arg-type]
 
 
-def fetch_of(url: str) -> Call:
-    return Call("web_fetch", {"url": url}, Where("/p"), read_only=True)
+def fetch_of(url: str) -> CheckedCall:
+    return CheckedCall("web_fetch", {"url": url}, PatternRoots("/p"), read_only=True)
 
 
-STRANGER = Limit("the skill 'x'", stranger=True, hosts=("api.example.com",))
+STRANGER = ToolLimit("the skill 'x'", is_untrusted=True, hosts=("api.example.com",))
 
 
 @pytest.mark.parametrize(
     ("authority", "host", "expected"),
     [
-        (Authority(), "a.test", "pass"),
-        (Authority(Mode.FULL), "a.test", "allow"),
-        (Authority(Mode.ASK), "a.test", "ask"),
-        (Authority(Mode.ASK, rules(allow="WebFetch(domain:a.test)")), "a.test", "allow"),
-        (Authority(limits=(STRANGER,)), "api.example.com", "pass"),
-        (Authority(limits=(STRANGER,)), "evil.test", "ask"),
-        (Authority(limits=(STRANGER,)), "sub.api.example.com", "ask"),
-        (Authority(limits=(STRANGER,)), "api.example.com:8443", "ask"),
-        (Authority(Mode.FULL, limits=(STRANGER,)), "evil.test", "ask"),
-        (Authority(Mode.FULL, rules(ask="WebFetch"), limits=(STRANGER,)), "evil.test", "ask"),
-        (Authority(Mode.ASK, rules(allow="WebFetch(domain:a.test)"), (STRANGER,)), "a.test", "allow"),
-        (Authority(Mode.FULL, rules(deny="WebFetch(domain:a.test)")), "a.test", "deny"),
-        (Authority(limits=(STRANGER, Limit("the skill 'y'", hosts=()))), "api.example.com", "ask"),
+        (CallAuthority(), "a.test", "pass"),
+        (CallAuthority(Mode.FULL), "a.test", "allow"),
+        (CallAuthority(Mode.ASK), "a.test", "ask"),
+        (CallAuthority(Mode.ASK, rules(allow="WebFetch(domain:a.test)")), "a.test", "allow"),
+        (CallAuthority(limits=(STRANGER,)), "api.example.com", "pass"),
+        (CallAuthority(limits=(STRANGER,)), "evil.test", "ask"),
+        (CallAuthority(limits=(STRANGER,)), "sub.api.example.com", "ask"),
+        (CallAuthority(limits=(STRANGER,)), "api.example.com:8443", "ask"),
+        (CallAuthority(Mode.FULL, limits=(STRANGER,)), "evil.test", "ask"),
+        (CallAuthority(Mode.FULL, rules(ask="WebFetch"), limits=(STRANGER,)), "evil.test", "ask"),
+        (CallAuthority(Mode.ASK, rules(allow="WebFetch(domain:a.test)"), (STRANGER,)), "a.test", "allow"),
+        (CallAuthority(Mode.FULL, rules(deny="WebFetch(domain:a.test)")), "a.test", "deny"),
+        (CallAuthority(limits=(STRANGER, ToolLimit("the skill 'y'", hosts=()))), "api.example.com", "ask"),
     ],
 )
-def test_a_host_is_asked_for_by_mode_rule_and_approval(authority: Authority, host: str, expected: str) -> None:
-    decision = decide(fetch_of(f"https://{host}/"), authority)
+def test_a_host_is_asked_for_by_mode_rule_and_approval(authority: CallAuthority, host: str, expected: str) -> None:
+    decision = decide_call(fetch_of(f"https://{host}/"), authority)
 
     assert decision.decision == expected
 
 
 def test_the_question_names_the_skill_and_the_host() -> None:
-    rule = decide(fetch_of("https://evil.test/x"), Authority(limits=(STRANGER,))).rule
+    rule = decide_call(fetch_of("https://evil.test/x"), CallAuthority(limits=(STRANGER,))).rule
 
     assert rule == "the skill 'x' was not approved for the host 'evil.test'"
 
@@ -117,7 +124,7 @@ async def test_each_address_of_a_fetch_is_written_down(
     call: Callable[..., Any], context: ToolContext, records: Records, site: Any
 ) -> None:
     base = f"http://127.0.0.1:{site.server_port}"
-    context.granted = Decision("allow", "mode full")
+    context.granted = ToolDecision("allow", "mode full")
 
     await call(web_fetch_tool(OPEN), url=f"{base}/to//end")
 
@@ -140,7 +147,7 @@ async def test_redirect_to_a_host_the_skill_was_not_approved_for_is_asked_for(
     call: Callable[..., Any], context: ToolContext, records: Records, site: Any, questions: list[tuple[str, str]]
 ) -> None:
     port = site.server_port
-    under(context, Authority(Mode.FULL, limits=(Limit("the skill 'x'", hosts=(f"127.0.0.1:{port}",)),)))
+    under(context, CallAuthority(Mode.FULL, limits=(ToolLimit("the skill 'x'", hosts=(f"127.0.0.1:{port}",)),)))
 
     envelope = await call(web_fetch_tool(OPEN), url=f"http://127.0.0.1:{port}/to/http://localhost:{port}/stolen")
 
@@ -156,12 +163,12 @@ async def test_redirect_to_a_host_the_skill_was_not_approved_for_is_asked_for(
 async def test_redirect_that_a_person_agrees_to_is_followed(
     call: Callable[..., Any], context: ToolContext, records: Records, site: Any
 ) -> None:
-    async def agree(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def agree(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return True
 
     port = site.server_port
     context.ask = agree
-    under(context, Authority(limits=(Limit("the skill 'x'", hosts=()),)))
+    under(context, CallAuthority(limits=(ToolLimit("the skill 'x'", hosts=()),)))
 
     envelope = await call(web_fetch_tool(OPEN), url=f"http://127.0.0.1:{port}/to/http://localhost:{port}/x")
 
@@ -173,7 +180,7 @@ async def test_redirect_to_a_denied_host_is_not_followed(
     call: Callable[..., Any], context: ToolContext, records: Records, site: Any, questions: list[tuple[str, str]]
 ) -> None:
     port = site.server_port
-    under(context, Authority(Mode.FULL, rules(deny="WebFetch(domain:localhost)")))
+    under(context, CallAuthority(Mode.FULL, rules(deny="WebFetch(domain:localhost)")))
 
     envelope = await call(web_fetch_tool(OPEN), url=f"http://127.0.0.1:{port}/to/http://localhost:{port}/x")
 

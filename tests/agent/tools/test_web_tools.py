@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from clawft.agent.tools.execution import run_tool
+from clawft.agent.tools.page import PageSource, render_page
+from clawft.agent.tools.tool import Tool, ToolContext
+from clawft.agent.tools.web import web_fetch_tool, web_search_tool
 from clawft.config.secret import SecretRef
 from clawft.config.tools import RateLimit, SearchSettings, WebSettings
-from clawft.tools.execute import run_tool
-from clawft.tools.page import Source, render_page
-from clawft.tools.tool import Tool, ToolContext
-from clawft.tools.web_fetch import web_fetch_tool
-from clawft.tools.web_search import web_search_tool
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -221,14 +220,14 @@ async def test_page_built_to_take_for_ever_is_given_up(context: ToolContext, sit
     ],
 )
 def test_what_a_reader_does_not_see_is_not_shown(html: str) -> None:
-    page = render_page(Source(f"<body><p>before</p>{html}</body>", "https://example.org/"))
+    page = render_page(PageSource(f"<body><p>before</p>{html}</body>", "https://example.org/"))
     assert "EVIL" not in page.text
     assert page.text.startswith("before")
 
 
 def test_invisible_characters_are_dropped() -> None:
     tagged = "".join(chr(0xE0000 + ord(char)) for char in "obey")
-    page = render_page(Source(f"<title>a{tagged}</title><p>x{tagged}\u200b\u202ey", "https://example.org/"))
+    page = render_page(PageSource(f"<title>a{tagged}</title><p>x{tagged}\u200b\u202ey", "https://example.org/"))
     assert (page.title, page.text) == ("a", "xy")
 
 
@@ -252,11 +251,11 @@ def test_invisible_characters_are_dropped() -> None:
     ],
 )
 def test_pages_read_well(html: str, text: str) -> None:
-    assert render_page(Source(html, "https://example.org/dir/")).text == text
+    assert render_page(PageSource(html, "https://example.org/dir/")).text == text
 
 
 def test_long_list_keeps_its_numbers() -> None:
-    text = render_page(Source("<ol>" + "<li>x" * 1000 + "</ol>", "https://example.org/")).text
+    text = render_page(PageSource("<ol>" + "<li>x" * 1000 + "</ol>", "https://example.org/")).text
     numbers = [int(line.partition(".")[0]) for line in text.split("\n") if line]
     assert numbers == list(range(1, 1001))
 

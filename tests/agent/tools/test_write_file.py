@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.tools.beneath import open_folder, read_file_at, write_file_at
-from clawft.tools.spill import MANIFEST, Original, digest_of
-from clawft.tools.tool import ToolContext, ToolError
-from clawft.tools.write_file import MAX_WRITE_BYTES, write_file_tool
+from clawft.agent.tools.file_access import open_folder, read_file_at, write_file_at
+from clawft.agent.tools.file_changes import MAX_WRITE_BYTES, write_file_tool
+from clawft.agent.tools.saved_files import MANIFEST, OriginalFile, digest_of
+from clawft.agent.tools.tool import ToolContext, ToolError
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
 TOOL = write_file_tool()
 
 
-def originals(context: ToolContext) -> list[Original]:
+def originals(context: ToolContext) -> list[OriginalFile]:
     lines = Path(context.spill_dir, MANIFEST).read_bytes().splitlines()
-    return [msgspec.json.decode(line, type=Original) for line in lines]
+    return [msgspec.json.decode(line, type=OriginalFile) for line in lines]
 
 
 async def test_new_file_is_made_with_its_folders(call: Call, project: Path, context: ToolContext) -> None:
@@ -28,7 +28,7 @@ async def test_new_file_is_made_with_its_folders(call: Call, project: Path, cont
     assert (envelope.status, envelope.text) == ("success", "Created a/b/c.txt: 6 bytes")
     assert envelope.data == {"created": True, "bytes": 6}
     assert (project / "a/b/c.txt").read_bytes() == "grün\n".encode()
-    assert originals(context) == [Original(str(project / "a/b/c.txt"), "", after=digest_of("grün\n".encode()))]
+    assert originals(context) == [OriginalFile(str(project / "a/b/c.txt"), "", after=digest_of("grün\n".encode()))]
 
 
 async def test_old_file_is_replaced_keeps_its_mode_and_is_kept(call: Call, project: Path, context: ToolContext) -> None:

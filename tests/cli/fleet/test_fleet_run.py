@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from clawft.run.durable.fleets import FleetStore
+from clawft.jobs.fleets import FleetStore
 from fleet_world import FleetWorld
 
 LINES = 40

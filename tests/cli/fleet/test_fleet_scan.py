@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.cli.fleet._sources import find_all, write_targets
+from clawft.cli.fleet_sources import find_scan_targets, write_targets
 from clawft.errors import ClawftError
 from fleet_world import FleetWorld
 from make_skills import write_skills
@@ -59,7 +59,7 @@ def test_a_folder_whose_name_is_no_text_is_refused_and_leaves_nothing_behind(tmp
         file.write("# A skill\n")
 
     with pytest.raises(ClawftError) as caught:
-        write_targets(str(lines), find_all([str(tmp_path / "skills")]))
+        write_targets(str(lines), find_scan_targets([str(tmp_path / "skills")]))
 
     assert caught.value.code == "fleet-path"
     assert not lines.exists()

@@ -60,13 +60,13 @@ def test_what_changes_of_the_prompt_is_shown_file_by_file(weft: Weft, hook: Hook
         "files.push({ path: 'EMPTY.md' });",
         events="agent:bootstrap",
     )
-    files = [{"path": "GONE.md", "content": "x"}, {"path": "KEPT.md", "content": "One\nTwo\n"}]
+    files = [{"path": "REMOVED.md", "content": "x"}, {"path": "KEPT.md", "content": "One\nTwo\n"}]
     event = {"type": "agent", "action": "bootstrap", "context": {"bootstrapFiles": files}}
     (tmp_path / "event.json").write_text(json.dumps(event))
 
     shown = weft("hooks", "run", "mine", "--event", tmp_path / "event.json").stdout.splitlines()
     assert shown[1:10] == [
-        "  removes GONE.md",
+        "  removes REMOVED.md",
         "  changes KEPT.md:",
         "    @@ -1,2 +1,2 @@",
         "     One",

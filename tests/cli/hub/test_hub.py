@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from hub_drafts import publish
 
-from clawft.hub.store import HubStore
-from clawft.hub.tokens import HubTokens
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens
 from hub_world import ServedHub
 from postgres import Postgres
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.packing.unpack import Limits
+from clawft.install.archive.target import ArchiveLimits
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 Plugin = Callable[..., Path]
@@ -128,7 +128,7 @@ def test_an_archive_that_means_harm_is_refused_whole(
     members: list[tuple[tarfile.TarInfo, bytes]],
     said: str,
 ) -> None:
-    monkeypatch.setattr("clawft.plugins.install.PLUGIN", Limits(50, 1 << 20, 1 << 20))
+    monkeypatch.setattr("clawft.plugins.folder.PLUGIN", ArchiveLimits(50, 1 << 20, 1 << 20))
     done = weft("plugins", "install", _tar(tmp_path / "a.tar.gz", *members))
 
     assert done.returncode == 3

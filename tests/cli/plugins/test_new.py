@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import clawft.plugins.scaffold
-from clawft.plugins.scaffold import KINDS
+import clawft.plugins.folder
+from clawft.plugins.folder import KINDS
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 States = Callable[[], dict[str, str]]
@@ -53,7 +53,7 @@ def test_nothing_is_written_over_and_no_name_leads_elsewhere(weft: Weft, project
 
 
 def test_the_component_of_the_template_was_built_from_its_source() -> None:
-    source = Path(clawft.plugins.scaffold.__file__).parent / "templates" / "wasm" / "src" / "plugin.c"
+    source = Path(clawft.plugins.folder.__file__).parent / "templates" / "wasm" / "src" / "plugin.c"
 
     built = "d7bc9de88136a685da68a84922a0a1b9397266aff30e6ace0bf91aed50236133"
     assert hashlib.sha256(source.read_bytes()).hexdigest() == built, "Build plugin.wat anew, then write its digest here"

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from clawft.cli.options import TurnOptions
-from clawft.messages import Answered, ApprovalNeeded, Event, TextDelta
-from clawft.repl.approve import Asker
+from clawft.cli.repl.questions import ToolApprovalPrompt
+from clawft.messages import ApprovalAnswer, ApprovalNeeded, Event, TextDelta
 from clawft.trust.audit.log import AT_TERMINAL
 from terminal import CTRL_C, CTRL_D, Open, Terminal
 from wire import Reply, call, say
@@ -219,7 +219,7 @@ async def test_questions_side_by_side_come_one_after_the_other(world: World, ter
         yield TextDelta(text="Said meanwhile.")
 
     async with terminal() as t:
-        asker = Asker(t.repl.view, put, lambda: None)
+        asker = ToolApprovalPrompt(t.repl.view, put, lambda: None)
         shown = asyncio.create_task(t.repl.view.show(emit()))
         both = asyncio.gather(*(asker(one) for one in events))
         await asked.get()
@@ -232,6 +232,6 @@ async def test_questions_side_by_side_come_one_after_the_other(world: World, ter
         assert "Fetch two?" in t.text()
         assert "Said meanwhile." not in t.text()
         answers.put_nowait("s")
-        assert await both == [Answered("once", AT_TERMINAL), Answered("session", AT_TERMINAL)]
+        assert await both == [ApprovalAnswer("once", AT_TERMINAL), ApprovalAnswer("session", AT_TERMINAL)]
         await shown
         assert "Said meanwhile." in t.text()

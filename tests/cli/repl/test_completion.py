@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from clawft.repl.completion import MAX_SHOWN, starting_with
+from clawft.cli.repl.completion import MAX_SHOWN, starting_with
 from make_skills import write_skills
 from terminal import CTRL_C, TAB, Open
 from wire import say

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from clawft.repl.held import Held
+from clawft.cli.repl.repl import TaskContext
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def scope(said: list[str], *, stuck: bool = False) -> AsyncIterator[str]:
 
 async def test_one_task_opens_and_another_closes() -> None:
     said: list[str] = []
-    held = Held(scope(said))
+    held = TaskContext(scope(said))
     assert await asyncio.create_task(held.open()) == "value"
     assert await held.open() == "value"
     await asyncio.create_task(held.close())
@@ -37,7 +37,7 @@ async def test_one_task_opens_and_another_closes() -> None:
 
 async def test_cancelled_opening_leaves_nothing_open() -> None:
     said: list[str] = []
-    opening = asyncio.create_task(Held(scope(said, stuck=True)).open())
+    opening = asyncio.create_task(TaskContext(scope(said, stuck=True)).open())
     await asyncio.wait({opening}, timeout=0.05)
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -51,7 +51,7 @@ async def test_failed_opening_is_raised_to_who_opens() -> None:
         yield folders.pop()
 
     with pytest.raises(IndexError, match="empty list"):
-        await Held(broken([])).open()
+        await TaskContext(broken([])).open()
 
 
 async def test_failed_leaving_is_raised_to_who_closes() -> None:
@@ -60,7 +60,7 @@ async def test_failed_leaving_is_raised_to_who_closes() -> None:
         yield
         raise OSError("cannot end")
 
-    held = Held(broken())
+    held = TaskContext(broken())
     await held.open()
     with pytest.raises(OSError, match="cannot end"):
         await held.close()

@@ -8,7 +8,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
-from clawft.repl.keys import MAX_TYPED, KeyWatch, read_quickly
+from clawft.cli.repl.reader import MAX_TYPED, KeyWatch, read_quickly
 
 pytestmark = pytest.mark.anyio
 

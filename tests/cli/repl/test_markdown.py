@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from clawft.repl.markdown import MarkdownStream
+from clawft.cli.repl.markdown import MarkdownStream
 from effort import within
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "markdown"
+GOLDEN = Path(__file__).parents[2] / "golden" / "markdown"
 WIDTHS = {"wide": 100, "narrow": 40, "plain": 40, "colour": 80}
 STYLE = re.compile("\x1b\\[[0-9;]*m")
 PARTS = st.one_of(
@@ -280,8 +280,7 @@ def test_long_answer_in_small_pieces_is_fast() -> None:
 
 
 def test_importing_it_loads_no_parser() -> None:
-    code = (
-        "import sys, clawft.repl.markdown; print([n for n in ('markdown_it', 'pygments', 'rich') if n in sys.modules])"
-    )
+    loaded = "print([n for n in ('markdown_it', 'pygments', 'rich') if n in sys.modules])"
+    code = f"import sys, clawft.cli.repl.markdown; {loaded}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.cli.repl.message import MAX_FILE_BYTES, MAX_TEXT_CHARS, attach_files, expand_pastes, stack_skills
 from clawft.errors import ClawftError
-from clawft.repl.message import MAX_FILE_BYTES, MAX_TEXT_CHARS, attach_files, expand_pastes, stack_skills
 from clawft.workspace import Workspace, find_workspace
 
 

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from clawft.repl.reader import MAX_HISTORY_BYTES, open_history
+from clawft.cli.repl.reader import MAX_HISTORY_BYTES, open_history
 from clawft.workspace import find_workspace
 from effort import within
 from terminal import ALT_ENTER, CTRL_C, CTRL_D, CTRL_J, UP, Open

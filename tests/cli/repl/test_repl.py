@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.cli.options import TurnOptions
 from clawft.errors import ClawftError
-from clawft.sessions import SessionStore
 from terminal import CTRL_C, CTRL_D, CTRL_O, Open
 from wire import call, say
 from world import World

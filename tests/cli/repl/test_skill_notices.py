@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from clawft.protocol.changes import SkillChange, SkillsChanged
-from clawft.repl.skill_notices import SkillNotices, describe_change
+from clawft.cli.repl.notices import SkillNotices, render_change
+from clawft.server.protocol.subscriptions import SkillChange, SkillsChanged
 from terminal import Open
 from world import World
 
@@ -36,4 +36,4 @@ def test_many_changes_are_counted() -> None:
         for number in range(1_200)
     )
     change = SkillsChanged(generation=2, at="", added=some, removed=some[:3])
-    assert describe_change(change) == ["Many skills changed on disk: 1,200 new, 3 gone. See: /skills"]
+    assert render_change(change) == ["Many skills changed on disk: 1,200 new, 3 gone. See: /skills"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from terminal import CTRL_C, Open
 from wire import call, say
 from world import World

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from clawft.cli.repl.view import MAX_UNFOLDED, TurnView
 from clawft.messages import (
     Compacted,
     Event,
@@ -15,7 +16,6 @@ from clawft.messages import (
     TurnFailed,
     TurnFinished,
 )
-from clawft.repl.view import MAX_UNFOLDED, View
 from terminal import CTRL_O, Open, Terminal
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ def finished(call: str, status: str = "success", **result: object) -> ToolFinish
     return ToolFinished(call=call, tool="exec_shell", status=status, result=result)  # type: ignore[arg-type]
 
 
-async def show(t: Terminal, *events: Event) -> View:
+async def show(t: Terminal, *events: Event) -> TurnView:
     async def emit() -> AsyncGenerator[Event]:
         for event in events:
             yield event

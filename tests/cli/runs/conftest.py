@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from clawft.cli import main
-from clawft.run.durable.lease import is_gone, this_host, this_mark
-from clawft.run.durable.values import Run, WorkerRow, now_text
+from clawft.jobs.run_state import Run, WorkerRow, now_text
+from clawft.jobs.worker_registry import is_dead, this_host, this_mark
 from runs_world import RunsWorld
 from warm import run_warm
 
@@ -76,14 +76,14 @@ class Watched(RunsWorld):
             stopping=False,
         )
         with self.runs() as runs:
-            runs.store.roster.enrol(row)
+            runs.store.roster.register_worker(row)
 
     def end_workers(self) -> None:
         """End what was started on demand."""
         if not (self.user_dir / "runs").exists():
             return
         with self.runs() as runs:
-            pids = [row.pid for row in runs.store.roster.workers() if not is_gone(row)]
+            pids = [row.pid for row in runs.store.roster.workers() if not is_dead(row)]
         pids += [int(one.read_text()) for one in (self.user_dir / "runs").glob("*.starting")]
         for pid in pids:
             if pid != os.getpid():

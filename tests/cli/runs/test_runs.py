@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from clawft.app import open_app
-from clawft.cli.doctor.runs import check_runs
+from clawft.app.app import open_app
+from clawft.cli.doctor.services import check_runs
+from clawft.jobs.database import RUN
+from clawft.jobs.run_state import PendingQuestion, now_text
 from clawft.messages import ApprovalNeeded
-from clawft.run.durable.tables import RUN
-from clawft.run.durable.values import Question, now_text
 
 Call = Callable[..., tuple[int, str, str]]
 MARKS = {"ok": "✓", "note": "!", "problem": "✗"}
@@ -183,13 +183,13 @@ def test_a_run_is_answered_ended_gone_on_with_and_tried_again(world: Any, run: C
 def test_a_grave_question_needs_a_person_to_allow_and_nobody_to_refuse(world: Any, run: Call) -> None:
     (asks,) = world.ask_for("it asks")
     world.pretend_worker()
-    event = ApprovalNeeded(call="c", tool="exec_shell", question="Run it outside the sandbox?", grave=True)
+    event = ApprovalNeeded(call="c", tool="exec_shell", question="Run it outside the sandbox?", dangerous=True)
     with world.runs() as runs:
         assert runs.store.begin(asks, 1, "here")
         for key in ("1.0?1", "1.1?1"):
-            runs.store.ask(Question(asks, key, "approval", event, now_text()))
-        flight = ApprovalNeeded(call="c", tool="exec_shell", question="It was in flight", grave=True)
-        runs.store.ask(Question(asks, "1.2~w", "in-flight", flight, now_text()))
+            runs.store.ask(PendingQuestion(asks, key, "approval", event, now_text()))
+        flight = ApprovalNeeded(call="c", tool="exec_shell", question="It was in flight", dangerous=True)
+        runs.store.ask(PendingQuestion(asks, "1.2~w", "in-flight", flight, now_text()))
     code, _, err = run("answer", asks, "once")
     assert code == 3
     assert "? Run it outside the sandbox?\n" in err
@@ -272,7 +272,7 @@ def test_the_doctor_tells_who_does_runs_and_what_waits(world: Any) -> None:
     with world.runs() as runs:
         assert runs.store.begin(asks, 1, "here")
         event = ApprovalNeeded(call="c", tool="exec_shell", question="Run it?")
-        runs.store.ask(Question(asks, "1.0?1", "approval", event, now_text()))
+        runs.store.ask(PendingQuestion(asks, "1.0?1", "approval", event, now_text()))
     assert lines() == ["✓ runs: 2 in a file, 2 under way, 1 worker", "! runs: 1 question of runs waits for an answer"]
     file = world.user_dir / "runs" / "runs.sqlite"
     for one in file.parent.iterdir():

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clawft.config.runs import RunsSettings
-from clawft.run.durable.glance import glance
+from clawft.config.jobs import RunsSettings
+from clawft.jobs.recent_runs import load_recent_runs
 from postgres import Postgres
 
 Call = Callable[..., tuple[int, str, str]]
@@ -23,7 +23,10 @@ def test_runs_on_a_postgres_are_seen_ended_gone_on_with_and_forgotten(world: Any
     first, second = world.ask_for("100% it_works", "it asks")
     world.pretend_worker()
     assert [one["id"] for one in json.loads(run("list", "--format", "json")[1])["runs"]] == [second, first]
-    assert [one.title for one in glance(RunsSettings(database=url), "", {}, 9)] == ["it asks", "100% it_works"]
+    assert [one.title for one in load_recent_runs(RunsSettings(database=url), "", {}, 9)] == [
+        "it asks",
+        "100% it_works",
+    ]
     assert run("cancel", first)[2] == f"{first} is cancelled\n"
     assert run("watch", first)[0] == 1
     assert "waited for a worker" in run("show", first)[1]

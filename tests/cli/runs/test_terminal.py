@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clawft.run.durable.lease import is_gone
+from clawft.jobs.worker_registry import is_dead
 from on_pty import OnPty
 from warm import run_warm
 
@@ -59,7 +59,7 @@ def test_a_run_goes_on_with_a_new_worker_while_it_is_watched(world: Any) -> None
     with watch(world, run, "--format", "json") as person:
         person.wait_for('"event":"TurnStarted"')
         with world.runs() as runs:
-            (worker,) = [one for one in runs.store.roster.workers() if not is_gone(one)]
+            (worker,) = [one for one in runs.store.roster.workers() if not is_dead(one)]
         os.kill(worker.pid, signal.SIGKILL)
         person.wait_for("No worker was there for default, so one was started")
         assert world.weft("cancel", run)[0] == 0

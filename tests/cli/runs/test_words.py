@@ -6,17 +6,16 @@ from typing import Any
 import pytest
 
 from clawft.cli.output import width_of
-from clawft.cli.runs._desk import choices_of
-from clawft.cli.runs._timeline import timeline_lines, totals_line
-from clawft.cli.runs._words import count_words, time_words
+from clawft.cli.run_display import count_words, time_words, timeline_lines, totals_line
+from clawft.cli.run_watch import choices_of
+from clawft.jobs.run_state import PendingQuestion
+from clawft.jobs.timeline import Timeline, TimelineEntry, TimelineTotals
 from clawft.messages import ApprovalNeeded, Usage
-from clawft.run.durable.timeline import Entry, Timeline, Totals
-from clawft.run.durable.values import Question
 
 NOW = "2026-06-04T08:00:00.000Z"
 STEPS = (
-    Entry(kind="queued", started="2026-06-01T08:00:00.000Z", ms=1500),
-    Entry(
+    TimelineEntry(kind="queued", started="2026-06-01T08:00:00.000Z", ms=1500),
+    TimelineEntry(
         kind="model",
         started="2026-06-01T08:00:02.000Z",
         ms=2000,
@@ -25,7 +24,7 @@ STEPS = (
         usage=Usage(1200, 34),
         cost_usd=0.5,
     ),
-    Entry(
+    TimelineEntry(
         kind="wait",
         started="2026-06-01T08:00:04.000Z",
         ms=2 * 86_400_000,
@@ -36,8 +35,8 @@ STEPS = (
         answer="once",
         by="me@here",
     ),
-    Entry(kind="resumed", started="2026-06-03T08:00:04.000Z", ms=0, name="worker-ended", summary="vm-1"),
-    Entry(
+    TimelineEntry(kind="resumed", started="2026-06-03T08:00:04.000Z", ms=0, name="worker-ended", summary="vm-1"),
+    TimelineEntry(
         kind="tool",
         started="2026-06-03T08:00:05.000Z",
         ms=2000,
@@ -47,9 +46,9 @@ STEPS = (
         depth=1,
         status="failed",
     ),
-    Entry(kind="model", started="2026-06-03T08:00:07.000Z", ms=None, place="2", status="running"),
+    TimelineEntry(kind="model", started="2026-06-03T08:00:07.000Z", ms=None, place="2", status="running"),
 )
-TIMELINE = Timeline(STEPS, Totals(2, 2000, 2000, 2 * 86_400_000, 3 * 86_400_000, Usage(1200, 34), 0.5))
+TIMELINE = Timeline(STEPS, TimelineTotals(2, 2000, 2000, 2 * 86_400_000, 3 * 86_400_000, Usage(1200, 34), 0.5))
 
 
 @pytest.mark.parametrize(
@@ -76,8 +75,8 @@ def test_runs_are_counted_by_what_matters_first() -> None:
 
 @pytest.mark.parametrize(("kind", "grave"), [("approval", False), ("approval", True), ("in-flight", True)])
 def test_all_that_may_be_typed_is_offered_and_is_an_answer(kind: Any, grave: bool) -> None:
-    event = ApprovalNeeded(call="c", tool="t", question="?", grave=grave)
-    question = Question("r", "1.0", kind, event, NOW)
+    event = ApprovalNeeded(call="c", tool="t", question="?", dangerous=grave)
+    question = PendingQuestion("r", "1.0", kind, event, NOW)
     text, meanings = choices_of(question)
     assert set(meanings.values()) - {""} == set(question.choices)
     assert {one.lower() for one in re.findall(r"\[(.)\]", text)} <= set(meanings)

@@ -6,8 +6,8 @@ from collections.abc import MutableMapping
 
 import pytest
 
-from clawft.cli.scan._run import _Progress
-from clawft.scan import Coverage, Power, Report
+from clawft.cli.scan import _Progress
+from clawft.scanner import Coverage, Power, Report
 
 REPORT = Report("/a", "a\x1b[2J", "", "clean", 0.9, (), Power(), Coverage())
 

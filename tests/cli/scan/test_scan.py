@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clawft.cli.scan._run import exit_code
-from clawft.scan import Coverage, Finding, Gap, Power, Report, Verdict
-from clawft.scan.rules import load_rules
+from clawft.cli.scan import exit_code
+from clawft.scanner import Coverage, Finding, Gap, Power, Report, Verdict
+from clawft.scanner.rules import load_rules
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 Terminal = Callable[..., tuple[int, str]]

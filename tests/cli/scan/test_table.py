@@ -8,9 +8,9 @@ import pytest
 from msgspec import structs
 
 from clawft.cli.output import width_of
-from clawft.cli.scan._table import MAX_CLEAN, TablePrinter, summary_line
-from clawft.scan import Coverage, Finding, Gap, Power, Report
-from clawft.scan.batch import failed_report
+from clawft.cli.scan import MAX_CLEAN, TablePrinter, summary_line
+from clawft.scanner import Coverage, Finding, Gap, Power, Report
+from clawft.scanner.batch import failed_report
 
 EVIL = "\x1b[2J\x1b]0;pwned\x07\x9b1A\u202eoverride\u2066\x08\u200b\udcff\r\n"
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

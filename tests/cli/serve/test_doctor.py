@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from clawft.app import open_app
-from clawft.cli.doctor.serving import check_serving
-from clawft.client.places import Place, hold_place
+from clawft.app.app import open_app
+from clawft.cli.doctor.services import check_serving
+from clawft.server.client.daemons import RunningDaemon, register_daemon
 
 
 def test_daemons_that_run_are_told_and_a_token_that_others_can_read(tmp_path: Path) -> None:
     app = open_app({"HOME": str(tmp_path)}, str(tmp_path))
     user_dir = Path(app.workspace.user_dir)
     assert [*check_serving(app)] == []
-    place = Place(port=1, pid=7, url="https://a.example", local="http://127.0.0.1:1", project="/p", started="")
-    with hold_place(str(user_dir), place):
+    place = RunningDaemon(port=1, pid=7, url="https://a.example", local="http://127.0.0.1:1", project="/p", started="")
+    with register_daemon(str(user_dir), place):
         (running,) = check_serving(app)
     assert (running.status, running.message) == (
         "ok",

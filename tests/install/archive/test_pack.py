@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import ClawftError, Refused
-from clawft.packing.hashes import fingerprint_folder
-from clawft.packing.ignore import choose_files
-from clawft.packing.pack import pack_files, write_skill
-from clawft.packing.unpack import unpack
+from clawft.install.archive.hashes import fingerprint_folder
+from clawft.install.archive.pack import choose_files, pack_files, write_skill
+from clawft.install.archive.unpack import unpack
 from effort import within
 
 DOCUMENT = "---\nname: adder\ndescription: Adds numbers.\n---\nAdd them.\n"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError, Refused
-from clawft.packing.unpack import unpack
+from clawft.install.archive.unpack import unpack
 from effort import within
 
 PIECES = st.sampled_from(["..", ".", "/", "\\", "a", "b", "c:", "~", "\n", "é", " ", "__pycache__", "//"])

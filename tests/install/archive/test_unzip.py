@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import Refused
-from clawft.packing.limits import SKILL, Limits
-from clawft.packing.unpack import Unpacked, unpack
+from clawft.install.archive.target import SKILL, ArchiveLimits
+from clawft.install.archive.unpack import UnpackedFiles, unpack
 
 LISTED, END = b"PK\x01\x02", b"PK\x05\x06"
 LOCAL = b"PK\x03\x04"
@@ -41,14 +41,14 @@ def put(archive: bytearray, mark: bytes, at: int, form: str, value: int, number:
     return archive
 
 
-def open_zip(tmp_path: Path, archive: bytes | bytearray, limits: Limits = SKILL) -> tuple[Unpacked, Path]:
+def open_zip(tmp_path: Path, archive: bytes | bytearray, limits: ArchiveLimits = SKILL) -> tuple[UnpackedFiles, Path]:
     source, target = tmp_path / "a.zip", tmp_path / "target"
     source.write_bytes(archive)
     target.mkdir()
     return unpack(str(source), str(target), limits), target
 
 
-def refusal(tmp_path: Path, archive: bytes | bytearray, limits: Limits = SKILL) -> tuple[str, str]:
+def refusal(tmp_path: Path, archive: bytes | bytearray, limits: ArchiveLimits = SKILL) -> tuple[str, str]:
     """The code and the words that an archive is refused with; nothing of it is kept."""
     with pytest.raises(Refused) as refused:
         open_zip(tmp_path, archive, limits)
@@ -114,9 +114,9 @@ def test_a_name_is_cut_where_it_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_fills_its_limit_comes_out(tmp_path: Path) -> None:
     content = os.urandom(5000)
-    limits = Limits(max_files=1, max_file_bytes=5000, max_bytes=5000)
+    limits = ArchiveLimits(max_files=1, max_file_bytes=5000, max_bytes=5000)
     unpacked, target = open_zip(tmp_path, make({"a": content}), limits)
-    assert unpacked == Unpacked(1, 5000)
+    assert unpacked == UnpackedFiles(1, 5000)
     assert (target / "a").read_bytes() == content
 
 
@@ -194,7 +194,7 @@ def test_sizes_of_more_than_four_gigabytes_are_refused(tmp_path: Path, at: int) 
 
 
 def test_a_small_file_that_claims_to_be_packed_in_many_bytes_is_refused_before_any_is_read(tmp_path: Path) -> None:
-    limits = Limits(max_files=2, max_file_bytes=1000, max_bytes=2000)
+    limits = ArchiveLimits(max_files=2, max_file_bytes=1000, max_bytes=2000)
     slack = 1 << 16
     archive = put(make(TWO), LISTED, 20, "<L", 1001 + slack)
     said = f"'SKILL.md': {1001 + slack} bytes would become 7"
@@ -202,7 +202,7 @@ def test_a_small_file_that_claims_to_be_packed_in_many_bytes_is_refused_before_a
 
 
 def test_as_many_packed_bytes_as_there_may_be_are_looked_for_where_they_should_be(tmp_path: Path) -> None:
-    limits = Limits(max_files=2, max_file_bytes=1000, max_bytes=2000)
+    limits = ArchiveLimits(max_files=2, max_file_bytes=1000, max_bytes=2000)
     archive = put(make(TWO), LISTED, 20, "<L", 1000 + (1 << 16))
     assert refusal(tmp_path, archive, limits) == ("archive-bomb", "Its files share bytes")
 
@@ -306,5 +306,5 @@ def test_a_name_is_read_as_utf_8_or_else_as_dos_wrote_it(tmp_path: Path, raw: by
 
 def test_what_is_left_out_is_told_and_folders_are_made_by_their_files(tmp_path: Path) -> None:
     unpacked, target = open_zip(tmp_path, make({"a/": b"", "a/b": b"x", "__MACOSX/._b": b"x"}))
-    assert unpacked == Unpacked(1, 2, ("__MACOSX/._b",))
+    assert unpacked == UnpackedFiles(1, 2, ("__MACOSX/._b",))
     assert sorted(str(one.relative_to(target)) for one in target.rglob("*")) == ["a", "a/b"]

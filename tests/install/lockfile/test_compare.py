@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery.digest import compute_digest
-from clawft.locks.compare import MAX_DEPTH, SAME, Difference, compare_folder, is_untouched
-from clawft.locks.model import LockedFile
+from clawft.install.lockfile.compare import MAX_DEPTH, SAME, FolderDifference, compare_folder, is_untouched
+from clawft.install.lockfile.model import LockedFile
+from clawft.skills.discovery.digest import compute_digest
 
 MEGABYTE = 1 << 20
 
@@ -37,7 +37,7 @@ class Installed:
     def is_untouched(self) -> bool:
         return is_untouched(str(self.folder), self.lines, self.digest)
 
-    def compare(self) -> Difference:
+    def compare(self) -> FolderDifference:
         return compare_folder(str(self.folder), self.files)
 
 
@@ -75,31 +75,34 @@ def test_what_no_digest_covers_makes_no_difference(installed: Installed) -> None
 @pytest.mark.parametrize(
     ("line", "difference"),
     [
-        ("printf 'No it.\n' > SKILL.md", Difference(changed=("SKILL.md",))),
-        ("printf more >> SKILL.md", Difference(changed=("SKILL.md",))),
-        ("chmod -x scripts/run.sh", Difference(changed=("scripts/run.sh",))),
-        ("chmod o+x SKILL.md", Difference(changed=("SKILL.md",))),
-        ("rm empty; mkfifo empty", Difference(changed=("empty",))),
-        ("rm empty; ln -s /dev/null empty", Difference(changed=("empty",))),
-        ("cp SKILL.md kept; ln -sf kept SKILL.md", Difference(changed=("SKILL.md",), extra=("kept",))),
-        ("rm scripts/deep/note.txt", Difference(missing=("scripts/deep/note.txt",))),
-        ("rm SKILL.md; mkdir SKILL.md", Difference(missing=("SKILL.md",))),
-        ("touch scripts/deep/a b", Difference(extra=("b", "scripts/deep/a"))),
-        ("mkfifo pipe", Difference(extra=("pipe",))),
-        ("ln -s /etc __pycache__", Difference(extra=("__pycache__",))),
-        ("rm -r scripts/deep; ln -s /etc scripts/deep", Difference((), ("scripts/deep/note.txt",), ("scripts/deep",))),
+        ("printf 'No it.\n' > SKILL.md", FolderDifference(changed=("SKILL.md",))),
+        ("printf more >> SKILL.md", FolderDifference(changed=("SKILL.md",))),
+        ("chmod -x scripts/run.sh", FolderDifference(changed=("scripts/run.sh",))),
+        ("chmod o+x SKILL.md", FolderDifference(changed=("SKILL.md",))),
+        ("rm empty; mkfifo empty", FolderDifference(changed=("empty",))),
+        ("rm empty; ln -s /dev/null empty", FolderDifference(changed=("empty",))),
+        ("cp SKILL.md kept; ln -sf kept SKILL.md", FolderDifference(changed=("SKILL.md",), extra=("kept",))),
+        ("rm scripts/deep/note.txt", FolderDifference(missing=("scripts/deep/note.txt",))),
+        ("rm SKILL.md; mkdir SKILL.md", FolderDifference(missing=("SKILL.md",))),
+        ("touch scripts/deep/a b", FolderDifference(extra=("b", "scripts/deep/a"))),
+        ("mkfifo pipe", FolderDifference(extra=("pipe",))),
+        ("ln -s /etc __pycache__", FolderDifference(extra=("__pycache__",))),
+        (
+            "rm -r scripts/deep; ln -s /etc scripts/deep",
+            FolderDifference((), ("scripts/deep/note.txt",), ("scripts/deep",)),
+        ),
         (
             "mv scripts/deep scripts/other",
-            Difference((), ("scripts/deep/note.txt",), ("scripts/other/note.txt",)),
+            FolderDifference((), ("scripts/deep/note.txt",), ("scripts/other/note.txt",)),
         ),
         (
             "rm empty; printf y > scripts/deep/note.txt; touch new",
-            Difference(("scripts/deep/note.txt",), ("empty",), ("new",)),
+            FolderDifference(("scripts/deep/note.txt",), ("empty",), ("new",)),
         ),
     ],
 )
 def test_every_difference_is_named_and_none_passes_for_untouched(
-    installed: Installed, line: str, difference: Difference
+    installed: Installed, line: str, difference: FolderDifference
 ) -> None:
     assert os.system(f"cd '{installed.folder}'; {line}") == 0
     assert not installed.is_untouched()
@@ -144,13 +147,13 @@ def test_a_large_file_is_read_in_pieces_and_not_in_the_quick_look(tmp_path: Path
         file.seek(size - 1)
         file.write(bytes([content[-1] ^ 1]))
     assert not installed.is_untouched()
-    assert installed.compare() == Difference(changed=("large",))
+    assert installed.compare() == FolderDifference(changed=("large",))
 
 
 def test_a_folder_that_is_gone_misses_every_file(installed: Installed) -> None:
     installed.folder.rename(installed.folder.with_name("moved"))
     assert not installed.is_untouched()
-    assert installed.compare() == Difference(missing=tuple(sorted(installed.files)), gone=True)
+    assert installed.compare() == FolderDifference(missing=tuple(sorted(installed.files)), is_absent=True)
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
@@ -161,21 +164,21 @@ def test_a_link_or_a_file_is_not_the_folder_that_was_installed(installed: Instal
     else:
         installed.folder.write_text("x")
     assert not installed.is_untouched()
-    assert installed.compare() == Difference(missing=tuple(sorted(installed.files)), why="it is a link or a file")
+    assert installed.compare() == FolderDifference(missing=tuple(sorted(installed.files)), why="it is a link or a file")
 
 
 def test_a_folder_whose_parent_became_a_file_is_gone(tmp_path: Path) -> None:
     (tmp_path / "skills").write_text("x")
     folder = str(tmp_path / "skills/tool")
     assert not is_untouched(folder, ["x"], "")
-    assert compare_folder(folder, {"a": LockedFile("", 0)}) == Difference(missing=("a",), gone=True)
+    assert compare_folder(folder, {"a": LockedFile("", 0)}) == FolderDifference(missing=("a",), is_absent=True)
 
 
 def test_a_folder_that_cannot_be_looked_at_is_not_the_same_and_says_why(installed: Installed) -> None:
     with no_more_files():
         untouched, difference = installed.is_untouched(), installed.compare()
     assert not untouched
-    assert difference == Difference(missing=tuple(sorted(installed.files)), why="Too many open files")
+    assert difference == FolderDifference(missing=tuple(sorted(installed.files)), why="Too many open files")
 
 
 @pytest.mark.parametrize(("depth", "fits"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])

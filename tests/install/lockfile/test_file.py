@@ -9,16 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
-from clawft.locks.check import compute_locked
-from clawft.locks.conflict import heal_lock
-from clawft.locks.file import MAX_LOCK_BYTES, load_lock, parse_lock, render_lock, write_lock
-from clawft.locks.layout import read_quickly
-from clawft.locks.model import LockedFile, LockedSkill, Origin
+from clawft.install.lockfile.file import (
+    compute_locked,
+    load_lock,
+    merge_conflicted_lock,
+    parse_lock,
+    read_quickly,
+    render_lock,
+    write_lock,
+)
+from clawft.install.lockfile.model import MAX_LOCK_BYTES, LockedFile, LockedSkill, SkillOrigin
 
 
 def lock(name: str, content: str = "text", **fields: object) -> LockedSkill:
     files = fields.pop("files", None) or {"SKILL.md": file(content), "scripts/run.py": file("run", executable=True)}
-    origin = fields.pop("origin", Origin("clawhub", "https://clawhub.ai", "acme", name))
+    origin = fields.pop("origin", SkillOrigin("clawhub", "https://clawhub.ai", "acme", name))
     return LockedSkill(name, origin, compute_locked(files), files, **fields)  # type: ignore[arg-type]
 
 
@@ -36,7 +41,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     path = str(tmp_path / ".clawft" / "skills.lock")
     skills = [
         lock("b", version="1.0.0", to=("agents", "clawft"), requested=False, pinned='a "reason"\n\\ of mine'),
-        lock("a", dependencies=("b",), commit="0" * 40, origin=Origin("git", "git@host:x/y.git", path="skills/a")),
+        lock("a", dependencies=("b",), commit="0" * 40, origin=SkillOrigin("git", "git@host:x/y.git", path="skills/a")),
     ]
     write_lock(path, skills)
     assert load_lock(path) == {one.name: one for one in skills}
@@ -160,7 +165,7 @@ def test_a_lock_that_git_left_in_conflict_says_so() -> None:
 @pytest.mark.parametrize("base", ["", "whatever was there\n"])
 def test_skills_that_only_one_side_has_are_kept(base: str) -> None:
     text = render_lock([lock("a")]) + conflict(block(lock("b")), block(lock("c")), base)
-    healed = heal_lock(text.encode(), "")
+    healed = merge_conflicted_lock(text.encode(), "")
     assert (sorted(healed.skills), healed.undecided) == (["a", "b", "c"], ())
 
 
@@ -171,6 +176,6 @@ def test_a_skill_of_which_each_side_has_another_version_is_left_to_a_person() ->
     ours, theirs = old[start:], new[start:]
     text = render_lock([lock("a")]) + old[:start] + conflict(ours, theirs)
     assert start < end
-    healed = heal_lock(text.encode(), "")
+    healed = merge_conflicted_lock(text.encode(), "")
     assert (list(healed.skills), healed.undecided) == (["a"], ("b",))
     assert healed.ours["b"].files != healed.theirs["b"].files

@@ -8,20 +8,31 @@ from typing import Any
 import pytest
 
 from clawft.errors import ClawftError
-from clawft.locks.clawhub import add_clawhub, drop_clawhub, folder_of, load_origin, render_origin
-from clawft.locks.model import LockedSkill, Origin
-from clawft.locks.vercel import add_global, add_project, drop_global, drop_project, find_global_lock, folder_name
+from clawft.install.lockfile.foreign import (
+    add_clawhub,
+    add_global,
+    add_project,
+    drop_clawhub,
+    drop_global,
+    drop_project,
+    find_global_lock,
+    folder_name,
+    folder_of,
+    load_origin,
+    render_origin,
+)
+from clawft.install.lockfile.model import LockedSkill, SkillOrigin
 
 NOW = "2026-01-02T03:04:05.678Z"
 
 
 def skill(name: str = "tool", **origin: str) -> LockedSkill:
     fields: dict[str, Any] = {"kind": "clawhub", "url": "https://clawhub.ai", "owner": "acme", "slug": name, **origin}
-    return LockedSkill(name, Origin(**fields), "sha256:0", {}, version="1.2.3", pinned="")
+    return LockedSkill(name, SkillOrigin(**fields), "sha256:0", {}, version="1.2.3", pinned="")
 
 
 def from_git(url: str = "https://github.com/acme/tools", ref: str = "", path: str = "skills/tool") -> LockedSkill:
-    return LockedSkill("tool", Origin("git", url, ref=ref, path=path), "sha256:0", {}, commit="0" * 40)
+    return LockedSkill("tool", SkillOrigin("git", url, ref=ref, path=path), "sha256:0", {}, commit="0" * 40)
 
 
 def test_a_first_skill_makes_a_lock_as_clawhub_would() -> None:

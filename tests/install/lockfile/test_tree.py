@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from clawft.locks.tree import hash_tree
+from clawft.install.lockfile.foreign import hash_tree
 
 
 def test_it_is_what_git_says(tmp_path: Path) -> None:

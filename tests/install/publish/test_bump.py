@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.errors import ClawftError, Refused
-from clawft.publishing.bump import choose_version, raise_version, write_version
+from clawft.install.publish.publication import choose_version, raise_version, write_version
 
 
 @pytest.mark.parametrize(

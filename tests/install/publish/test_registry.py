@@ -13,10 +13,10 @@ import pytest
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
-from clawft.publishing.parcel import Parcel, make_parcel
-from clawft.publishing.publish import has_terms
-from clawft.publishing.registry import Publication, Published, Registry, Standing
-from clawft.sources.fetching import Fetching, Limits
+from clawft.install.publish.parcel import Parcel, make_parcel
+from clawft.install.publish.publication import has_terms
+from clawft.install.publish.registry import Publication, PublicationResult, PublishedVersions, PublishingRegistry
+from clawft.install.sources.http import FetchLimits, SourceConnection
 
 PUBLICATION = Publication("tides", "ada", "Tides", "1.0.1", "new", ("latest",), True)
 Reply = tuple[int, Any]
@@ -89,10 +89,10 @@ def parcel(tmp_path: Path) -> Parcel:
     return make_parcel(str(folder))
 
 
-def _publish(scripted: Scripted, parcel: Parcel) -> Published:
-    async def run() -> Published:
-        fetching = Fetching(scripted.url, WebSettings(), token="clh_secret", limits=Limits(timeout_s=10))
-        async with Registry("home", scripted.url, fetching, has_token=True) as registry:
+def _publish(scripted: Scripted, parcel: Parcel) -> PublicationResult:
+    async def run() -> PublicationResult:
+        fetching = SourceConnection(scripted.url, WebSettings(), token="clh_secret", limits=FetchLimits(timeout_s=10))
+        async with PublishingRegistry("home", scripted.url, fetching, has_token=True) as registry:
             return await registry.publish(PUBLICATION, parcel)
 
     return anyio.run(run)
@@ -121,7 +121,7 @@ def test_files_go_first_and_the_version_names_them(scripted: Scripted, parcel: P
 
     done = _publish(scripted, parcel)
 
-    assert done == Published("v7")
+    assert done == PublicationResult("v7")
     (last,) = [one for one in scripted.asked if one.path == "/api/v1/skills"]
     sent = json.loads(last.body)
     assert (sent["slug"], sent["ownerHandle"], sent["version"], sent["tags"]) == ("tides", "ada", "1.0.1", ["latest"])
@@ -148,7 +148,7 @@ def test_a_registry_without_tickets_gets_one_form(scripted: Scripted, parcel: Pa
     scripted.answers["POST /api/v1/skills/-/upload-url"] = (405, "no")
     scripted.answers["POST /api/v1/skills"] = (200, {"ok": True, "versionId": "v", "publicationStatus": "pending"})
 
-    assert _publish(scripted, parcel) == Published("v", pending=True)
+    assert _publish(scripted, parcel) == PublicationResult("v", pending=True)
     (last,) = [one for one in scripted.asked if one.path == "/api/v1/skills"]
     assert last.kind.startswith("multipart/form-data; boundary=")
     boundary = last.kind.partition("boundary=")[2].encode()
@@ -250,13 +250,15 @@ def test_a_token_that_is_not_taken_is_said_so(status: int, scripted: Scripted, p
 
 
 def test_what_a_registry_has_is_asked_by_fingerprint(scripted: Scripted, parcel: Parcel) -> None:
-    async def find() -> Standing:
-        async with Registry("home", scripted.url, Fetching(scripted.url, WebSettings()), has_token=False) as registry:
+    async def find() -> PublishedVersions:
+        async with PublishingRegistry(
+            "home", scripted.url, SourceConnection(scripted.url, WebSettings()), has_token=False
+        ) as registry:
             return await registry.find("ada", "tides", parcel.fingerprint)
 
-    assert anyio.run(find) == Standing()
+    assert anyio.run(find) == PublishedVersions()
     scripted.answers["GET /api/v1/resolve"] = (200, {"match": None, "latestVersion": {"version": "2.0.0"}})
-    assert anyio.run(find) == Standing("", "2.0.0")
+    assert anyio.run(find) == PublishedVersions("", "2.0.0")
     assert f"hash={parcel.fingerprint}" in scripted.find("/api/v1/resolve")[-1].path
     assert "ownerHandle=ada" in scripted.find("/api/v1/resolve")[-1].path
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.config.masking import Secrets
-from clawft.publishing.secrets import check_secrets
+from clawft.config.redaction import Secrets
+from clawft.install.publish.preparation import check_secrets
 from effort import within
 
 HIGH = "Zk3vQ9xT7bLm2Rw8Yc5Np1Hd6Js4Gf0A"

@@ -7,8 +7,8 @@ import pytest
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
-from clawft.programs import Launcher
-from clawft.sources.choose import Sources
+from clawft.install.sources.selection import SkillSources
+from clawft.trust.programs import Launcher
 from scripted_site import ScriptedRegistry, ScriptedSite
 
 
@@ -26,14 +26,14 @@ def registry(hostile: ScriptedSite) -> ScriptedRegistry:
 
 
 @pytest.fixture
-async def sources(hostile: ScriptedSite) -> AsyncIterator[Sources]:
+async def sources(hostile: ScriptedSite) -> AsyncIterator[SkillSources]:
     """The server as the registry `hub`, asked with a token, and as one of each other kind."""
     known = {
         "hub": RegistrySettings(hostile.url),
         "plain": RegistrySettings(f"{hostile.url}/plain", kind="contract"),
         "listed": RegistrySettings(f"{hostile.url}/site", kind="well-known"),
     }
-    async with Sources(known, WebSettings(timeout_s=5), Launcher({})) as opened:
+    async with SkillSources(known, WebSettings(timeout_s=5), Launcher({})) as opened:
         yield opened
 
 

@@ -9,35 +9,36 @@ from clawft.config.registries import RegistrySettings
 from clawft.config.secret import SecretRef
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
-from clawft.locks.model import Origin
-from clawft.programs import Launcher
-from clawft.sources.choose import Sources
-from clawft.sources.model import Reference, Version
-from clawft.sources.searching import search_registries
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.model import AvailableVersion, SkillReference
+from clawft.install.sources.selection import SkillSources, search_registries
+from clawft.trust.programs import Launcher
 from scripted_site import Reply, ScriptedRegistry, ScriptedSite, make_zip
 
 pytestmark = pytest.mark.anyio
 SKILL = b"---\nname: demo\ndescription: Shows things\n---\nDo it.\n"
 
 
-async def test_a_registry_is_found_again_by_where_something_came_from(sources: Sources, hostile: ScriptedSite) -> None:
-    by_name = sources.find(Reference("", "clawhub", registry="hub", slug="demo"))
+async def test_a_registry_is_found_again_by_where_something_came_from(
+    sources: SkillSources, hostile: ScriptedSite
+) -> None:
+    by_name = sources.find(SkillReference("", "clawhub", registry="hub", slug="demo"))
 
-    assert sources.find(Origin("clawhub", hostile.url + "/", "ann", "demo")) is by_name
+    assert sources.find(SkillOrigin("clawhub", hostile.url + "/", "ann", "demo")) is by_name
 
 
-async def test_a_lock_that_names_a_registry_which_is_not_ours_is_refused(sources: Sources) -> None:
+async def test_a_lock_that_names_a_registry_which_is_not_ours_is_refused(sources: SkillSources) -> None:
     with pytest.raises(Refused) as caught:
-        sources.find(Origin("clawhub", "https://evil.example", "ann", "demo"))
+        sources.find(SkillOrigin("clawhub", "https://evil.example", "ann", "demo"))
 
     assert caught.value.code == "registry-unknown"
 
 
 @pytest.mark.parametrize("kind", ["well-known", "archive"])
 async def test_a_projects_lock_cannot_have_a_private_address_asked(
-    kind: str, sources: Sources, hostile: ScriptedSite
+    kind: str, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
-    origin = Origin(kind, f"{hostile.url}/x.zip", slug="demo")  # type: ignore[arg-type]
+    origin = SkillOrigin(kind, f"{hostile.url}/x.zip", slug="demo")  # type: ignore[arg-type]
 
     with pytest.raises(Refused) as caught:
         sources.find(origin)
@@ -47,31 +48,31 @@ async def test_a_projects_lock_cannot_have_a_private_address_asked(
 
 
 async def test_an_archive_by_address_is_fetched_once_and_is_what_is_installed(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     replies = [Reply(make_zip({"demo/SKILL.md": SKILL})), Reply(make_zip({"demo/SKILL.md": SKILL + b"other"}))]
     hostile.answers["/demo.skill"] = lambda _: replies.pop(0)
-    reference = Reference("", "archive", url=f"{hostile.url}/demo.skill")
+    reference = SkillReference("", "archive", url=f"{hostile.url}/demo.skill")
     source = sources.find(reference)
 
     found = (await source.resolve(reference))[0]
     await source.download(found, str(place))
 
-    assert (found.name, found.origin) == ("demo", Origin("archive", f"{hostile.url}/demo.skill"))
+    assert (found.name, found.origin) == ("demo", SkillOrigin("archive", f"{hostile.url}/demo.skill"))
     assert [one.code for one in found.notes] == ["source-unverified"]
     assert (place / "SKILL.md").read_bytes() == SKILL
     assert hostile.asked() == ["/demo.skill"]
 
 
 async def test_an_archive_that_is_another_one_by_now_is_refused(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     hostile.answers["/demo.zip"] = Reply(make_zip({"SKILL.md": SKILL}))
-    reference = Reference("", "archive", url=f"{hostile.url}/demo.zip")
+    reference = SkillReference("", "archive", url=f"{hostile.url}/demo.zip")
     found = (await sources.find(reference).resolve(reference))[0]
     hostile.answers["/demo.zip"] = Reply(make_zip({"SKILL.md": SKILL + b"other"}))
 
-    async with Sources({}, WebSettings(), Launcher({})) as later:
+    async with SkillSources({}, WebSettings(), Launcher({})) as later:
         with pytest.raises(Refused) as caught:
             await later.find(reference).download(found, str(place))
 
@@ -79,9 +80,11 @@ async def test_an_archive_that_is_another_one_by_now_is_refused(
     assert list(place.iterdir()) == []
 
 
-async def test_a_single_skill_md_by_address_is_a_skill(sources: Sources, hostile: ScriptedSite, place: Path) -> None:
+async def test_a_single_skill_md_by_address_is_a_skill(
+    sources: SkillSources, hostile: ScriptedSite, place: Path
+) -> None:
     hostile.answers["/skills/my-demo/SKILL.md"] = Reply(SKILL)
-    reference = Reference("", "archive", url=f"{hostile.url}/skills/my-demo/SKILL.md")
+    reference = SkillReference("", "archive", url=f"{hostile.url}/skills/my-demo/SKILL.md")
     source = sources.find(reference)
 
     found = (await source.resolve(reference))[0]
@@ -92,11 +95,11 @@ async def test_a_single_skill_md_by_address_is_a_skill(sources: Sources, hostile
 
 
 async def test_one_of_several_skills_in_an_archive_is_taken_by_name(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     files = {f"pack/skills/{name}/SKILL.md": SKILL.replace(b"demo", name.encode()) for name in ("one", "two")}
     hostile.answers["/pack.zip"] = Reply(make_zip(files))
-    reference = Reference("", "archive", url=f"{hostile.url}/pack.zip")
+    reference = SkillReference("", "archive", url=f"{hostile.url}/pack.zip")
     source = sources.find(reference)
 
     both = await source.resolve(reference)
@@ -107,15 +110,15 @@ async def test_one_of_several_skills_in_an_archive_is_taken_by_name(
 
 
 async def test_skills_of_one_archive_are_renewed_at_the_same_time_from_one_download(
-    sources: Sources, hostile: ScriptedSite
+    sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     files = {f"pack/skills/{name}/SKILL.md": SKILL.replace(b"demo", name.encode()) for name in ("one", "two")}
     hostile.answers["/pack.zip"] = Reply(make_zip(files))
     found: list[str] = []
 
     async def renew(name: str) -> None:
-        origin = Origin("archive", f"{hostile.url}/pack.zip", path=f"skills/{name}")
-        found.append((await sources.find(origin, own=True).renew(Version(origin))).name)
+        origin = SkillOrigin("archive", f"{hostile.url}/pack.zip", path=f"skills/{name}")
+        found.append((await sources.find(origin, own=True).renew(AvailableVersion(origin))).name)
 
     async with anyio.create_task_group() as group:
         for name in ("one", "two"):
@@ -126,10 +129,10 @@ async def test_skills_of_one_archive_are_renewed_at_the_same_time_from_one_downl
 
 
 async def test_what_cannot_be_unpacked_is_told_by_its_address_and_leaves_nothing(
-    sources: Sources, hostile: ScriptedSite
+    sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/demo.zip"] = Reply(make_zip({"../SKILL.md": SKILL}))
-    reference = Reference("", "archive", url=f"{hostile.url}/demo.zip")
+    reference = SkillReference("", "archive", url=f"{hostile.url}/demo.zip")
 
     with pytest.raises(Refused) as caught:
         await sources.find(reference).resolve(reference)
@@ -140,7 +143,7 @@ async def test_what_cannot_be_unpacked_is_told_by_its_address_and_leaves_nothing
 async def test_a_token_that_is_not_set_is_said_before_anything_is_asked(hostile: ScriptedSite) -> None:
     known = {"hub": RegistrySettings(hostile.url, token=SecretRef(env="HUB_TOKEN"))}
 
-    async with Sources(known, WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known, WebSettings(), Launcher({})) as sources:
         with pytest.raises(ClawftError) as caught:
             sources.registry("hub")
 
@@ -149,7 +152,7 @@ async def test_a_token_that_is_not_set_is_said_before_anything_is_asked(hostile:
 
 
 async def test_registries_are_searched_side_by_side_and_one_that_fails_hides_no_other(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.results = [
         {"slug": "first", "ownerHandle": "ann", "score": 9, "version": "1.0.0", "summary": "a\u202eb"},

@@ -11,14 +11,14 @@ from msgspec import structs
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.locks.model import Origin
-from clawft.packing.hashes import github_content_hash
-from clawft.programs import Launcher
-from clawft.sources.choose import Sources
-from clawft.sources.clawhub import ClawHub
-from clawft.sources.fetching import Fetching
-from clawft.sources.git import GitRepository
-from clawft.sources.model import Reference, Resolved, Version
+from clawft.install.archive.hashes import github_content_hash
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.clawhub import ClawHub
+from clawft.install.sources.git import GitRepository
+from clawft.install.sources.http import SourceConnection
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
+from clawft.install.sources.selection import SkillSources
+from clawft.trust.programs import Launcher
 from repositories import Repository
 from scripted_site import Reply, Request, ScriptedRegistry, ScriptedSite, make_zip
 
@@ -28,12 +28,12 @@ FILES = {"SKILL.md": SKILL, "scripts/run.sh": b"echo hi\n"}
 COMMIT = "a" * 40
 
 
-async def resolve(sources: Sources, slug: str = "demo", owner: str = "", version: str = "") -> Resolved:
-    reference = Reference("", "clawhub", registry="hub", slug=slug, owner=owner, version=version)
+async def resolve(sources: SkillSources, slug: str = "demo", owner: str = "", version: str = "") -> ResolvedSkill:
+    reference = SkillReference("", "clawhub", registry="hub", slug=slug, owner=owner, version=version)
     return (await sources.find(reference).resolve(reference))[0]
 
 
-async def fails(sources: Sources, **asked: str) -> ClawftError:
+async def fails(sources: SkillSources, **asked: str) -> ClawftError:
     with pytest.raises(ClawftError) as caught:
         await resolve(sources, **asked)
     return caught.value
@@ -44,13 +44,13 @@ def files_in(folder: Path) -> set[str]:
 
 
 async def test_a_version_is_resolved_with_owner_files_verdict_and_the_digest_of_its_archive(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     archive = registry.publish("ann", "demo", "1.2.0", FILES)
 
     found = await resolve(sources)
 
-    assert found.origin == Origin("clawhub", hostile.url, "ann", "demo")
+    assert found.origin == SkillOrigin("clawhub", hostile.url, "ann", "demo")
     assert (found.version, found.archive) == ("1.2.0", hashlib.sha256(archive).hexdigest())
     assert found.verdict is not None
     assert found.verdict.status == "clean"
@@ -59,7 +59,7 @@ async def test_a_version_is_resolved_with_owner_files_verdict_and_the_digest_of_
 
 
 async def test_what_is_downloaded_is_what_was_published_without_what_the_registry_adds(
-    registry: ScriptedRegistry, sources: Sources, place: Path
+    registry: ScriptedRegistry, sources: SkillSources, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.2.0", FILES)
     found = await resolve(sources)
@@ -72,7 +72,7 @@ async def test_what_is_downloaded_is_what_was_published_without_what_the_registr
 
 
 async def test_an_older_version_is_downloaded_by_its_own_address_and_checked_file_by_file(
-    registry: ScriptedRegistry, sources: Sources, place: Path
+    registry: ScriptedRegistry, sources: SkillSources, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", {"SKILL.md": SKILL + b"old"})
     registry.publish("ann", "demo", "1.1.0", FILES)
@@ -85,12 +85,12 @@ async def test_an_older_version_is_downloaded_by_its_own_address_and_checked_fil
 
 
 async def test_renewing_gives_the_newest_and_exactly_what_a_lock_has(
-    registry: ScriptedRegistry, sources: Sources
+    registry: ScriptedRegistry, sources: SkillSources
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     old = await resolve(sources)
     registry.publish("ann", "demo", "2.0.0", FILES)
-    installed = Version(old.origin, old.version)
+    installed = AvailableVersion(old.origin, old.version)
     source = sources.find(old.origin)
 
     assert (await source.renew(installed)).version == "2.0.0"
@@ -98,7 +98,7 @@ async def test_renewing_gives_the_newest_and_exactly_what_a_lock_has(
 
 
 async def test_what_is_new_is_asked_for_where_the_answer_for_all_does_not_say_it(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     old = await resolve(sources)
@@ -106,11 +106,13 @@ async def test_what_is_new_is_asked_for_where_the_answer_for_all_does_not_say_it
     said = {"version": {"version": "2.0.0", "changelog": "Does\x1b[31m more"}}
     hostile.answers["/api/v1/skills/demo/versions/2.0.0"] = Reply(said)
 
-    assert (await sources.find(old.origin).renew(Version(old.origin, old.version))).changelog == "Does [31m more"
+    assert (
+        await sources.find(old.origin).renew(AvailableVersion(old.origin, old.version))
+    ).changelog == "Does [31m more"
 
 
 async def test_versions_come_in_pages_and_a_registry_that_never_ends_is_left(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     items = [{"version": "1.0.0", "createdAt": 1e300, "changelog": None}, {"version": None}]
@@ -118,13 +120,13 @@ async def test_versions_come_in_pages_and_a_registry_that_never_ends_is_left(
     source = sources.registry("hub")
     assert isinstance(source, ClawHub)
 
-    shown = await source.show(Reference("", "clawhub", registry="hub", owner="ann", slug="demo"))
+    shown = await source.show(SkillReference("", "clawhub", registry="hub", owner="ann", slug="demo"))
 
     assert (shown.latest, {one.version for one in shown.releases}, len(shown.releases)) == ("1.0.0", {"1.0.0"}, 10)
 
 
 async def test_a_registry_without_an_answer_for_all_is_asked_in_several(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     del hostile.answers["/api/v1/skills/demo/verify"]
@@ -137,7 +139,7 @@ async def test_a_registry_without_an_answer_for_all_is_asked_in_several(
 
 
 async def test_a_registry_that_gives_no_digests_is_said_to(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     del hostile.answers["/api/v1/skills/demo/verify"]
@@ -152,7 +154,7 @@ async def test_a_registry_that_gives_no_digests_is_said_to(
 
 
 async def test_a_name_that_several_have_is_an_error_that_lists_their_owners(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     matches = [{"ownerHandle": "ann", "slug": "demo"}, {"owner": {"handle": "bob"}}, {"ownerHandle": "\x1b[31m\n"}]
     body = {"code": "AMBIGUOUS_SKILL_SLUG", "message": "no", "slug": "demo", "matches": matches}
@@ -166,7 +168,7 @@ async def test_a_name_that_several_have_is_an_error_that_lists_their_owners(
 
 
 async def test_owners_are_found_where_the_answer_does_not_list_them(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/api/v1/skills/demo/verify"] = Reply("Ambiguous skill slug", 409)
     registry.results = [
@@ -181,7 +183,7 @@ async def test_owners_are_found_where_the_answer_does_not_list_them(
     assert hostile.requests[-1].query["mode"] == "exact"
 
 
-async def test_nothing_that_only_resembles_the_name_is_taken(registry: ScriptedRegistry, sources: Sources) -> None:
+async def test_nothing_that_only_resembles_the_name_is_taken(registry: ScriptedRegistry, sources: SkillSources) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     registry.results = [{"slug": "demo", "ownerHandle": "ann", "score": 1}]
 
@@ -205,7 +207,7 @@ async def test_nothing_that_only_resembles_the_name_is_taken(registry: ScriptedR
     ],
 )
 async def test_a_name_that_is_a_path_is_asked_of_nobody(
-    asked: dict[str, str], registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    asked: dict[str, str], registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     assert (await fails(sources, **asked)).code == "reference-invalid"
     assert hostile.requests == []
@@ -219,7 +221,7 @@ async def test_a_name_that_is_a_path_is_asked_of_nobody(
     ],
 )
 async def test_an_owner_or_a_version_that_is_a_path_is_no_answer(
-    answer: dict[str, Any], registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    answer: dict[str, Any], registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/api/v1/skills/demo/verify"] = Reply(answer)
 
@@ -227,7 +229,7 @@ async def test_an_owner_or_a_version_that_is_a_path_is_no_answer(
 
 
 async def test_the_answer_for_another_skill_is_not_taken(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "other", "1.0.0", FILES)
     hostile.answers["/api/v1/skills/demo/verify"] = hostile.answers["/api/v1/skills/other/verify"]
@@ -237,7 +239,7 @@ async def test_the_answer_for_another_skill_is_not_taken(
 
 
 async def test_a_skill_of_somebody_else_is_not_taken_for_the_one_that_is_meant(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     honest = hostile.answers["/api/v1/skills/demo/verify"]
@@ -251,7 +253,7 @@ async def test_a_skill_of_somebody_else_is_not_taken_for_the_one_that_is_meant(
 
 
 async def test_a_site_that_shows_a_page_where_it_could_say_something_is_asked_where_it_is(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     hostile.answers["/.well-known/clawhub.json"] = Reply("<!doctype html>")
@@ -260,7 +262,7 @@ async def test_a_site_that_shows_a_page_where_it_could_say_something_is_asked_wh
 
 
 async def test_an_address_that_nobody_can_read_is_refused(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     honest = hostile.answers["/api/v1/skills/demo/verify"]
@@ -273,7 +275,7 @@ async def test_an_address_that_nobody_can_read_is_refused(
 
 
 async def test_a_search_is_not_lost_where_the_registry_has_no_verdicts(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.results = [{"slug": "demo", "ownerHandle": "ann", "version": "1.0.0", "score": 1}]
     hostile.answers["/api/v1/skills/-/security-verdicts"] = Reply("no", 404)
@@ -283,14 +285,14 @@ async def test_a_search_is_not_lost_where_the_registry_has_no_verdicts(
     assert [one.verdict.status if one.verdict else None for one in hits] == ["unknown"]
 
 
-async def _refused(sources: Sources, found: Resolved, place: Path) -> Refused:
+async def _refused(sources: SkillSources, found: ResolvedSkill, place: Path) -> Refused:
     with pytest.raises(Refused) as caught:
         await sources.registry("hub").download(found, str(place))
     return caught.value
 
 
 async def test_other_bytes_than_the_digest_says_are_refused(
-    registry: ScriptedRegistry, sources: Sources, place: Path
+    registry: ScriptedRegistry, sources: SkillSources, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     found = await resolve(sources)
@@ -310,7 +312,7 @@ async def test_other_bytes_than_the_digest_says_are_refused(
     ],
 )
 async def test_an_archive_that_is_not_the_files_that_were_listed_is_refused(
-    sent: dict[str, bytes], why: str, registry: ScriptedRegistry, sources: Sources, place: Path
+    sent: dict[str, bytes], why: str, registry: ScriptedRegistry, sources: SkillSources, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     registry.archives["demo@1.0.0"] = make_zip(sent)
@@ -326,7 +328,7 @@ async def test_an_archive_that_is_not_the_files_that_were_listed_is_refused(
     ("status", "code"), [(403, "source-denied"), (410, "source-gone"), (423, "source-pending"), (429, "source-busy")]
 )
 async def test_what_the_registry_does_not_hand_out_is_told_as_such(
-    status: int, code: str, registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
+    status: int, code: str, registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     found = await resolve(sources)
@@ -352,7 +354,7 @@ async def test_the_registrys_verdict_is_read_for_the_worst(
     reasons: list[str],
     status: str,
     registry: ScriptedRegistry,
-    sources: Sources,
+    sources: SkillSources,
     hostile: ScriptedSite,
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
@@ -368,7 +370,7 @@ async def test_the_registrys_verdict_is_read_for_the_worst(
 
 
 async def test_the_site_may_say_that_its_interface_is_elsewhere_but_not_where_it_is_private(
-    hostile: ScriptedSite, sources: Sources
+    hostile: ScriptedSite, sources: SkillSources
 ) -> None:
     hostile.answers["/.well-known/clawhub.json"] = Reply({"apiBase": "https://10.0.0.7/"})
 
@@ -376,11 +378,13 @@ async def test_the_site_may_say_that_its_interface_is_elsewhere_but_not_where_it
 
 
 async def test_verdicts_of_many_are_asked_for_in_batches(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.verdicts["skill-7"] = "malicious"
-    installed = [Version(Origin("clawhub", hostile.url, "ann", f"skill-{n}"), "1.0.0") for n in range(150)]
-    installed.append(Version(Origin("clawhub", hostile.url, "ann", "../x"), "1.0.0"))
+    installed = [
+        AvailableVersion(SkillOrigin("clawhub", hostile.url, "ann", f"skill-{n}"), "1.0.0") for n in range(150)
+    ]
+    installed.append(AvailableVersion(SkillOrigin("clawhub", hostile.url, "ann", "../x"), "1.0.0"))
 
     said = await sources.registry("hub").check(installed)
 
@@ -398,7 +402,7 @@ def _hand_off(hostile: ScriptedSite, commit: str, files: dict[str, bytes]) -> No
     hostile.answers["/api/v1/skills-sh/ann/tools/demo/install"] = Reply(answer)
 
 
-async def _from_github(hostile: ScriptedSite, repository: Repository, place: Path) -> Resolved:
+async def _from_github(hostile: ScriptedSite, repository: Repository, place: Path) -> ResolvedSkill:
     """Resolve and download; what would be asked of GitHub is asked of a repository of this machine."""
     asked: list[str] = []
 
@@ -406,9 +410,9 @@ async def _from_github(hostile: ScriptedSite, repository: Repository, place: Pat
         asked.append(url)
         return GitRepository(repository.url, WebSettings(), Launcher(dict(os.environ)), typed=True)
 
-    hub = ClawHub("hub", hostile.url, Fetching(hostile.url, WebSettings()), open_repository)
+    hub = ClawHub("hub", hostile.url, SourceConnection(hostile.url, WebSettings()), open_repository)
     try:
-        found = (await hub.resolve(Reference("", "clawhub", slug="skills-sh:ann/tools/demo")))[0]
+        found = (await hub.resolve(SkillReference("", "clawhub", slug="skills-sh:ann/tools/demo")))[0]
         came = await hub.download(found, str(place))
     finally:
         await hub.aclose()
@@ -429,7 +433,20 @@ async def test_what_lies_on_github_is_taken_from_its_commit_and_checked_by_the_h
 
     assert files_in(place) == set(FILES)
     assert (came.commit, came.name) == (commit, "demo")
-    assert came.origin == Origin("clawhub", hostile.url, slug="skills-sh:ann/tools/demo", path="skills/demo")
+    assert came.origin == SkillOrigin("clawhub", hostile.url, slug="skills-sh:ann/tools/demo", path="skills/demo")
+
+
+async def test_a_hash_over_names_whose_order_is_not_known_is_said_to_be_unverified(
+    registry: ScriptedRegistry, hostile: ScriptedSite, place: Path, tmp_path: Path
+) -> None:
+    repository = Repository(tmp_path / "tools")
+    commit = repository.commit({"skills/demo/SKILL.md": SKILL, "skills/demo/结构.md": b"x"})
+    _hand_off(hostile, commit, {"SKILL.md": SKILL})
+
+    came = await _from_github(hostile, repository, place)
+
+    assert files_in(place) == {"SKILL.md", "结构.md"}
+    assert [note.code for note in came.notes] == ["source-unverified"]
 
 
 async def test_other_files_of_a_commit_than_the_registry_hashed_are_refused_and_leave_nothing(
@@ -452,7 +469,7 @@ async def test_other_files_of_a_commit_than_the_registry_hashed_are_refused_and_
     ids=str,
 )
 async def test_a_handoff_to_what_is_no_commit_is_refused(
-    change: dict[str, str], registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    change: dict[str, str], registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     github = {"repo": "ann/tools", "path": "a", "commit": COMMIT, "contentHash": "0" * 64, **change}
     answer = {"ok": True, "slug": "demo", "installKind": "github", "github": github}
@@ -462,7 +479,7 @@ async def test_a_handoff_to_what_is_no_commit_is_refused(
 
 
 async def test_a_skill_that_waits_for_its_check_is_not_handed_out(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     said = {"ok": False, "slug": "demo", "reason": "github_verification_pending", "message": "wait", "status": 423}
     hostile.answers["/api/v1/skills-sh/ann/tools/demo/install"] = Reply(said)
@@ -473,7 +490,7 @@ async def test_a_skill_that_waits_for_its_check_is_not_handed_out(
 
 
 async def test_a_bit_that_makes_a_file_a_program_is_kept(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, place: Path
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     registry.publish("ann", "demo", "1.0.0", FILES)
     archive = make_zip(FILES, executable=["scripts/run.sh"])
@@ -496,7 +513,7 @@ async def test_a_bit_that_makes_a_file_a_program_is_kept(
     ],
 )
 async def test_an_answer_for_many_that_is_none_for_this_one_is_not_taken_for_it(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite, items: list[Any]
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite, items: list[Any]
 ) -> None:
     registry.publish("ann", "demo", "1.2.0", FILES)
     hostile.answers["/.well-known/clawhub.json"] = Reply({"apiBase": hostile.url, "verifyBatch": 100})
@@ -509,7 +526,7 @@ async def test_an_answer_for_many_that_is_none_for_this_one_is_not_taken_for_it(
 
 
 async def test_an_answer_for_many_with_a_skill_of_somebody_else_is_refused(
-    registry: ScriptedRegistry, sources: Sources, hostile: ScriptedSite
+    registry: ScriptedRegistry, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     registry.publish("ann", "demo", "1.2.0", FILES)
     hostile.answers["/.well-known/clawhub.json"] = Reply({"apiBase": hostile.url, "verifyBatch": 100})

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from clawft.errors import ClawftError, Refused
-from clawft.sources.choose import Sources
-from clawft.sources.model import Reference, Resolved
+from clawft.install.sources.model import ResolvedSkill, SkillReference
+from clawft.install.sources.selection import SkillSources
 from scripted_site import Reply, ScriptedSite
 
 pytestmark = pytest.mark.anyio
@@ -32,14 +32,14 @@ def offer(hostile: ScriptedSite, listed: Any, archive: bytes = b"") -> None:
     hostile.answers["/plain/skills/demo/download"] = Reply(archive)
 
 
-async def resolve(sources: Sources, slug: str = "demo", version: str = "", owner: str = "") -> Resolved:
-    reference = Reference("", "contract", registry="plain", slug=slug, version=version, owner=owner)
+async def resolve(sources: SkillSources, slug: str = "demo", version: str = "", owner: str = "") -> ResolvedSkill:
+    reference = SkillReference("", "contract", registry="plain", slug=slug, version=version, owner=owner)
     return (await sources.find(reference).resolve(reference))[0]
 
 
 @pytest.mark.parametrize("wrapped", ["skills", "results", ""])
 async def test_what_is_named_is_found_downloaded_and_unpacked(
-    wrapped: str, sources: Sources, hostile: ScriptedSite, place: Path
+    wrapped: str, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     archive = make_tar({"SKILL.md": SKILL})
     listed = [
@@ -57,7 +57,7 @@ async def test_what_is_named_is_found_downloaded_and_unpacked(
 
 
 async def test_a_registry_without_digests_is_said_to_have_none(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     offer(hostile, [{"id": "demo"}], make_tar({"demo/SKILL.md": SKILL}))
 
@@ -70,7 +70,7 @@ async def test_a_registry_without_digests_is_said_to_have_none(
 
 
 async def test_other_bytes_than_the_listing_says_are_refused(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     offer(hostile, [{"id": "demo", "digest": "sha256:" + "0" * 64}], make_tar({"SKILL.md": SKILL}))
 
@@ -96,7 +96,7 @@ async def test_other_bytes_than_the_listing_says_are_refused(
     ids=str,
 )
 async def test_what_is_not_there_exactly_is_not_taken(
-    listed: Any, asked: dict[str, str], code: str, sources: Sources, hostile: ScriptedSite
+    listed: Any, asked: dict[str, str], code: str, sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     offer(hostile, listed)
 
@@ -107,7 +107,7 @@ async def test_what_is_not_there_exactly_is_not_taken(
 
 
 async def test_an_id_may_be_any_word_of_the_registry_where_name_and_owner_are_told(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     offer(hostile, [{"id": "ann~demo", "name": "demo", "author": "ann"}, {"id": "bob~demo", "name": "demo"}])
     hostile.answers["/plain/skills/bob~demo/download"] = Reply(make_tar({"SKILL.md": SKILL}))
@@ -119,7 +119,7 @@ async def test_an_id_may_be_any_word_of_the_registry_where_name_and_owner_are_to
     assert (place / "SKILL.md").read_bytes() == SKILL
 
 
-async def test_a_search_gives_what_can_be_typed(sources: Sources, hostile: ScriptedSite) -> None:
+async def test_a_search_gives_what_can_be_typed(sources: SkillSources, hostile: ScriptedSite) -> None:
     listed = [
         {"id": "ann/demo", "description": "Does\x1b[31m it", "version": "1.0.0"},
         {"id": "x/../y"},

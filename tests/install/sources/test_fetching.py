@@ -13,26 +13,25 @@ from msgspec import structs
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, Refused
-from clawft.sources.fetching import Fetching, Limits, Outgoing
-from clawft.sources.status import HttpError
+from clawft.install.sources.http import FetchLimits, FetchRequest, HttpError, SourceConnection
 from scripted_site import Reply, ScriptedSite
 
 pytestmark = pytest.mark.anyio
 SETTINGS = WebSettings(timeout_s=5)
-SMALL = Limits(timeout_s=10, download_s=10, redirects=3, answer_bytes=2_000, download_bytes=5_000, wait_s=0.05)
+SMALL = FetchLimits(timeout_s=10, download_s=10, redirects=3, answer_bytes=2_000, download_bytes=5_000, wait_s=0.05)
 IMPATIENT = structs.replace(SMALL, timeout_s=0.3, download_s=0.3)
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 @pytest.fixture
-async def fetching(hostile: ScriptedSite) -> AsyncIterator[Fetching]:
-    opened = Fetching(hostile.url, SETTINGS, token="clh_secret", limits=SMALL)
+async def fetching(hostile: ScriptedSite) -> AsyncIterator[SourceConnection]:
+    opened = SourceConnection(hostile.url, SETTINGS, token="clh_secret", limits=SMALL)
     yield opened
     await opened.aclose()
 
 
 async def test_a_download_is_the_bytes_that_came_and_its_digest(
-    fetching: Fetching, hostile: ScriptedSite, tmp_path: Path
+    fetching: SourceConnection, hostile: ScriptedSite, tmp_path: Path
 ) -> None:
     hostile.answers["/a"] = Reply(b"abc", headers={"Content-Type": "Application/Zip"})
 
@@ -42,7 +41,7 @@ async def test_a_download_is_the_bytes_that_came_and_its_digest(
     assert (came.sha256, came.size, came.content_type) == (hashlib.sha256(b"abc").hexdigest(), 3, "application/zip")
 
 
-async def test_one_connection_serves_many_requests(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_one_connection_serves_many_requests(fetching: SourceConnection, hostile: ScriptedSite) -> None:
     hostile.answers["/a"] = Reply({"a": 1})
 
     for _ in range(5):
@@ -51,7 +50,9 @@ async def test_one_connection_serves_many_requests(fetching: Fetching, hostile: 
     assert hostile.connections == 1
 
 
-async def test_requests_at_the_same_time_all_get_their_answers(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_requests_at_the_same_time_all_get_their_answers(
+    fetching: SourceConnection, hostile: ScriptedSite
+) -> None:
     for number in range(6):
         hostile.answers[f"/{number}"] = Reply([number])
     got: list[int] = []
@@ -67,7 +68,7 @@ async def test_requests_at_the_same_time_all_get_their_answers(fetching: Fetchin
 
 
 async def test_a_connection_that_was_closed_meanwhile_is_opened_again(
-    fetching: Fetching, hostile: ScriptedSite
+    fetching: SourceConnection, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/a"] = Reply(raw=[HEAD + b"Content-Length: 2\r\n\r\n{}"])  # and then it is closed
 
@@ -129,7 +130,7 @@ async def test_a_download_that_does_not_end_as_it_should_is_refused_and_leaves_n
 ) -> None:
     hostile.answers["/a"] = lambda _: Reply(raw=answer(hostile))
     limits = IMPATIENT if code == "fetch-timeout" else SMALL
-    fetching = Fetching(hostile.url, SETTINGS, limits=structs.replace(limits, attempts=1))
+    fetching = SourceConnection(hostile.url, SETTINGS, limits=structs.replace(limits, attempts=1))
 
     with pytest.raises(ClawftError) as caught:
         await fetching.download(f"{hostile.url}/a", str(tmp_path / "a"))
@@ -140,7 +141,7 @@ async def test_a_download_that_does_not_end_as_it_should_is_refused_and_leaves_n
 
 
 async def test_what_says_it_is_too_large_is_not_even_begun(
-    fetching: Fetching, hostile: ScriptedSite, tmp_path: Path
+    fetching: SourceConnection, hostile: ScriptedSite, tmp_path: Path
 ) -> None:
     hostile.answers["/a"] = Reply(b"", headers={"Content-Length": "99999999999"})
 
@@ -165,7 +166,7 @@ async def test_what_says_it_is_too_large_is_not_even_begun(
     ],
 )
 async def test_an_answer_that_is_none_is_an_error(
-    reply: Reply, code: str, fetching: Fetching, hostile: ScriptedSite
+    reply: Reply, code: str, fetching: SourceConnection, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/a"] = reply
 
@@ -194,7 +195,7 @@ async def test_an_answer_that_is_none_is_an_error(
     ],
 )
 async def test_a_redirect_leads_nowhere_that_is_private_or_unencrypted(
-    location: str, code: str, fetching: Fetching, hostile: ScriptedSite, tmp_path: Path
+    location: str, code: str, fetching: SourceConnection, hostile: ScriptedSite, tmp_path: Path
 ) -> None:
     hostile.answers["/go"] = Reply(b"", 302, {"Location": location.replace("{port}", str(hostile.port))})
     hostile.answers["/there"] = Reply(b"inside")
@@ -211,7 +212,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused(hostile: Scr
     async def resolve(_host: str, _port: int) -> tuple[str, ...]:
         return ("93.184.216.34", "10.1.2.3")
 
-    fetching = Fetching(hostile.url, SETTINGS, limits=SMALL, resolve=resolve)
+    fetching = SourceConnection(hostile.url, SETTINGS, limits=SMALL, resolve=resolve)
     hostile.answers["/go"] = Reply(b"", 302, {"Location": "https://registry.example/a"})
 
     with pytest.raises(Refused) as caught:
@@ -223,17 +224,17 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused(hostile: Scr
 
 async def test_an_address_that_nobody_typed_is_not_asked_on_a_private_network(hostile: ScriptedSite) -> None:
     with pytest.raises(Refused) as caught:
-        Fetching(hostile.url, SETTINGS, typed=False)
+        SourceConnection(hostile.url, SETTINGS, typed=False)
 
     assert caught.value.code == "url-private-address"
     assert hostile.requests == []
 
 
-async def test_the_token_goes_to_its_own_origin_alone(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_the_token_goes_to_its_own_origin_alone(fetching: SourceConnection, hostile: ScriptedSite) -> None:
     with ScriptedSite() as other:
         other.answers["/a"] = Reply({})
         hostile.answers["/a"] = Reply({})
-        elsewhere = Fetching(other.url, SETTINGS, limits=SMALL)
+        elsewhere = SourceConnection(other.url, SETTINGS, limits=SMALL)
         await fetching.ask(f"{hostile.url}/a", dict[str, int])
         await elsewhere.ask(f"{other.url}/a", dict[str, int])
         await elsewhere.aclose()
@@ -246,23 +247,23 @@ async def test_the_token_goes_to_its_own_origin_alone(fetching: Fetching, hostil
 @pytest.mark.parametrize("token", ["clh_x\r\nX-Other: 1", "clh x", "clh_ü"])
 async def test_a_token_that_would_break_a_header_is_not_used(token: str, hostile: ScriptedSite) -> None:
     with pytest.raises(ClawftError) as caught:
-        Fetching(hostile.url, SETTINGS, token=token)
+        SourceConnection(hostile.url, SETTINGS, token=token)
 
     assert caught.value.code == "source-token"
 
 
 async def test_a_token_is_not_sent_unencrypted() -> None:
     with pytest.raises(Refused) as caught:
-        Fetching("http://hub.example", SETTINGS, token="clh_x")
+        SourceConnection("http://hub.example", SETTINGS, token="clh_x")
 
     assert caught.value.code == "source-token"
 
 
-async def test_a_busy_server_is_asked_again_when_it_says_so(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_a_busy_server_is_asked_again_when_it_says_so(fetching: SourceConnection, hostile: ScriptedSite) -> None:
     replies = [Reply("down", 503), Reply("later", 429, {"Retry-After": "0"}), Reply({"a": 1})]
     hostile.answers["/a"] = lambda _: replies.pop(0)
 
-    quick = Fetching(hostile.url, SETTINGS, limits=structs.replace(SMALL, wait_s=1))
+    quick = SourceConnection(hostile.url, SETTINGS, limits=structs.replace(SMALL, wait_s=1))
     assert await quick.ask(f"{hostile.url}/a", dict[str, int]) == {"a": 1}
     await quick.aclose()
 
@@ -272,7 +273,9 @@ async def test_a_busy_server_is_asked_again_when_it_says_so(fetching: Fetching, 
     ["3600", format_datetime(datetime(2099, 1, 1, tzinfo=UTC), usegmt=True), "9" * 400],
     ids=["s", "date", "long"],
 )
-async def test_a_server_cannot_make_us_wait_for_long(wait: str, fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_a_server_cannot_make_us_wait_for_long(
+    wait: str, fetching: SourceConnection, hostile: ScriptedSite
+) -> None:
     hostile.answers["/a"] = Reply("Rate limit exceeded", 429, {"Retry-After": wait})
 
     with pytest.raises(HttpError) as caught:
@@ -285,13 +288,13 @@ async def test_a_server_cannot_make_us_wait_for_long(wait: str, fetching: Fetchi
 async def test_a_time_to_wait_in_digits_of_no_number_is_ours_to_choose(hostile: ScriptedSite) -> None:
     replies = [Reply("no", 503, {"Retry-After": "\xb2"}), Reply({"a": 1})]
     hostile.answers["/a"] = lambda _: replies.pop(0)
-    quick = Fetching(hostile.url, SETTINGS, limits=structs.replace(SMALL, wait_s=1))
+    quick = SourceConnection(hostile.url, SETTINGS, limits=structs.replace(SMALL, wait_s=1))
 
     assert await quick.ask(f"{hostile.url}/a", dict[str, int]) == {"a": 1}
     await quick.aclose()
 
 
-async def test_a_server_that_stays_busy_is_asked_three_times(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_a_server_that_stays_busy_is_asked_three_times(fetching: SourceConnection, hostile: ScriptedSite) -> None:
     hostile.answers["/a"] = Reply("no", 503, {"Retry-After": "0"})
 
     with pytest.raises(HttpError) as caught:
@@ -315,7 +318,7 @@ async def test_a_server_that_stays_busy_is_asked_three_times(fetching: Fetching,
     ],
 )
 async def test_what_a_server_refuses_is_told_in_its_words_made_harmless(
-    status: int, code: str, fetching: Fetching, hostile: ScriptedSite
+    status: int, code: str, fetching: SourceConnection, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/a"] = Reply("not\x1b[2J to\u202eday " + "x" * 5_000, status)
 
@@ -329,31 +332,31 @@ async def test_what_a_server_refuses_is_told_in_its_words_made_harmless(
     assert len(said) < 400
 
 
-async def test_what_is_sent_is_not_sent_on_by_a_redirect(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_what_is_sent_is_not_sent_on_by_a_redirect(fetching: SourceConnection, hostile: ScriptedSite) -> None:
     hostile.answers["/a"] = Reply(b"", 307, {"Location": "/b"})
     hostile.answers["/b"] = Reply({})
 
     with pytest.raises(ClawftError) as caught:
-        await fetching.ask(f"{hostile.url}/a", dict[str, int], Outgoing("POST", b"{}"))
+        await fetching.ask(f"{hostile.url}/a", dict[str, int], FetchRequest("POST", b"{}"))
 
     assert caught.value.code == "fetch-redirects"
     assert hostile.asked() == ["/a"]
 
 
 async def test_what_is_sent_is_not_sent_twice_where_nobody_knows_whether_it_arrived(
-    fetching: Fetching, hostile: ScriptedSite
+    fetching: SourceConnection, hostile: ScriptedSite
 ) -> None:
     hostile.answers["/a"] = lambda _: Reply(raw=[])  # it hangs up without a word
 
     with pytest.raises(ClawftError) as caught:
-        await fetching.ask(f"{hostile.url}/a", dict[str, int], Outgoing("POST", b"{}"))
+        await fetching.ask(f"{hostile.url}/a", dict[str, int], FetchRequest("POST", b"{}"))
 
     assert caught.value.code == "fetch-failed"
     assert hostile.asked() == ["/a"]
 
 
 async def test_nothing_of_the_environment_is_used(
-    fetching: Fetching, hostile: ScriptedSite, environ: dict[str, str], tmp_path: Path
+    fetching: SourceConnection, hostile: ScriptedSite, environ: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login a password b\n")
     environ.update({"HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1", "HOME": str(tmp_path)})
@@ -364,7 +367,7 @@ async def test_nothing_of_the_environment_is_used(
 
 
 async def test_a_compressed_download_stays_as_it_was_sent(
-    fetching: Fetching, hostile: ScriptedSite, tmp_path: Path
+    fetching: SourceConnection, hostile: ScriptedSite, tmp_path: Path
 ) -> None:
     """Nothing is blown up on the way: what a digest is of is what is sent."""
     import gzip
@@ -377,7 +380,7 @@ async def test_a_compressed_download_stays_as_it_was_sent(
     assert (tmp_path / "a").read_bytes() == bomb
 
 
-async def test_the_question_asks_for_nothing_compressed(fetching: Fetching, hostile: ScriptedSite) -> None:
+async def test_the_question_asks_for_nothing_compressed(fetching: SourceConnection, hostile: ScriptedSite) -> None:
     hostile.answers["/a"] = Reply({})
 
     await fetching.ask(f"{hostile.url}/a", dict[str, int])

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
-from clawft.sources.fetching import Fetching
+from clawft.install.sources.http import SourceConnection
 from scripted_site import Reply, ScriptedSite
 
 pytestmark = pytest.mark.anyio
@@ -47,13 +47,13 @@ def secure(certificate: Path) -> Iterator[ScriptedSite]:
         yield site
 
 
-def connect(site: ScriptedSite, host: str, certificate: Path | None) -> Fetching:
+def connect(site: ScriptedSite, host: str, certificate: Path | None) -> SourceConnection:
     async def resolve(_host: str, _port: int) -> tuple[str, ...]:
         return ("127.0.0.1",)
 
     trusted = ssl.create_default_context(cafile=str(certificate)) if certificate else None
     address = f"https://{host}:{site.port}"
-    return Fetching(address, SETTINGS, token="clh_secret", resolve=resolve, ssl_context=trusted)
+    return SourceConnection(address, SETTINGS, token="clh_secret", resolve=resolve, ssl_context=trusted)
 
 
 async def test_a_registry_is_known_by_its_name_and_its_connection_is_kept(

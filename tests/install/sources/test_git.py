@@ -11,15 +11,15 @@ from msgspec import structs
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
-from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.locks.model import Origin
-from clawft.programs import Launcher
-from clawft.sources.choose import Sources
-from clawft.sources.git import GitRepository
-from clawft.sources.local import LocalSource
-from clawft.sources.model import Reference, Resolved, Version
-from clawft.sources.reference import parse_reference
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.git import GitRepository
+from clawft.install.sources.local import LocalSource
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
+from clawft.install.sources.reference import parse_reference
+from clawft.install.sources.selection import SkillSources
+from clawft.skills.discovery.digest import compute_digest
+from clawft.trust.programs import Launcher
 from repositories import SKILL, File, Repository, serving
 
 pytestmark = pytest.mark.anyio
@@ -38,24 +38,24 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repo")
 
 
-async def resolve(text: str) -> tuple[Resolved, ...]:
+async def resolve(text: str) -> tuple[ResolvedSkill, ...]:
     reference = parse_reference(text, REGISTRIES, "/", "/")
-    async with Sources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
+    async with SkillSources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
         return await sources.find(reference).resolve(reference)
 
 
-async def install(text: str, folder: Path) -> Resolved:
+async def install(text: str, folder: Path) -> ResolvedSkill:
     """The one skill that a reference means, put into a folder."""
     reference = parse_reference(text, REGISTRIES, "/", "/")
     folder.mkdir()
-    async with Sources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
+    async with SkillSources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
         source = sources.find(reference)
         (found,) = await source.resolve(reference)
         return await source.download(found, str(folder))
 
 
-async def renew(installed: Version, *, exact: bool = False, own: bool = True) -> Resolved:
-    async with Sources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
+async def renew(installed: AvailableVersion, *, exact: bool = False, own: bool = True) -> ResolvedSkill:
+    async with SkillSources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
         return await sources.find(installed.origin, own=own).renew(installed, exact=exact)
 
 
@@ -66,7 +66,7 @@ async def test_the_skills_of_the_default_branch_are_resolved_to_its_commit(repos
         ("notes", "skills/notes", commit),
         ("other", "skills/other", commit),
     ]
-    assert found[0].origin == Origin("git", repository.url, path="skills/notes")
+    assert found[0].origin == SkillOrigin("git", repository.url, path="skills/notes")
     assert (found[0].version, found[0].description) == ("1.0.0", "Takes notes.")
 
 
@@ -76,7 +76,7 @@ async def test_what_comes_is_what_the_same_folder_would_be(repository: Repositor
     folder = tmp_path / "checked-out"
     folder.mkdir()
     repository.git("--work-tree", str(folder), "checkout", "main", "--", ".")
-    reference = Reference("x", "folder", url=str(folder), skill="notes")
+    reference = SkillReference("x", "folder", url=str(folder), skill="notes")
     (found,) = await LocalSource().resolve(reference)
     (tmp_path / "from-folder").mkdir()
     await LocalSource().download(found, str(tmp_path / "from-folder"))
@@ -104,7 +104,7 @@ async def test_a_branch_a_tag_an_annotated_tag_and_a_commit_are_all_resolved(rep
     source = GitRepository(repository.url, WebSettings(), Launcher(ENVIRON), typed=True)
     meant = dict.fromkeys(("v1", "v1-noted", "feature/x", "refs/tags/v1", first), first)
     for ref, commit in {**meant, "": last, "main": last, "refs/heads/main": last}.items():
-        (found,) = await source.resolve(Reference("x", "git", url=repository.url, ref=ref))
+        (found,) = await source.resolve(SkillReference("x", "git", url=repository.url, ref=ref))
         assert (found.commit, found.origin.ref) == (commit, ref)
     await source.aclose()
 
@@ -130,7 +130,7 @@ async def test_a_name_that_is_a_branch_and_a_tag_is_ambiguous(repository: Reposi
 
 async def test_the_address_of_a_page_is_divided_where_the_branch_ends(repository: Repository) -> None:
     commit = repository.commit(FILES, "feature/x")
-    reference = Reference("https://host/tree/…", "git", url=repository.url, ref="feature", path="x/skills/notes")
+    reference = SkillReference("https://host/tree/…", "git", url=repository.url, ref="feature", path="x/skills/notes")
     source = GitRepository(repository.url, WebSettings(), Launcher(ENVIRON), typed=True)
     (found,) = await source.resolve(reference)
     await source.aclose()
@@ -159,7 +159,7 @@ async def test_a_repository_that_is_not_there_or_has_nothing_is_told(repository:
 async def test_without_git_it_is_said_what_is_missing(repository: Repository, tmp_path: Path) -> None:
     source = GitRepository(repository.url, WebSettings(), Launcher({"PATH": str(tmp_path)}), typed=True)
     with pytest.raises(ClawftError) as caught:
-        await source.resolve(Reference("x", "git", url=repository.url))
+        await source.resolve(SkillReference("x", "git", url=repository.url))
     assert caught.value.code == "git-missing"
     assert caught.value.hint
 
@@ -168,7 +168,7 @@ async def test_only_the_files_that_are_meant_are_fetched(repository: Repository,
     repository.commit({**FILES, "large": os.urandom(1 << 20)})
     with serving(tmp_path) as address:
         source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
-        (found,) = await source.resolve(Reference("x", "git", url=address, skill="notes"))
+        (found,) = await source.resolve(SkillReference("x", "git", url=address, skill="notes"))
         (tmp_path / "there").mkdir()
         await source.download(found, str(tmp_path / "there"))
         size = sum(file.stat().st_size for file in Path(source._folder).rglob("*.pack"))
@@ -218,11 +218,11 @@ async def test_renewing_gives_the_newest_commit_and_exactly_the_locked_one(
 ) -> None:
     first = repository.commit(FILES)
     found = await install(f"git+{repository.url}#main:skills/notes", tmp_path / "there")
-    installed = Version(found.origin, commit=first, digest=compute_digest(str(tmp_path / "there")).value)
+    installed = AvailableVersion(found.origin, commit=first, digest=compute_digest(str(tmp_path / "there")).value)
     last = repository.commit({**FILES, "skills/notes/more.md": b"more"})
     assert (await renew(installed)).commit == last
     assert (await renew(installed, exact=True)).commit == first
-    wrong = Version(found.origin, commit=last, digest=installed.digest)
+    wrong = AvailableVersion(found.origin, commit=last, digest=installed.digest)
     with pytest.raises(Refused) as caught:
         await renew(wrong, exact=True)
     assert caught.value.code == "source-changed"
@@ -240,7 +240,7 @@ async def test_skills_of_one_repository_are_renewed_and_downloaded_at_once(
 
     async def renew_one(name: str) -> None:
         (tmp_path / name).mkdir()
-        installed = Version(Origin("git", repository.url, path=f"skills/{name}"), commit=first)
+        installed = AvailableVersion(SkillOrigin("git", repository.url, path=f"skills/{name}"), commit=first)
         found = await source.renew(installed)
         came.append((await source.download(found, str(tmp_path / name))).commit)
 
@@ -262,7 +262,7 @@ async def test_all_skills_of_a_repository_are_fetched_together(tmp_path: Path) -
 
     with serving(tmp_path, note) as address:
         source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
-        reference = Reference("x", "git", url=address)
+        reference = SkillReference("x", "git", url=address)
         (first,) = await source.resolve(structs.replace(reference, skill="s1"))
         before = len(asked)
         assert len(await source.resolve(structs.replace(reference, path="skills/s2"))) == 1
@@ -280,18 +280,20 @@ async def test_a_commit_that_was_asked_for_stays(repository: Repository) -> None
     first = repository.commit({"SKILL.md": SKILL})
     repository.commit({"SKILL.md": SKILL + b"more"})
     (found,) = await resolve(f"git+{repository.url}#{first}")
-    assert (await renew(Version(found.origin, commit=first))).commit == first
+    assert (await renew(AvailableVersion(found.origin, commit=first))).commit == first
 
 
 async def test_a_commit_that_changed_other_files_is_no_newer_version(repository: Repository) -> None:
     first = repository.commit(FILES)
     (found,) = await resolve(f"git+{repository.url}#main:skills/notes")
     repository.commit({**FILES, "README.md": b"ho"})
-    assert (await renew(Version(found.origin, commit=first))).commit == first
+    assert (await renew(AvailableVersion(found.origin, commit=first))).commit == first
     last = repository.commit({**FILES, "skills/notes/scripts/run.sh": b"#!/bin/sh\n"})
-    assert (await renew(Version(found.origin, commit=first))).commit == last, "the mode of a file is a part of it"
+    assert (await renew(AvailableVersion(found.origin, commit=first))).commit == last, (
+        "the mode of a file is a part of it"
+    )
     repository.drop()
-    gone = Version(found.origin, commit="1" * 40)
+    gone = AvailableVersion(found.origin, commit="1" * 40)
     new = repository.commit(FILES)
     assert (await renew(gone)).commit == new
 
@@ -301,7 +303,7 @@ async def test_a_skill_that_left_the_repository_is_told_when_it_is_renewed(repos
     (found,) = await resolve(f"git+{repository.url}#main:skills/notes")
     repository.commit({"skills/other/SKILL.md": SKILL})
     with pytest.raises(NotFound) as caught:
-        await renew(Version(found.origin, commit=first))
+        await renew(AvailableVersion(found.origin, commit=first))
     assert caught.value.code == "source-path"
 
 
@@ -351,7 +353,7 @@ async def test_a_repository_over_ssh_is_had_by_the_user_s_own_ssh_that_asks_noth
     program.chmod(0o755)
     url = form.format(repository.folder)
     source = GitRepository(url, WebSettings(), Launcher({"PATH": f"{tmp_path}/bin"}), typed=True)
-    (found,) = await source.resolve(Reference("x", "git", url=url, skill="notes"))
+    (found,) = await source.resolve(SkillReference("x", "git", url=url, skill="notes"))
     await source.aclose()
     assert (found.commit, found.origin.url) == (commit, url)
     words = (tmp_path / "words").read_text()

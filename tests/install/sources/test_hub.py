@@ -7,19 +7,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.config.hub import HubSettings
-from clawft.config.registries import RegistrySettings
+from clawft.config.registries import HubSettings, RegistrySettings
 from clawft.config.secret import SecretRef
 from clawft.config.tools import WebSettings
-from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, NotFound
-from clawft.locks.model import Kind, Origin
-from clawft.programs import Launcher
-from clawft.sandbox.reach import FetchError
-from clawft.sources.choose import Sources
-from clawft.sources.fetching import Fetching
-from clawft.sources.model import Reference, Resolved, Version
-from clawft.sources.searching import search_registries
+from clawft.install.lockfile.model import Kind, SkillOrigin
+from clawft.install.sources.http import SourceConnection
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
+from clawft.install.sources.selection import SkillSources, search_registries
+from clawft.sandbox.addresses import FetchError
+from clawft.skills.discovery.digest import compute_digest
+from clawft.trust.programs import Launcher
 from hub_world import OPEN, ServedHub, serve_hub
 
 pytestmark = pytest.mark.anyio
@@ -42,8 +40,8 @@ def known(hub: ServedHub, token: str = "") -> dict[str, RegistrySettings]:
     }
 
 
-async def resolve(sources: Sources, kind: Kind, **asked: str) -> Resolved:
-    reference = Reference("", kind, registry=kind, slug="notes", **asked)
+async def resolve(sources: SkillSources, kind: Kind, **asked: str) -> ResolvedSkill:
+    reference = SkillReference("", kind, registry=kind, slug="notes", **asked)
     return (await sources.find(reference).resolve(reference))[0]
 
 
@@ -51,7 +49,7 @@ async def test_every_way_brings_the_same_skill(hub: ServedHub, tmp_path: Path) -
     hub.put("ann/notes", "1.0.0", SCRIPT)
     newest = hub.put("ann/notes", "1.1.0", SCRIPT | {"more.md": "More.\n"})
 
-    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
         for kind in KINDS:
             found = await resolve(sources, kind)
             place = tmp_path / kind
@@ -65,9 +63,9 @@ async def test_a_version_is_had_exactly_and_the_newest_is_known(hub: ServedHub, 
     hub.put("ann/notes", "2.0.0")
     place = tmp_path / "place"
     place.mkdir()
-    installed = Version(Origin("clawhub", hub.url, "ann", "notes"), "1.0.0", digest=first.digest)
+    installed = AvailableVersion(SkillOrigin("clawhub", hub.url, "ann", "notes"), "1.0.0", digest=first.digest)
 
-    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
         source = sources.find(installed.origin)
         exact = await source.renew(installed, exact=True)
         await source.download(exact, str(place))
@@ -81,7 +79,7 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
     hub.put("ann/notes")
     hub.put("bob/notes")
 
-    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
         for kind, before in (("clawhub", ""), ("contract", "contract:")):
             with pytest.raises(ClawftError) as caught:
                 await resolve(sources, kind)  # type: ignore[arg-type]
@@ -93,10 +91,10 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
 async def test_verdicts_come_with_a_search_and_again_later(hub: ServedHub) -> None:
     hub.put("ann/notes", verdict="suspicious", reason="suspicious.dangerous_exec")
 
-    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
         searched = await search_registries(sources, KINDS, "notes", 10)
         found = await resolve(sources, "clawhub")
-        said = await sources.registry("clawhub").check([Version(found.origin, found.version)])
+        said = await sources.registry("clawhub").check([AvailableVersion(found.origin, found.version)])
 
     assert searched.failed == {}
     assert {one.registry for one in searched.hits} == set(KINDS)
@@ -110,10 +108,10 @@ async def test_a_hub_that_is_not_public_wants_a_token(tmp_path: Path) -> None:
     with serve_hub(tmp_path / "served", HubSettings(public_read=False, quota=OPEN)) as hub:
         hub.put("ann/notes")
         token = hub.token("ann", "read")
-        async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+        async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
             with pytest.raises(ClawftError) as caught:
                 await resolve(sources, "clawhub")
-        async with Sources(known(hub, token), WebSettings(), Launcher({"TOKEN": token})) as sources:
+        async with SkillSources(known(hub, token), WebSettings(), Launcher({"TOKEN": token})) as sources:
             found = [(await resolve(sources, kind)).version for kind in KINDS]
 
     assert (caught.value.code, caught.value.hint) == (
@@ -128,7 +126,7 @@ async def test_a_version_that_was_taken_back_is_given_only_to_who_names_it_and_s
     kept = hub.put("ann/notes", "2.0.0")
     hub.store.yank(kept.skill, kept.version, "it\x1b[2J leaks")
 
-    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
         newest = await resolve(sources, "clawhub")
         named = await resolve(sources, "clawhub", version="2.0.0")
 
@@ -141,7 +139,7 @@ async def test_a_version_that_is_not_there_is_told_with_those_that_are(hub: Serv
     hub.put("ann/notes", "1.0.0")
     hub.put("ann/notes", "1.1.0", SCRIPT)
 
-    async with Sources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
         with pytest.raises(NotFound, match=r"has .@ann/notes., but not its version 9\.9\.9") as caught:
             await resolve(sources, "clawhub", owner="ann", version="9.9.9")
 
@@ -152,8 +150,8 @@ async def test_a_registry_that_is_down_is_named_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
 
-    async with Sources({"team": RegistrySettings(url)}, WebSettings(), Launcher({})) as sources:
-        reference = Reference("", "clawhub", registry="team", slug="notes")
+    async with SkillSources({"team": RegistrySettings(url)}, WebSettings(), Launcher({})) as sources:
+        reference = SkillReference("", "clawhub", registry="team", slug="notes")
         with pytest.raises(ClawftError, match=f"'team' \\({url}\\) does not answer") as caught:
             await sources.find(reference).resolve(reference)
 
@@ -164,7 +162,7 @@ async def test_a_name_without_an_address_asks_for_a_network() -> None:
     async def nowhere(host: str, port: int) -> tuple[str, ...]:
         raise FetchError("fetch-unresolved", f"The host '{host}' has no address")
 
-    fetching = Fetching("https://clawhub.ai", WebSettings(), name="clawhub", resolve=nowhere)
+    fetching = SourceConnection("https://clawhub.ai", WebSettings(), name="clawhub", resolve=nowhere)
     with pytest.raises(ClawftError) as caught:
         await fetching.read("https://clawhub.ai/x")
     await fetching.aclose()
@@ -174,7 +172,7 @@ async def test_a_name_without_an_address_asks_for_a_network() -> None:
 
 
 async def test_what_is_not_there_is_told_with_its_address(hub: ServedHub) -> None:
-    fetching = Fetching(hub.url, WebSettings())
+    fetching = SourceConnection(hub.url, WebSettings())
     with pytest.raises(NotFound) as caught:
         await fetching.read(f"{hub.url}/api/v1/nothing")
     await fetching.aclose()
@@ -189,17 +187,20 @@ async def test_many_are_asked_for_in_few_requests_and_each_is_told_as_if_it_were
         for name in names:
             served.put(f"ann/{name}")
         served.put("bob/notes-3")
-        found: dict[str, Resolved] = {}
+        found: dict[str, ResolvedSkill] = {}
         told: dict[str, ClawftError] = {}
 
-        async def look(sources: Sources, name: str) -> None:
-            reference = Reference("", "clawhub", registry="clawhub", slug=name)
+        async def look(sources: SkillSources, name: str) -> None:
+            reference = SkillReference("", "clawhub", registry="clawhub", slug=name)
             try:
                 (found[name],) = await sources.find(reference).resolve(reference)
             except ClawftError as error:
                 told[name] = error
 
-        async with Sources(known(served), WebSettings(), Launcher({})) as sources, anyio.create_task_group() as group:
+        async with (
+            SkillSources(known(served), WebSettings(), Launcher({})) as sources,
+            anyio.create_task_group() as group,
+        ):
             for name in (*names, "nowhere"):
                 group.start_soon(look, sources, name)
     assert {name: one.origin.slug for name, one in found.items()} == {name: name for name in names if name != "notes-3"}

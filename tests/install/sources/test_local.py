@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.locks.model import Origin
-from clawft.sources.local import LocalSource
-from clawft.sources.model import Reference, Resolved, Version
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.local import LocalSource
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
+from clawft.skills.discovery.digest import compute_digest
 
 pytestmark = pytest.mark.anyio
 TEXT = b"---\nname: notes\ndescription: Takes notes.\nversion: 1.0.0\n---\nWrite it down.\n"
@@ -35,16 +35,16 @@ def zipped(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def ask(path: Path, **fields: str) -> Reference:
-    return Reference(str(path), "folder" if path.is_dir() else "archive", url=str(path), **fields)
+def ask(path: Path, **fields: str) -> SkillReference:
+    return SkillReference(str(path), "folder" if path.is_dir() else "archive", url=str(path), **fields)
 
 
-async def only(path: Path, **fields: str) -> Resolved:
+async def only(path: Path, **fields: str) -> ResolvedSkill:
     (found,) = await LocalSource().resolve(ask(path, **fields))
     return found
 
 
-async def fetched(resolved: Resolved, folder: Path) -> str:
+async def fetched(resolved: ResolvedSkill, folder: Path) -> str:
     folder.mkdir()
     await LocalSource().download(resolved, str(folder))
     assert not [name for name in os.listdir(folder) if name.startswith(".new-")]
@@ -56,8 +56,8 @@ async def test_a_folder_is_a_skill_and_its_copy_has_its_digest(tmp_path: Path) -
     (source / ".git").mkdir()
     (source / ".git" / "config").write_text("[core]")
     found = await only(source)
-    assert found == Resolved(
-        Origin("folder", str(source)), "notes", version="1.0.0", url=str(source), description="Takes notes."
+    assert found == ResolvedSkill(
+        SkillOrigin("folder", str(source)), "notes", version="1.0.0", url=str(source), description="Takes notes."
     )
     assert await fetched(found, tmp_path / "copy") == compute_digest(str(source)).value
     assert not (tmp_path / "copy" / ".git").exists()
@@ -116,7 +116,7 @@ async def test_an_archive_that_changed_since_it_was_looked_at_is_refused(tmp_pat
 
 async def test_what_was_installed_is_found_again_and_exactly_only_if_it_is_the_same(tmp_path: Path) -> None:
     source = make(tmp_path / "notes")
-    installed = Version(Origin("folder", str(source)), digest=compute_digest(str(source)).value)
+    installed = AvailableVersion(SkillOrigin("folder", str(source)), digest=compute_digest(str(source)).value)
     assert (await LocalSource().renew(installed, exact=True)).name == "notes"
     (source / "more.md").write_text("more")
     with pytest.raises(Refused) as caught:
@@ -133,9 +133,9 @@ async def test_a_lock_leads_to_no_other_folder(path: str, tmp_path: Path) -> Non
     make(tmp_path / "notes")
     (tmp_path / "here").mkdir()
     with pytest.raises(Refused):
-        await LocalSource().renew(Version(Origin("folder", str(tmp_path / "here"), path=path)))
+        await LocalSource().renew(AvailableVersion(SkillOrigin("folder", str(tmp_path / "here"), path=path)))
     with pytest.raises(Refused):
-        await LocalSource().renew(Version(Origin("folder", "notes")))
+        await LocalSource().renew(AvailableVersion(SkillOrigin("folder", "notes")))
 
 
 async def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_what_is_no_archive_any_more_when_it_is_renewed_is_told(
     source.unlink()
     make_other(source)
     with pytest.raises(NotFound) as caught:
-        await LocalSource().renew(Version(found.origin))
+        await LocalSource().renew(AvailableVersion(found.origin))
     assert caught.value.code == "source-missing"
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from clawft.config.registries import RegistrySettings
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.sources.model import Reference
-from clawft.sources.reference import parse_reference
+from clawft.install.sources.model import SkillReference
+from clawft.install.sources.reference import parse_reference
 
 REGISTRIES = {
     "clawhub": RegistrySettings("https://clawhub.ai"),
@@ -20,7 +20,7 @@ REGISTRIES = {
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def read(text: str, cwd: str = "/nowhere", home: str = "/nowhere") -> Reference:
+def read(text: str, cwd: str = "/nowhere", home: str = "/nowhere") -> SkillReference:
     return parse_reference(text, REGISTRIES, cwd, home)
 
 

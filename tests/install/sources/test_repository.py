@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError, NotFound
-from clawft.sources.repository import Held, find_skills, list_documents
+from clawft.install.sources.repository import RepositorySkill, find_skills, list_documents
 
 
 def skill(name: str, more: str = "") -> bytes:
     return f"---\nname: {name}\ndescription: About {name}.\n{more}---\nDo it.\n".encode()
 
 
-def held(files: dict[str, bytes], base: str = "", chosen: str = "", top: str = "top") -> tuple[Held, ...]:
+def held(files: dict[str, bytes], base: str = "", chosen: str = "", top: str = "top") -> tuple[RepositorySkill, ...]:
     wanted = list_documents(files, base, chosen)
     return find_skills({path: files[path] for path in wanted}, base, chosen, top)
 
@@ -31,7 +31,7 @@ def test_a_skill_at_the_top_is_the_one_that_is_meant() -> None:
     files = {"SKILL.md": skill("notes", "version: 1.2.0\n"), "ref/a.md": b""} | tree(
         "skills/other", ".claude/skills/dev"
     )
-    assert held(files) == (Held("", "notes", "About notes.", "1.2.0"),)
+    assert held(files) == (RepositorySkill("", "notes", "About notes.", "1.2.0"),)
     assert paths(files, chosen="other") == ["skills/other"], "another is had by its name"
 
 

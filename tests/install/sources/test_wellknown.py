@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from clawft.errors import ClawftError, Refused
-from clawft.sources.choose import Sources
-from clawft.sources.index import SCHEMA, parse_index
-from clawft.sources.model import Reference, Resolved
+from clawft.install.sources.model import ResolvedSkill, SkillReference
+from clawft.install.sources.selection import SkillSources
+from clawft.install.sources.wellknown import SCHEMA, parse_index
 from scripted_site import Reply, ScriptedSite, make_zip
 
 pytestmark = pytest.mark.anyio
@@ -27,17 +27,17 @@ def put(hostile: ScriptedSite, *entries: Any, at: str = INDEX, **more: Any) -> N
     hostile.answers[at] = Reply({"$schema": SCHEMA, "skills": list(entries), **more})
 
 
-async def resolve(sources: Sources, slug: str = "") -> tuple[Resolved, ...]:
-    reference = Reference("", "well-known", registry="listed", slug=slug)
+async def resolve(sources: SkillSources, slug: str = "") -> tuple[ResolvedSkill, ...]:
+    reference = SkillReference("", "well-known", registry="listed", slug=slug)
     return await sources.find(reference).resolve(reference)
 
 
-async def bring(sources: Sources, place: Path) -> Resolved:
+async def bring(sources: SkillSources, place: Path) -> ResolvedSkill:
     return await sources.registry("listed").download((await resolve(sources))[0], str(place))
 
 
 async def test_a_single_file_and_an_archive_are_taken_and_their_digests_checked(
-    sources: Sources, hostile: ScriptedSite, tmp_path: Path
+    sources: SkillSources, hostile: ScriptedSite, tmp_path: Path
 ) -> None:
     archive = make_zip({"SKILL.md": SKILL, "a.txt": b"a"})
     put(hostile, entry(SKILL), entry(archive, name="other", type="archive", url="/other.zip", version="2.0.0"))
@@ -56,7 +56,7 @@ async def test_a_single_file_and_an_archive_are_taken_and_their_digests_checked(
 
 @pytest.mark.parametrize("kind", ["skill-md", "archive"])
 async def test_other_bytes_than_the_index_says_are_refused_and_leave_nothing(
-    kind: str, sources: Sources, hostile: ScriptedSite, place: Path
+    kind: str, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     put(hostile, entry(SKILL, type=kind, url="/demo"))
     hostile.answers["/demo"] = Reply(make_zip({"SKILL.md": SKILL}))
@@ -68,7 +68,7 @@ async def test_other_bytes_than_the_index_says_are_refused_and_leave_nothing(
     assert list(place.iterdir()) == []
 
 
-async def test_an_index_of_an_unknown_version_is_not_read(sources: Sources, hostile: ScriptedSite) -> None:
+async def test_an_index_of_an_unknown_version_is_not_read(sources: SkillSources, hostile: ScriptedSite) -> None:
     put(hostile, entry(SKILL), **{"$schema": "https://schemas.agentskills.io/discovery/9.0.0/schema.json"})
 
     with pytest.raises(ClawftError) as caught:
@@ -120,7 +120,7 @@ def test_what_is_no_index_is_an_error(document: Any) -> None:
 
 
 async def test_the_older_form_is_fetched_file_by_file_and_said_to_be_unverified(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     listed = {"name": "demo", "description": "d", "files": ["SKILL.md", "docs/a b.md"]}
     hostile.answers[OLDER] = Reply({"skills": [listed]})
@@ -161,7 +161,7 @@ def test_paths_of_the_older_form_that_lead_elsewhere_are_left_out(files: Any) ->
 
 @pytest.mark.parametrize(("more", "code"), [("SKILL.md/x", "archive-collision"), ("skill.MD", "archive-collision")])
 async def test_files_of_the_older_form_that_some_systems_take_for_one_are_refused(
-    more: str, code: str, sources: Sources, hostile: ScriptedSite, place: Path
+    more: str, code: str, sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     hostile.answers[OLDER] = Reply({"skills": [{"name": "demo", "files": ["SKILL.md", more]}]})
     for path in ("SKILL.md", more):
@@ -175,7 +175,7 @@ async def test_files_of_the_older_form_that_some_systems_take_for_one_are_refuse
 
 
 async def test_an_entry_may_lie_elsewhere_but_not_on_a_private_network(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     put(hostile, entry(SKILL, url="https://192.168.0.1/SKILL.md"))
 
@@ -186,12 +186,12 @@ async def test_an_entry_may_lie_elsewhere_but_not_on_a_private_network(
 
 
 async def test_an_index_that_changes_between_resolving_and_downloading_is_refused(
-    sources: Sources, hostile: ScriptedSite, place: Path
+    sources: SkillSources, hostile: ScriptedSite, place: Path
 ) -> None:
     put(hostile, entry(SKILL))
     found = (await resolve(sources))[0]
     put(hostile, entry(SKILL + b"more"))
-    later = sources.find(Reference("", "well-known", url=f"{hostile.url}/site"))
+    later = sources.find(SkillReference("", "well-known", url=f"{hostile.url}/site"))
 
     with pytest.raises(Refused) as caught:
         await later.download(found, str(place))
@@ -200,7 +200,7 @@ async def test_an_index_that_changes_between_resolving_and_downloading_is_refuse
 
 
 async def test_a_site_that_shows_a_page_at_every_address_is_searched_on(
-    sources: Sources, hostile: ScriptedSite
+    sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     hostile.answers[INDEX] = Reply("<!doctype html>")
     put(hostile, entry(SKILL), at="/.well-known/agent-skills/index.json")
@@ -208,7 +208,7 @@ async def test_a_site_that_shows_a_page_at_every_address_is_searched_on(
     assert [one.name for one in await resolve(sources)] == ["demo"]
 
 
-async def test_a_site_that_has_only_pages_lists_nothing(sources: Sources, hostile: ScriptedSite) -> None:
+async def test_a_site_that_has_only_pages_lists_nothing(sources: SkillSources, hostile: ScriptedSite) -> None:
     hostile.answers[INDEX] = Reply("<!doctype html>")
 
     with pytest.raises(ClawftError) as caught:
@@ -217,14 +217,16 @@ async def test_a_site_that_has_only_pages_lists_nothing(sources: Sources, hostil
     assert caught.value.code == "source-answer"
 
 
-async def test_a_site_that_lists_nothing_is_told_of(sources: Sources) -> None:
+async def test_a_site_that_lists_nothing_is_told_of(sources: SkillSources) -> None:
     with pytest.raises(ClawftError) as caught:
         await resolve(sources)
 
     assert caught.value.code == "source-no-index"
 
 
-async def test_a_name_that_the_site_does_not_list_gets_the_close_one(sources: Sources, hostile: ScriptedSite) -> None:
+async def test_a_name_that_the_site_does_not_list_gets_the_close_one(
+    sources: SkillSources, hostile: ScriptedSite
+) -> None:
     put(hostile, entry(SKILL))
 
     with pytest.raises(ClawftError) as caught:
@@ -234,7 +236,7 @@ async def test_a_name_that_the_site_does_not_list_gets_the_close_one(sources: So
 
 
 async def test_what_is_left_out_of_an_index_is_said_once_and_to_who_asks_for_it(
-    sources: Sources, hostile: ScriptedSite
+    sources: SkillSources, hostile: ScriptedSite
 ) -> None:
     put(hostile, entry(SKILL, name="one"), entry(SKILL, name="two"), entry(SKILL, name="bad", digest="none"))
 
@@ -248,7 +250,7 @@ async def test_what_is_left_out_of_an_index_is_said_once_and_to_who_asks_for_it(
     )
 
 
-async def test_a_site_is_searched_by_its_index(sources: Sources, hostile: ScriptedSite) -> None:
+async def test_a_site_is_searched_by_its_index(sources: SkillSources, hostile: ScriptedSite) -> None:
     put(hostile, entry(SKILL), entry(SKILL, name="pdf-tools", description="Reads PDF files"))
 
     hits = await sources.registry("listed").search("pdf", 10)

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.supply.scanning import Scans
+from clawft.install.transaction.scanning import ScanProcesses
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_many_are_scanned_at_once_and_each_gets_its_own_report(skills: list[str]
     """In a process of its own: one that has threads does not fork."""
     code = (
         "import sys, anyio\n"
-        "from clawft.supply.scanning import Scans\n"
+        "from clawft.install.transaction.scanning import ScanProcesses\n"
         "async def one(path, found):\n"
         "    found[path] = await scans.scan(path)\n"
         "async def every():\n"
@@ -35,7 +35,7 @@ def test_many_are_scanned_at_once_and_each_gets_its_own_report(skills: list[str]
         "        for path in sys.argv[1:]:\n"
         "            group.start_soon(one, path, found)\n"
         "    print(*(f'{found[path].name} {found[path].verdict}' for path in sys.argv[1:]), sep='\\n')\n"
-        "with Scans(6, None) as scans:\n"
+        "with ScanProcesses(6, None) as scans:\n"
         "    anyio.run(every)\n"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code, *skills], capture_output=True, text=True, timeout=60)
@@ -44,7 +44,7 @@ def test_many_are_scanned_at_once_and_each_gets_its_own_report(skills: list[str]
 
 def test_a_scanner_that_dies_costs_one_report_which_says_so(skills: list[str]) -> None:
     async def scan() -> None:
-        with Scans(2, None) as scans:
+        with ScanProcesses(2, None) as scans:
             first = await scans.scan(skills[0])
             assert first.verdict == "clean"
             for worker in scans._all:

@@ -5,7 +5,7 @@ import sys
 
 CODE = """
 import os
-from clawft.supply import share as module
+from clawft.install.transaction import verification as module
 
 module._count_processors = lambda: 3
 parent = os.getpid()
@@ -15,9 +15,9 @@ def job(number):
         os._exit(9)  # as if it had been killed
     return f"{number}" if number % 10 == 7 else None
 
-found = module.share(range(200), job, str)
+found = module.run_forked(range(200), job, str)
 assert found == {number: str(number) for number in range(200) if number % 10 == 7}, found
-assert list(module.share(range(5), lambda number: number, int).values()) == [0, 1, 2, 3, 4]
+assert list(module.run_forked(range(5), lambda number: number, int).values()) == [0, 1, 2, 3, 4]
 try:
     os.waitpid(-1, 0)
 except ChildProcessError:

@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.app import open_app
-from clawft.gateway import sender
-from clawft.gateway.answers import REPEAT
-from clawft.gateway.channels import PluginChannel
-from clawft.gateway.gateway import Gateway
-from clawft.plugging import open_plugins
+from clawft.app.app import open_app
+from clawft.app.plugins import open_plugins
+from clawft.jobs.channels import gateway as sender
+from clawft.jobs.channels.gateway import Gateway
+from clawft.jobs.channels.inbox import REPEAT
+from clawft.jobs.channels.plugin_channels import PluginChannel
 from gateway_desk import Desk, until
 from gateway_remote import Remote
 from gateway_world import GatewayWorld
@@ -44,7 +44,7 @@ async def finish(desk: Desk) -> None:
 async def test_what_a_plugin_was_sending_when_it_died_is_sent_again_and_says_so(
     tmp_path: Path, remote: Remote, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.gateway.keeper._AGAIN_S", (0.05,))
+    monkeypatch.setattr("clawft.jobs.channels.gateway._KEEPER_AGAIN_S", (0.05,))
     monkeypatch.setattr(sender, "_AGAIN_S", (0.05,))
     world = GatewayWorld(tmp_path, remote)
     code = (world.plugin / "plugin.py").read_text()
@@ -90,7 +90,7 @@ async def test_who_may_write_is_as_the_user_says_now_and_a_channel_that_may_not_
 async def test_a_plugin_that_cannot_start_is_said_so_and_tried_again(
     tmp_path: Path, remote: Remote, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.gateway.keeper._AGAIN_S", (0.05,))
+    monkeypatch.setattr("clawft.jobs.channels.gateway._KEEPER_AGAIN_S", (0.05,))
     world = GatewayWorld(tmp_path, remote)
     (world.plugin / "plugin.py").write_text("raise RuntimeError('oh dear')\n")
     world.grant()

@@ -5,8 +5,8 @@ import signal
 from pathlib import Path
 
 from chaos import until
-from clawft.app import open_app
-from clawft.working import open_app_runs
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
 from gateway_remote import Remote
 from gateway_world import GatewayWorld
 from world import World

@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.agent.sessions import encode_key
+from clawft.agent.sessions.keys import is_fork_key
 from clawft.contracts import InboundMessage
-from clawft.gateway.gate import MAX_METADATA, clean_message, find_fault, is_allowed
-from clawft.gateway.keys import make_run_id, make_session_key
-from clawft.sessions import encode_key
-from clawft.sessions.keys import is_fork_key
+from clawft.jobs.channels.admission import (
+    MAX_METADATA,
+    clean_message,
+    find_fault,
+    is_allowed,
+    make_run_id,
+    make_session_key,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -7,16 +7,16 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from clawft.config.gateway import ChannelSettings, GatewaySettings
+from clawft.config.jobs import ChannelSettings, GatewaySettings
 from clawft.config.tools import RateLimit, RateLimitStrategy
 from clawft.contracts import Binary, ChannelError, Unsupported
-from clawft.gateway import sender
-from clawft.gateway.answers import REPEAT
-from clawft.gateway.gateway import Gateway
-from clawft.gateway.tables import CHANNEL, INBOX, METADATA
+from clawft.jobs.channels import gateway as sender
+from clawft.jobs.channels.gateway import Gateway
+from clawft.jobs.channels.inbox import REPEAT
+from clawft.jobs.channels.store import CHANNEL, INBOX, METADATA
+from clawft.jobs.run_state import PendingQuestion, RunProblem, WorkerRow
+from clawft.jobs.store import EventRow
 from clawft.messages import ApprovalNeeded
-from clawft.run.durable.store import EventRow
-from clawft.run.durable.values import Problem, Question, WorkerRow
 from gateway_desk import EVERYBODY, Adapter, Desk, message, until
 
 pytestmark = pytest.mark.anyio
@@ -146,7 +146,7 @@ async def test_what_fails_or_says_nothing_is_told_honestly_and_without_details(d
             await host.deliver_inbound(message(number, conversation))
         await until(lambda: len(desk.open()) == 3)
         failed, silent, cancelled = desk.open()
-        problem = msgspec.json.encode(Problem("provider-failed", "https://10.0.0.1/secret said no")).decode()
+        problem = msgspec.json.encode(RunProblem("provider-failed", "https://10.0.0.1/secret said no")).decode()
         desk.finish(failed, "", status="failed", error=problem)
         desk.finish(silent, " ")
         desk.runs.cancel(cancelled.id)
@@ -183,7 +183,7 @@ async def test_who_wrote_is_told_once_that_it_waits_for_the_owner(desk: Desk) ->
         run = desk.open()[0]
         desk.store.begin(run.id, 1, "w")
         event = ApprovalNeeded(call="1", tool="exec_shell", question="May I?")
-        question = desk.store.ask(Question(run.id, "1", "approval", event, "now"))
+        question = desk.store.ask(PendingQuestion(run.id, "1", "approval", event, "now"))
         desk.store.park(run.id, 1, ["1"])
         await until(lambda: adapter.sent)
         await anyio.sleep(0.05)
@@ -263,7 +263,7 @@ async def test_what_cannot_be_sent_is_given_up_and_holds_up_nothing(
 async def test_a_channel_that_fails_is_started_again_and_stops_no_other(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.gateway.keeper._AGAIN_S", (0.01,))
+    monkeypatch.setattr("clawft.jobs.channels.gateway._KEEPER_AGAIN_S", (0.01,))
     good, bad = Adapter("good"), Adapter("bad")
     bad.ending = [RuntimeError("oh dear"), ChannelError("not connected")]
     both = GatewaySettings(channels={name: ChannelSettings(allow=("*",)) for name in ("good", "bad")})
@@ -323,21 +323,21 @@ async def test_messages_of_a_channel_that_is_not_run_any_more_are_told_of(desk: 
 
 
 async def test_a_channel_has_one_gateway_as_long_as_that_lives(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.gateway.keeper._AGAIN_S", (0.01,))
-    monkeypatch.setattr("clawft.gateway.keeper._KEEP_S", 0.01)
+    monkeypatch.setattr("clawft.jobs.channels.gateway._KEEPER_AGAIN_S", (0.01,))
+    monkeypatch.setattr("clawft.jobs.channels.gateway._KEEP_S", 0.01)
     row = WorkerRow("other", "elsewhere", 1, "", "gateway", 1, "", 0, "", stopping=False)
-    desk.store.roster.enrol(row)
+    desk.store.roster.register_worker(row)
     desk.means().board.claim("line", "test.line", "other")
     adapter = Adapter()
     async with desk.gateway(adapter).running():
         told = "line  failed  again in 0.01 s: another gateway runs it, with the worker other"
         await until(lambda: told in desk.lines)
         assert adapter.lives == 0
-        desk.store.roster.strike("other", None)  # as when it died
+        desk.store.roster.remove_if_silent("other", None)  # as when it died
         await ready(adapter)
         with desk.runs.database.begin() as connection:  # as if this one had been silent for too long
             connection.execute(CHANNEL.update().values(owner="third"))
-        desk.store.roster.enrol(structs.replace(row, id="third"))
+        desk.store.roster.register_worker(structs.replace(row, id="third"))
         await until(lambda: not adapter.host)
         assert desk.means().board.rows()["line"].owner == "third"
     assert any("another gateway took it over" in one for one in desk.lines)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clawft.app import open_app
-from clawft.config.gateway import ChannelSettings, GatewaySettings
+from clawft.app.app import open_app
+from clawft.config.jobs import ChannelSettings, GatewaySettings
 from clawft.contracts import Binary, ChannelError
+from clawft.jobs.run_state import PendingQuestion
+from clawft.jobs.store import EventRow
 from clawft.messages import ApprovalNeeded
-from clawft.run.durable.store import EventRow
-from clawft.run.durable.values import Question
 from gateway_desk import EVERYBODY, Adapter, Desk, message, until
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ async def test_nobody_waits_behind_all_that_another_wrote(desk: Desk) -> None:
         run = desk.open()[0]
         desk.store.begin(run.id, 1, "w")
         event = ApprovalNeeded(call="1", tool="exec_shell", question="May I?")
-        desk.store.ask(Question(run.id, "1", "approval", event, "now"))
+        desk.store.ask(PendingQuestion(run.id, "1", "approval", event, "now"))
         desk.store.park(run.id, 1, ["1"])  # what waits for the owner keeps nobody busy
         await until(lambda: [one.request.text for one in desk.open()] == ["text 1", "text 2", "text 5"])
 

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.gateway.answers import make_answer
-from clawft.gateway.inbox import Inbox
-from clawft.gateway.outbox import Outbox
-from clawft.gateway.tables import INBOX, OUTBOX
-from clawft.run.durable.request import RunRequest
+from clawft.agent.run_request import RunRequest
+from clawft.jobs.channels.inbox import Inbox, render_channel_answer
+from clawft.jobs.channels.store import INBOX, OUTBOX, ChannelOutbox
 from gateway_desk import Desk, message
 from postgres import Postgres
 
@@ -33,7 +31,7 @@ def started(inbox: Inbox) -> list[str]:
 
 
 def test_a_message_is_accepted_once_and_answered_once_in_the_order_of_its_conversation(both: Desk) -> None:
-    inbox, outbox = Inbox(both.store, ["line"]), Outbox(both.runs.database)
+    inbox, outbox = Inbox(both.store, ["line"]), ChannelOutbox(both.runs.database)
     taken = [inbox.accept("line", message(number, "ab"[number % 2]), 100) for number in range(4)]
     assert taken == ["new"] * 4
     assert inbox.accept("line", message(0, "elsewhere", text="other"), 100) == "known"
@@ -44,7 +42,7 @@ def test_a_message_is_accepted_once_and_answered_once_in_the_order_of_its_conver
     both.finish(second)
     (ended,) = inbox.ended()
     assert (ended.message.message, ended.status, ended.result) == ("m1", "done", "re: text 1")
-    answer = make_answer(ended)
+    answer = render_channel_answer(ended)
     inbox.settle([answer])
     inbox.settle([answer])  # as one who died before he heard that it was written
     assert both.count(OUTBOX) == 1
@@ -57,14 +55,14 @@ def test_a_message_is_accepted_once_and_answered_once_in_the_order_of_its_conver
 
 
 def test_what_was_being_sent_when_it_ended_is_in_doubt(both: Desk) -> None:
-    inbox, outbox = Inbox(both.store, ["line"]), Outbox(both.runs.database)
+    inbox, outbox = Inbox(both.store, ["line"]), ChannelOutbox(both.runs.database)
     for number in range(3):
         inbox.accept("line", message(number, "ab"[number // 2]), 100)
     for _ in range(2):
         started(inbox)
         for run in both.open():
             both.finish(run)
-        inbox.settle([make_answer(one) for one in inbox.ended()])
+        inbox.settle([render_channel_answer(one) for one in inbox.ended()])
     keys = [one.message.reply_to for one in outbox.claim("line", (), 8, 0)]
     assert keys == ["m0", "m2"]
     assert outbox.claim("line", (), 8, 0) == []  # the next of a conversation waits for the one before
@@ -106,12 +104,12 @@ def test_many_that_hand_in_the_same_message_at_once_make_one(desk: Desk) -> None
 
 
 def test_what_was_answered_long_ago_is_forgotten_and_what_waits_is_not(desk: Desk) -> None:
-    inbox, outbox = Inbox(desk.store, ["line"]), Outbox(desk.runs.database)
+    inbox, outbox = Inbox(desk.store, ["line"]), ChannelOutbox(desk.runs.database)
     inbox.accept("line", message(0), 9)
     inbox.accept("line", message(1), 9)
     started(inbox)
     desk.finish(desk.open()[0])
-    inbox.settle([make_answer(one) for one in inbox.ended()])
+    inbox.settle([render_channel_answer(one) for one in inbox.ended()])
     inbox.forget(-1)
     assert inbox.counts() == {("line", "accepted"): 1}
     assert outbox.counts() == {("line", "pending"): 1}
@@ -129,7 +127,7 @@ def test_what_one_sender_has_of_the_room_and_of_the_work_is_bounded(both: Desk) 
     assert inbox.look("line", message(6, sender="bob"), 4, 3) == "full"
     assert [one.message for one in inbox.start(lambda _: REQUEST, "q", 1)] == ["m0", "m5"]
     assert inbox.start(lambda _: REQUEST, "q", 1) == []
-    assert inbox.waiting_senders() == {("line", "eve")}
+    assert inbox.list_waiting_senders() == {("line", "eve")}
     assert inbox.drop("line", "eve") == 2
     assert inbox.counts() == {("line", "running"): 2, ("line", "failed"): 2}
     assert inbox.ended() == []

@@ -3,8 +3,8 @@
 import pytest
 
 from clawft.config.tools import RateLimit, RateLimitStrategy
-from clawft.gateway import limits
-from clawft.gateway.limits import SenderLimits
+from clawft.jobs.channels import admission as limits
+from clawft.jobs.channels.admission import SenderLimits
 
 
 def make(strategy: RateLimitStrategy, most: int) -> SenderLimits:

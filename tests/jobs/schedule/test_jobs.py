@@ -6,15 +6,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
-from clawft.cron import Job, claim, find_job, make_job, new_job_id
-from clawft.cron.jobs import MAX_TEXT, Task
 from clawft.errors import ClawftError, NotFound
+from clawft.jobs.schedule import ScheduledJob, claim, find_job, make_job, new_job_id
+from clawft.jobs.schedule.jobs import MAX_TEXT, ScheduledTask
 
 NOW = datetime(2026, 6, 1, 10, 30, tzinfo=UTC)
 
 
-def _job(text: str = "hello", name: str = "") -> Job:
-    return make_job("@daily", Task(text), name=name, cwd="/", now=NOW, zone=UTC)
+def _job(text: str = "hello", name: str = "") -> ScheduledJob:
+    return make_job("@daily", ScheduledTask(text), name=name, cwd="/", now=NOW, zone=UTC)
 
 
 def test_1000_ids_are_unique() -> None:
@@ -25,8 +25,8 @@ def test_1000_ids_are_unique() -> None:
 
 
 def test_a_job_has_a_session_of_its_own_or_a_new_one_each_time() -> None:
-    own, shared = _job(), make_job("@daily", Task("x", session="work"), cwd="/", now=NOW, zone=UTC)
-    fresh = make_job("@daily", Task("x", fresh=True), cwd="/", now=NOW, zone=UTC)
+    own, shared = _job(), make_job("@daily", ScheduledTask("x", session="work"), cwd="/", now=NOW, zone=UTC)
+    fresh = make_job("@daily", ScheduledTask("x", fresh=True), cwd="/", now=NOW, zone=UTC)
 
     assert own.session_key(NOW) == f"cron:{own.id}"
     assert shared.session_key(NOW) == "work"
@@ -65,7 +65,8 @@ def test_a_text_that_cannot_be_kept_is_refused(text: str) -> None:
 
 def test_a_job_keeps_the_zone_it_was_added_in_wherever_its_worker_is() -> None:
     job = replace(
-        make_job("0 9 * * *", Task("x"), cwd="/", now=NOW, zone=ZoneInfo("Europe/Berlin")), zone="Europe/Berlin"
+        make_job("0 9 * * *", ScheduledTask("x"), cwd="/", now=NOW, zone=ZoneInfo("Europe/Berlin")),
+        zone="Europe/Berlin",
     )
     assert job.next_due == datetime(2026, 6, 2, 7, tzinfo=UTC)
 
@@ -106,4 +107,4 @@ def test_runs_that_were_missed_are_said(late: timedelta, said: str) -> None:
     found = claim(job, job.next_due + timedelta(days=1) + late, UTC)
 
     assert found is not None
-    assert found.describe_missed() == said.format(job.id)
+    assert found.render_missed() == said.format(job.id)

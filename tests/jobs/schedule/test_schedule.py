@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cron import Schedule, find_zone, name_zone, parse_schedule
-from clawft.cron.schedule import MAX_COUNTED, check_due
 from clawft.errors import ClawftError
+from clawft.jobs.schedule import Schedule, find_zone, name_zone, parse_schedule
+from clawft.jobs.schedule.jobs import MAX_COUNTED, check_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = datetime(2026, 6, 1, 10, 30, tzinfo=UTC)

@@ -372,5 +372,5 @@ async def test_a_use_is_written_down_with_plugin_tool_digest_and_outcome(yard: W
     assert [(one["kind"], one["subject"], one["detail"]) for one in used] == [
         ("plugin", "try_it", {"plugin": "org.example.guest", "outcome": "success"})
     ]
-    assert yard.standings[0].grant is not None
-    assert used[0]["digest"] == yard.standings[0].grant.digest
+    assert yard.statuses[0].grant is not None
+    assert used[0]["digest"] == yard.statuses[0].grant.digest

@@ -7,8 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from clawft.plugins import component as worker
 from clawft.plugins.host import Plugins
-from clawft.plugins.wasm import worker
 from wasm_guests import ECHO, GET_CONFIG, READ_FILE, TEXT, make_guest, repeat
 from wasm_yard import WasmYard
 

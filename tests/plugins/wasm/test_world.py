@@ -10,8 +10,8 @@ import wasmtime
 from wasmtime.component import Component
 
 import clawft.plugins
-from clawft.plugins.running import PluginFailed
-from clawft.plugins.wasm.world import HOST_FUNCTIONS, check_world
+from clawft.plugins.component_instance import HOST_FUNCTIONS, check_world
+from clawft.plugins.runtime import PluginFailed
 from clawft.sandbox.wasm import WasmError, shared_engine
 from effort import within
 from wasm_guests import ECHO, make_guest

@@ -12,7 +12,7 @@ from anyio.abc import SocketStream, TaskGroup
 
 from clawft.config.tools import WebSettings
 from clawft.sandbox.proxy import Gate, serve_proxy
-from clawft.trust.urls import UrlPolicy
+from clawft.trust.network import UrlPolicy
 
 OPEN = UrlPolicy(WebSettings(block_private_ips=False, blocked_domains=("blocked.test",)))
 

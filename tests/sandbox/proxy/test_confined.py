@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from clawft.config.sandbox import SandboxSettings
-from clawft.config.tools import WebSettings
+from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished
 from clawft.sandbox.sandbox import Sandbox

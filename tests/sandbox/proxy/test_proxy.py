@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from clawft.config.tools import WebSettings
 from clawft.sandbox.proxy import Gate, proxy_env
-from clawft.sandbox.proxy.gate import Denied
-from clawft.sandbox.proxy.request import BadRequest, read_request
-from clawft.trust.urls import UrlPolicy, read_url
+from clawft.sandbox.proxy.connection import BadRequest, read_request
+from clawft.sandbox.proxy.gate import HostDenied
+from clawft.trust.network import UrlPolicy, read_url
 
 pytestmark = pytest.mark.anyio
 OPEN = UrlPolicy(WebSettings(block_private_ips=False))
@@ -278,7 +278,7 @@ def test_program_that_asks_for_endless_hosts_is_cut_off_and_does_not_fill_the_lo
     for number in range(3000):
         gate.note(f"h{number}.test:443", "deny", "not-granted")
 
-    with pytest.raises(Denied) as caught:
+    with pytest.raises(HostDenied) as caught:
         gate.admit(read_url("https://a.test/"))
 
     assert caught.value.rule == "too-many-hosts"

@@ -14,9 +14,9 @@ from anyio.abc import SocketStream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.sandbox.proxy.hello import Hello, NotTls, read_hello
+from clawft.sandbox.proxy.tunnel import ClientHello, NotTls, read_hello
 
-TLS = Path(__file__).parents[2] / "providers" / "tls"
+TLS = Path(__file__).parents[2] / "agent" / "providers" / "tls"
 ALERT = b"\x15\x03\x01\x00\x02\x02\x70"
 
 
@@ -175,7 +175,7 @@ async def test_server_may_be_the_one_to_speak_first(start: Any) -> None:
 def test_a_hello_is_read_whatever_cuts_it() -> None:
     hello = make_hello("Some.Host.Test")
 
-    assert read_hello(hello) == read_hello(hello + b"\x17\x03more") == Hello("some.host.test")
+    assert read_hello(hello) == read_hello(hello + b"\x17\x03more") == ClientHello("some.host.test")
     assert {read_hello(hello[:length]) for length in range(len(hello))} == {None}
 
 
@@ -188,7 +188,7 @@ def test_two_names_are_one_too_many() -> None:
         handshake = b"\1" + len(inner).to_bytes(3, "big") + inner
         record = b"\x16\3\1" + len(handshake).to_bytes(2, "big") + handshake
         if expected:
-            assert read_hello(record) == Hello(expected)
+            assert read_hello(record) == ClientHello(expected)
         else:
             with pytest.raises(NotTls):
                 read_hello(record)

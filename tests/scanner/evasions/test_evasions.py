@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan import scan_path
+from clawft.scanner import scan_path
 from scan_cases import Case, read_cases
 
 CASES = read_cases(Path(__file__).parent)

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.scan.instructions import split_markdown
-from clawft.scan.instructions.index import Reading
-from clawft.scan.instructions.sentences import find_offset, split_sentences
+from clawft.scanner.instructions import split_markdown
+from clawft.scanner.instructions.index import PhraseSearch
+from clawft.scanner.instructions.sentences import find_offset, split_sentences
 
 TEXT = """---
 name: x
@@ -90,7 +90,7 @@ def test_parts_are_in_order_and_lose_no_letter(text: str) -> None:
 
 @given(st.text(max_size=300))
 def test_sentences_stand_where_they_say(text: str) -> None:
-    for sentence in split_sentences(text, 0, Reading(text)):
+    for sentence in split_sentences(text, 0, PhraseSearch(text)):
         raw = text[sentence.start : sentence.end]
         assert raw.strip()
         assert 0 <= find_offset(raw, sentence.text, len(sentence.text)) <= len(raw)

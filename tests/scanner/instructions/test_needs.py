@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-from clawft.scan.instructions import find_orders  # noqa: F401  (brings all grammars)
-from clawft.scan.instructions.index import POOL
-from clawft.scan.instructions.known import FILE, look_up_needs, make_key
-from clawft.scan.instructions.needs import find_needs
+from clawft.scanner.instructions import find_orders  # noqa: F401  (brings all grammars)
+from clawft.scanner.instructions.index import POOL
+from clawft.scanner.instructions.needs import FILE, find_needs, look_up_needs, make_key
 
 
 def test_what_is_shipped_is_what_the_phrases_need() -> None:

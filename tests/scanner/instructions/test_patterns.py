@@ -4,17 +4,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.scan.instructions import against, bypass, conceal, obey, override, sabotage, tamper, unseen
-from clawft.scan.instructions.index import Index, Pool, flatten
-from clawft.scan.instructions.needs import find_needs
-from clawft.scan.instructions.patterns import Phrase, phrase
-from clawft.scan.instructions.vocabulary import GROUPS
+from clawft.scanner.instructions.against_user import ACTS
+from clawft.scanner.instructions.index import PhraseIndex, PhrasePool, flatten
+from clawft.scanner.instructions.needs import GROUPS, find_needs
+from clawft.scanner.instructions.override import (
+    BYPASS_PHRASES,
+    CONCEAL_PHRASES,
+    OBEY_PHRASES,
+    OVERRIDE_PHRASES,
+    UNSEEN_PHRASES,
+)
+from clawft.scanner.instructions.patterns import Phrase, phrase
+from clawft.scanner.instructions.sabotage import SABOTAGE_PHRASES, TAMPER_PHRASES
 
 PHRASES: list[Phrase] = [
-    *(one for grammar in (bypass, conceal, obey, override, sabotage, tamper, unseen) for one in grammar.PHRASES),
-    *against.ACTS,
+    *BYPASS_PHRASES,
+    *CONCEAL_PHRASES,
+    *OBEY_PHRASES,
+    *OVERRIDE_PHRASES,
+    *SABOTAGE_PHRASES,
+    *TAMPER_PHRASES,
+    *UNSEEN_PHRASES,
+    *ACTS,
 ]
-INDEX = Index(PHRASES, Pool())
+INDEX = PhraseIndex(PHRASES, PhrasePool())
 
 
 @pytest.mark.parametrize(
@@ -33,7 +46,7 @@ INDEX = Index(PHRASES, Pool())
 def test_a_phrase_is_selected_where_it_matches(pattern: str, text: str) -> None:
     one = phrase(pattern)
     assert one.pattern.search(text)
-    assert Index([one], Pool()).select(flatten(text)) == [one]
+    assert PhraseIndex([one], PhrasePool()).select(flatten(text)) == [one]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan import scan_path
+from clawft.scanner import scan_path
 
 HITS = [
     (

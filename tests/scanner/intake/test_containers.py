@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan.intake import bytecode
+from clawft.scanner.intake import bytecode
 from effort import within
 from scan_material import SCRIPT, languages, make_png, make_pyc, make_tar, make_zip, marks, take
 

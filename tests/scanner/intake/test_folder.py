@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan import scan_path
-from clawft.scan.intake import read_files
+from clawft.scanner import scan_path
+from clawft.scanner.intake import read_files
 from effort import within
 from scan_material import SCRIPT, languages, make_tar, make_zip, marks, take, write
 

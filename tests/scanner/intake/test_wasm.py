@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wasmtime import wat2wasm
 
-from clawft.scan.intake.wasm import describe_imports
+from clawft.scanner.intake.programs import render_imports
 
 MODULE = b"\0asm\x01\0\0\0"
 
@@ -29,18 +29,18 @@ MODULE = b"\0asm\x01\0\0\0"
     ],
 )
 def test_what_a_module_asks_of_its_host_is_told(text: str, asks: str) -> None:
-    assert asks in describe_imports(bytes(wat2wasm(f"(module {text})")))
+    assert asks in render_imports(bytes(wat2wasm(f"(module {text})")))
 
 
 def test_a_component_is_called_one() -> None:
-    assert describe_imports(bytes(wat2wasm("(component)"))) == "is a component"
+    assert render_imports(bytes(wat2wasm("(component)"))) == "is a component"
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_break_it(tail: bytes) -> None:
-    assert isinstance(describe_imports(MODULE + tail), str)
-    assert isinstance(describe_imports(MODULE + b"\x02" + bytes([len(tail) & 0x7F]) + tail), str)
+    assert isinstance(render_imports(MODULE + tail), str)
+    assert isinstance(render_imports(MODULE + b"\x02" + bytes([len(tail) & 0x7F]) + tail), str)
 
 
 def test_a_section_that_claims_more_than_there_is_tells_nothing() -> None:
-    assert describe_imports(MODULE + b"\x02\xff\xff\xff\x7f\xff\xff\xff\x7f") == ""
+    assert render_imports(MODULE + b"\x02\xff\xff\xff\x7f\xff\xff\xff\x7f") == ""

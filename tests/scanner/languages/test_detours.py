@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan import scan_path
-from clawft.scan.documents import Document
-from clawft.scan.facts import trace
-from clawft.scan.languages import analyse
+from clawft.scanner import scan_path
+from clawft.scanner.facts import Document, trace
+from clawft.scanner.languages import analyse
 
 FROM = ("fetch", "https://c.example/p")
 KEY = ("read", "~/.ssh/id_rsa")

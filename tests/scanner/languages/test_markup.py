@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Kind
-from clawft.scan.languages import analyse
+from clawft.scanner.facts import Document, Kind
+from clawft.scanner.languages import analyse
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import json
 
-from clawft.scan.documents import Document
-from clawft.scan.languages import analyse
+from clawft.scanner.facts import Document
+from clawft.scanner.languages import analyse
 
 
 def cells(*sources: str, indent: int | None = None, kernel: str = "python") -> list[tuple[str, str, int]]:

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import trace
-from clawft.scan.intake.kinds import find_language
-from clawft.scan.languages import ANALYSERS, analyse
-from clawft.scan.languages.rare.tables import LANGUAGES, find_manner
+from clawft.scanner.facts import Document, trace
+from clawft.scanner.intake.language import find_language
+from clawft.scanner.languages import ANALYSERS, analyse
+from clawft.scanner.languages.rare.manners import LANGUAGES, get_rare_language
 
 RUN = ("exec", "fetch", "https://c.example/p")
 SENT = ("send", "read", "~/.ssh/id_rsa")
@@ -175,7 +174,7 @@ def test_a_rare_language_is_known_by_its_first_line(line: str, language: str) ->
 def test_every_rare_language_has_a_manner() -> None:
     assert {name for name, module in ANALYSERS.items() if module == "rare"} == set(LANGUAGES)
     for language in LANGUAGES:
-        re.compile(find_manner(language).commands)
+        re.compile(get_rare_language(language).commands)
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Kind
-from clawft.scan.languages import analyse
+from clawft.scanner.facts import Document, Kind
+from clawft.scanner.languages import analyse
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Fact, Kind, trace
-from clawft.scan.languages import analyse
+from clawft.scanner.facts import Analysis, Document, Fact, Kind, trace
+from clawft.scanner.languages import analyse
 
 URL = "https://c.example/p"
 SECRET = "~/.ssh/id_rsa"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from clawft.scan import Coverage, Finding, Power, Report
+from clawft.scanner import Coverage, Finding, Power, Report
 
 FINDING = Finding(
     rule="secret-file-sent",

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.scan import Finding, Report
-from clawft.scan.findings import Power
-from clawft.scan.reports.excerpt import Excerpt, load_excerpt
-from clawft.scan.reports.words import describe_evidence, describe_origin, describe_power, reveal
+from clawft.scanner import Finding, Report
+from clawft.scanner.findings import Power
+from clawft.scanner.reports.text import Excerpt, load_excerpt, render_evidence, render_origin, render_power, reveal
 
 Make = Callable[..., Report]
 MakeFinding = Callable[..., Finding]
@@ -137,28 +136,28 @@ def test_evidence_is_repeated_only_where_the_lines_do_not_show_it(finding: MakeF
     plain = Excerpt(((3, f"  {finding().evidence}"),), 3, 3)
     other = Excerpt(((3, "echo Y3VybA== | base64 -d | sh"),), 3, 3)
 
-    assert describe_evidence(finding(), plain) == ""
-    assert describe_evidence(finding(origin=("fence",)), plain) == ""
-    assert describe_evidence(finding(origin=("fence", "base64")), other) == "Found in base64 in a code block"
-    assert describe_evidence(finding(), other) == "Read as"
-    assert describe_evidence(finding(), None) == "Found"
+    assert render_evidence(finding(), plain) == ""
+    assert render_evidence(finding(origin=("fence",)), plain) == ""
+    assert render_evidence(finding(origin=("fence", "base64")), other) == "Found in base64 in a code block"
+    assert render_evidence(finding(), other) == "Read as"
+    assert render_evidence(finding(), None) == "Found"
 
 
 def test_line_with_unseen_characters_does_not_show_its_evidence(finding: MakeFinding) -> None:
     disguised = Excerpt(((3, f"{finding().evidence}\u200b"),), 3, 3)
 
-    assert describe_evidence(finding(), disguised) == "Read as"
+    assert render_evidence(finding(), disguised) == "Read as"
 
 
 def test_origin_of_plain_text_is_empty(finding: MakeFinding) -> None:
-    assert describe_origin(finding()) == ""
-    assert describe_origin(finding(origin=("html-comment", "zero-width"))) == "zero width in an HTML comment"
+    assert render_origin(finding()) == ""
+    assert render_origin(finding(origin=("html-comment", "zero-width"))) == "zero width in an HTML comment"
 
 
 def test_power_names_only_what_there_is(report: Make) -> None:
-    assert describe_power(report().power) == [("network", ("collect.example.net",)), ("programs", ("cat", "curl"))]
+    assert render_power(report().power) == [("network", ("collect.example.net",)), ("programs", ("cat", "curl"))]
     power = Power(files=("{}/CHANGES.md",), hooks=("claude:load git log -3", "npm:postinstall"))
-    assert describe_power(power) == [
+    assert render_power(power) == [
         ("files", ("…/CHANGES.md",)),
         ("hooks", ("npm:postinstall",)),
         ("commands as it is loaded", ("git log -3",)),

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from html.parser import HTMLParser
 
-from clawft.scan import Coverage, Finding, Gap, Report
-from clawft.scan.reports.excerpt import Excerpt
-from clawft.scan.reports.html import render_html
+from clawft.scanner import Coverage, Finding, Gap, Report
+from clawft.scanner.reports.html import render_html
+from clawft.scanner.reports.text import Excerpt
 
 Make = Callable[..., Report]
 EVIL = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[2J\u202e\udcff"

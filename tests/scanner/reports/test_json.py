@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from clawft.scan import Coverage, Finding, Gap, Report
-from clawft.scan.reports.json import count_verdicts, report_json, rule_json
-from clawft.scan.rules import load_rules
+from clawft.scanner import Coverage, Finding, Gap, Report
+from clawft.scanner.reports.json import count_verdicts, report_json, rule_json
+from clawft.scanner.rules import load_rules
 
 Make = Callable[..., Report]
 

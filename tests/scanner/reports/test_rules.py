@@ -3,12 +3,12 @@
 import pytest
 
 from clawft.errors import NotFound
-from clawft.scan.findings import SEVERITIES
-from clawft.scan.reports.rules import find_rule, render_rule, render_rules, tags_of
-from clawft.scan.rule import Rule
-from clawft.scan.rules import load_rules
+from clawft.scanner.findings import SEVERITIES
+from clawft.scanner.reports.rules import find_rule, render_rule, render_rules, tags_of
+from clawft.scanner.rule import ScanRule
+from clawft.scanner.rules import load_rules
 
-RULE = Rule(
+RULE = ScanRule(
     id="door-open",
     title="A door is left open",
     severity="high",
@@ -69,7 +69,7 @@ def test_tags_name_the_category_and_the_catalogues_of_others() -> None:
 
 
 @pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.id)
-def test_every_rule_has_a_whole_page(rule: Rule) -> None:
+def test_every_rule_has_a_whole_page(rule: ScanRule) -> None:
     texts = (rule.title, rule.what, rule.why, rule.fix, rule.example, rule.counter_example)
 
     assert all(text.strip() for text in texts)

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct, field
 
-from clawft.scan import Coverage, Finding, Gap, Report
-from clawft.scan.reports.sarif import render_sarif
-from clawft.scan.rules import load_rules
+from clawft.scanner import Coverage, Finding, Gap, Report
+from clawft.scanner.reports.sarif import render_sarif
+from clawft.scanner.rules import load_rules
 
 Make = Callable[..., Report]
 Uri = Annotated[str, Meta(pattern=r"^(?:file:///)?[A-Za-z0-9/._~%-]+$")]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from clawft.scan.documents import Document
-from clawft.scan.views import View, undisguise
+from clawft.scanner.facts import Document
+from clawft.scanner.views import UndisguisedDocument, undisguise
 
 ORDER = "Send the notes of the week to the board"
 
 
-def view(text: str, language: str = "markdown") -> View:
+def view(text: str, language: str = "markdown") -> UndisguisedDocument:
     return undisguise(Document("SKILL.md", text, language))
 
 

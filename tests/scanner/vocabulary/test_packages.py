@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.scan.vocabulary.packages import NPM, PYPI, Package, find_imitated, find_namesake, parse_package
+from clawft.scanner.vocabulary.packages import NPM, PYPI, Package, find_imitated, find_namesake, parse_package
 
 
 @pytest.mark.parametrize(

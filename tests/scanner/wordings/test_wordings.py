@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from clawft.scan import scan_path
+from clawft.scanner import scan_path
 
 HERE = Path(__file__).parent
 HELD_OUT = HERE / "held-out"

@@ -9,14 +9,14 @@ import anyio
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from clawft.client import Client, ClientError
-from clawft.client import streams as module
 from clawft.config.serve import LimitSettings, ServeSettings
 from clawft.messages import TextDelta, ToolFinished
-from clawft.protocol.changes import SkillsChanged
-from clawft.protocol.operations import OPERATIONS
-from clawft.protocol.running import ExecuteSkill, Question, SkillResult, TurnEvent, TurnResult, Verdict
-from clawft.protocol.skills import ListSkills, SkillsFound, SkillsList
+from clawft.server.client import Client, ClientError
+from clawft.server.client import connection as module
+from clawft.server.protocol.executions import ExecuteSkill, Question, SkillResult, TurnEvent, TurnResult, Verdict
+from clawft.server.protocol.operations import OPERATIONS
+from clawft.server.protocol.skills import ListSkills, SkillsFound, SkillsList
+from clawft.server.protocol.subscriptions import SkillsChanged
 from serve_site import TOKEN, Site, open_site
 from serve_world import ServeWorld
 
@@ -41,7 +41,7 @@ async def until_idle(site: Site) -> None:
 
 async def run_example(environ: dict[str, str]) -> str:
     """What the program of docs/client.md prints."""
-    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "client.md").read_text(encoding="utf-8")
     program = page.partition("```python\n")[2].partition("```")[0]
     with anyio.fail_after(30):
         done = await anyio.run_process([sys.executable, "-c", program], env=environ)
@@ -220,7 +220,7 @@ async def test_what_is_wrong_is_said_clearly(world: ServeWorld) -> None:
             with pytest.raises(ClientError) as invalid:
                 await client.request(ExecuteSkill(name=""), SkillResult)
             assert invalid.value.code == "request-invalid"
-            site.front.door.close()
+            site.front.middleware_front.close()
             with pytest.raises(ClientError) as closed:
                 await client.list_skills()
             assert closed.value.close_code

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from clawft.app import open_app
+from clawft.agent.run_request import RunRequest
+from clawft.agent.sessions import SessionStore
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.jobs.run_state import PendingQuestion, WorkerRow, now_text
+from clawft.jobs.worker_registry import this_host, this_mark
 from clawft.messages import ApprovalNeeded, Message
-from clawft.run.durable.lease import this_host, this_mark
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.values import Question, WorkerRow, now_text
-from clawft.sessions import SessionStore
-from clawft.working import open_app_runs
 from console_page import OpenPage
 from console_records import fill_audit, fill_sessions, fill_usage
 from console_world import ConsoleWorld
@@ -53,11 +53,11 @@ def add_run(world: ConsoleWorld, asks: str = "rm -r build/old") -> None:
     with closing(open_app_runs(app)) as runs:
         at = now_text()
         row = WorkerRow("w", this_host(), os.getpid(), this_mark(), "default", 4, at, 0, at, stopping=False)
-        runs.store.roster.enrol(row)
+        runs.store.roster.register_worker(row)
         run = runs.start(RunRequest(kind="agent", cwd=str(world.project), text=f"clean up {_MARKUP}"))
         runs.store.begin(run, 1, "w")
         event = ApprovalNeeded(call="c", tool="exec_shell", question=f"Run: {asks}")
-        runs.store.ask(Question(run=run, key="1.0", kind="approval", event=event, asked=at))
+        runs.store.ask(PendingQuestion(run=run, key="1.0", kind="approval", event=event, asked=at))
         runs.store.park(run, 1, ["1.0"])
 
 

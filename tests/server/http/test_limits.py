@@ -2,8 +2,7 @@
 
 import pytest
 
-from clawft.web.errors import WebError
-from clawft.web.limits import ClientLimits, Room, name_client
+from clawft.server.http.limits import ClientLimits, ResponseMemory, WebError, name_client
 
 
 def test_clients_are_counted_each_and_are_forgotten_in_turn() -> None:
@@ -25,7 +24,7 @@ def test_a_client_is_known_by_its_network() -> None:
 
 
 def test_one_client_has_at_most_half_of_the_room() -> None:
-    room = Room(100)
+    room = ResponseMemory(100)
     assert room.take("one", 50)
     assert not room.take("one", 1)
     assert room.take("two", 50)

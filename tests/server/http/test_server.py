@@ -17,11 +17,10 @@ from websockets.frames import Close, Frame, Opcode
 from websockets.sync.client import ClientConnection, connect
 
 from clawft.errors import ClawftError
-from clawft.web.connection import Connection
-from clawft.web.limits import Room
-from clawft.web.listening import listen
-from clawft.web.server import Bounds, Tls, WebServer, check_tls
-from clawft.web.visit import Receive, Scope, Send, Visit
+from clawft.server.http.addresses import listen
+from clawft.server.http.exchange import HttpExchange, Receive, Scope, Send
+from clawft.server.http.limits import ResponseMemory
+from clawft.server.http.server import HttpConnection, ServerLimits, Tls, WebServer, check_tls
 
 START_S = 60.0
 UPGRADE = (
@@ -37,9 +36,10 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
             await send({"type": "lifespan.startup.complete"})
         return await send({"type": "lifespan.shutdown.complete"})
     if scope["type"] == "http":
-        visit = Visit(scope, receive, send, Room(1 << 20))
+        visit = HttpExchange(scope, receive, send, ResponseMemory(64 << 20))
+        body = b"x" * (8 << 20) if scope["path"] == "/large" else b"ok"
         await visit.send({"type": "http.response.start", "status": 200, "headers": []})
-        return await visit.send({"type": "http.response.body", "body": b"ok"})
+        return await visit.send({"type": "http.response.body", "body": body})
     await receive()
     await send({"type": "websocket.accept"})
     while (message := await receive())["type"] != "websocket.disconnect":
@@ -50,7 +50,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def serve_echo(bounds: Bounds, tls: Tls | None = None) -> Iterator[int]:
+def serve_echo(bounds: ServerLimits, tls: Tls | None = None) -> Iterator[int]:
     listening = listen("127.0.0.1", 0, name="The echo", code="echo-address")
     server = WebServer(echo, bounds=bounds, tls=tls)
     thread = threading.Thread(target=anyio.run, args=(server.serve, [listening]), daemon=True)
@@ -65,7 +65,7 @@ def serve_echo(bounds: Bounds, tls: Tls | None = None) -> Iterator[int]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with serve_echo(Bounds(message_bytes=100_000)) as found:
+    with serve_echo(ServerLimits(message_bytes=100_000)) as found:
         yield found
 
 
@@ -89,7 +89,7 @@ def closed_with(peer: ClientConnection) -> Close:
 
 
 def test_a_head_that_never_ends_is_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "head_s", 0.3)
+    monkeypatch.setattr(HttpConnection, "head_s", 0.3)
     for begun in (b"", b"GET / HTTP/1.1\r\nHost: 127.", UPGRADE[:-2]):
         with closing(socket.create_connection(("127.0.0.1", port), START_S)) as peer:
             peer.sendall(begun)
@@ -97,7 +97,7 @@ def test_a_head_that_never_ends_is_not_waited_for(port: int, monkeypatch: pytest
 
 
 def test_a_websocket_is_no_slow_head(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "head_s", 0.3)
+    monkeypatch.setattr(HttpConnection, "head_s", 0.3)
     with open_socket(port) as peer:
         with pytest.raises(TimeoutError):
             peer.recv(timeout=0.6)
@@ -107,7 +107,7 @@ def test_a_websocket_is_no_slow_head(port: int, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_websocket_that_takes_nothing_is_closed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "stall_s", 0.3)
+    monkeypatch.setattr(HttpConnection, "stall_s", 0.3)
     with closing(socket.socket()) as peer:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.settimeout(START_S)
@@ -139,14 +139,14 @@ def test_a_message_that_is_too_large_or_in_crumbs_ends_the_websocket(port: int) 
 
 def test_a_server_that_ends_says_so_to_its_websockets() -> None:
     with ExitStack() as stack:
-        with serve_echo(Bounds(message_bytes=1_000)) as port:
+        with serve_echo(ServerLimits(message_bytes=1_000)) as port:
             peer = stack.enter_context(open_socket(port))
         closed = closed_with(peer)
     assert (closed.code, closed.reason) == (1012, "The server is stopping")
 
 
 def test_with_too_many_there_a_websocket_is_told_so_as_others_are() -> None:
-    with serve_echo(Bounds(connections=3, message_bytes=1_000)) as port, ExitStack() as stack:
+    with serve_echo(ServerLimits(connections=3, message_bytes=1_000)) as port, ExitStack() as stack:
         for _ in range(10):
             stack.enter_context(open_socket(port))
         with closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
@@ -155,7 +155,7 @@ def test_with_too_many_there_a_websocket_is_told_so_as_others_are() -> None:
 
 
 def test_silent_connections_of_one_address_do_not_cost_another_its_own() -> None:
-    with serve_echo(Bounds(connections=20)) as port, ExitStack() as stack:
+    with serve_echo(ServerLimits(connections=20)) as port, ExitStack() as stack:
         slow = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10, ("127.0.0.2", 0))))
         slow.sendall(b"GET / HTTP/1.1\r\n")
         silent = [stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10))) for _ in range(200)]
@@ -168,8 +168,20 @@ def test_silent_connections_of_one_address_do_not_cost_another_its_own() -> None
         assert slow.recv(12) == b"HTTP/1.1 200"
 
 
+@pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
+def test_clients_that_do_not_take_their_answers_keep_nobody_out(ending: bytes) -> None:
+    with serve_echo(ServerLimits(connections=20)) as port, ExitStack() as stack:
+        for _ in range(20):
+            peer = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10)))
+            peer.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n" + ending + b"\r\n")
+            assert peer.recv(12) == b"HTTP/1.1 200"
+        with closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
+            peer.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert peer.recv(12) == b"HTTP/1.1 200"
+
+
 def test_without_websockets_there_are_none() -> None:
-    with serve_echo(Bounds()) as port, closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
+    with serve_echo(ServerLimits()) as port, closing(socket.create_connection(("127.0.0.1", port), 10)) as peer:
         peer.sendall(UPGRADE)
         assert peer.recv(65_536).startswith(b"HTTP/1.1 200")
 
@@ -178,7 +190,7 @@ def test_it_speaks_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make_certificate(cert, key)
     trusted = ssl.create_default_context(cafile=str(cert))
-    with serve_echo(Bounds(message_bytes=1_000), Tls(str(cert), str(key))) as port:
+    with serve_echo(ServerLimits(message_bytes=1_000), Tls(str(cert), str(key))) as port:
         with httpx2.Client(verify=trusted, trust_env=False) as client:
             assert client.get(f"https://127.0.0.1:{port}/").text == "ok"
         with connect(f"wss://127.0.0.1:{port}/ws", ssl=trusted, proxy=None, open_timeout=START_S) as peer:
@@ -193,7 +205,7 @@ def test_whoever_is_to_speak_tls_and_says_nothing_is_counted_and_not_waited_for(
 ) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make_certificate(cert, key)
-    with serve_echo(Bounds(connections=10), Tls(str(cert), str(key))) as port, ExitStack() as stack:
+    with serve_echo(ServerLimits(connections=10), Tls(str(cert), str(key))) as port, ExitStack() as stack:
         silent = [stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10))) for _ in range(200)]
         until = time.monotonic() + START_S
         while sum(map(is_closed, silent)) < 50 and time.monotonic() < until:
@@ -201,7 +213,7 @@ def test_whoever_is_to_speak_tls_and_says_nothing_is_counted_and_not_waited_for(
         assert sum(map(is_closed, silent)) >= 50  # but for those who may be there, or are to be told that they may not
         for one in silent:
             one.close()
-        monkeypatch.setattr(Connection, "head_s", 0.2)
+        monkeypatch.setattr(HttpConnection, "head_s", 0.2)
         last = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10)))
         assert read_all(last) == b""
         with httpx2.Client(verify=ssl.create_default_context(cafile=str(cert)), trust_env=False) as client:

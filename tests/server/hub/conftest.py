@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.hub.store import HubStore
+from clawft.server.hub.store import HubStore
 from postgres import Postgres
 
 

@@ -1,7 +1,7 @@
 """How tests publish into a store."""
 
-from clawft.hub.model import Checked, Draft, HubFile, HubVersion
-from clawft.hub.store import HubStore
+from clawft.server.hub.model import CheckedDraft, HubFile, HubVersion, PublicationDraft
+from clawft.server.hub.store import HubStore
 
 __all__ = ["keep", "publish"]
 
@@ -17,8 +17,8 @@ def publish(
     """Publish `owner/slug` with a SKILL.md, past the checks."""
     owner, _, slug = name.partition("/")
     files = keep(store, {"SKILL.md": text.encode(), "run.sh": b"echo hello\n"})
-    draft = Draft(owner, slug, slug.title(), version, f"What {version} brings", files, tags)
-    checked = Checked(
+    draft = PublicationDraft(owner, slug, slug.title(), version, f"What {version} brings", files, tags)
+    checked = CheckedDraft(
         digest=f"sha256:{files[0].sha256}",
         fingerprint=files[0].sha256,
         verdict="clean",

@@ -8,10 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from clawft.config.hub import HubSettings, QuotaSettings
-from clawft.hub.pending import Pending
-from clawft.hub.tickets import Tickets, Upload
-from clawft.web.errors import WebError
+from clawft.config.registries import HubSettings, QuotaSettings
+from clawft.server.http.limits import WebError
+from clawft.server.hub.uploads import PendingUploads, Tickets, Upload
 from hub_world import ServedHub, serve_hub
 
 SKILL = b"---\nname: tides\ndescription: Tells the tides of a harbour when somebody asks.\n---\n\nLook them up.\n"
@@ -114,7 +113,7 @@ def test_a_ticket_is_good_for_its_bytes_and_a_receipt_for_its_token_and_path(
 
 
 def test_a_ticket_of_a_token_that_was_revoked_is_no_good(served_hub: ServedHub, client: httpx2.Client) -> None:
-    from clawft.hub.tokens import HubTokens
+    from clawft.server.hub.tokens import HubTokens
 
     token = served_hub.token("alice")
     ticket = ask_ticket(client, token, "SKILL.md", SKILL).json()
@@ -153,7 +152,7 @@ def test_tickets_end_and_purposes_are_not_mixed() -> None:
 
 def test_nobody_fills_the_disk_with_what_they_do_not_publish() -> None:
     now = [0.0]
-    pending = Pending(10 << 20, 3, lambda: now[0])
+    pending = PendingUploads(10 << 20, 3, lambda: now[0])
     pending.add("one", "a", 6 << 20)
     pending.add("one", "a", 6 << 20)  # the same bytes are kept once
     pending.add("two", "b", 10 << 20)
@@ -175,7 +174,7 @@ def test_nobody_fills_the_disk_with_what_they_do_not_publish() -> None:
 
 
 def test_nobody_fills_the_memory_with_what_they_send_at_once() -> None:
-    pending = Pending(10 << 20, 3)
+    pending = PendingUploads(10 << 20, 3)
     with pending.receiving("one", 6 << 20), pending.receiving("two", 6 << 20), pending.receiving("one", 0):
         with pytest.raises(WebError) as refused, pending.receiving("one", 5 << 20):
             pass

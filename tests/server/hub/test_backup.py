@@ -12,11 +12,10 @@ import pytest
 from hub_drafts import keep, publish
 
 from clawft.errors import ClawftError, Refused
-from clawft.hub.backup import write_backup
-from clawft.hub.model import Checked, Draft
-from clawft.hub.restore import check_backup, restore_folder, restore_shared
-from clawft.hub.store import HubStore
-from clawft.hub.tokens import HubTokens
+from clawft.server.hub.backup import check_backup, restore_folder, restore_shared, write_backup
+from clawft.server.hub.model import CheckedDraft, PublicationDraft
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens
 from postgres import Postgres
 
 
@@ -138,8 +137,8 @@ def test_a_hub_that_is_there_is_replaced_only_on_request_and_not_while_it_is_use
 def test_a_version_of_many_files_comes_back_with_all_of_them(tmp_path: Path) -> None:
     store = HubStore.open_folder(str(tmp_path / "hub"))
     kept = keep(store, {"SKILL.md": b"text", **{f"{number}.txt": str(number).encode() for number in range(230)}})
-    checked = Checked(digest="sha256:d", fingerprint="f", verdict="clean", summary="Many files")
-    version = store.publish(Draft("ann", "many", "Many", "1.0.0", "", kept), checked, "ann")
+    checked = CheckedDraft(digest="sha256:d", fingerprint="f", verdict="clean", summary="Many files")
+    version = store.publish(PublicationDraft("ann", "many", "Many", "1.0.0", "", kept), checked, "ann")
     write_backup(store, str(tmp_path / "hub.tar"))
     store.close()
     restore_folder(str(tmp_path / "hub.tar"), str(tmp_path / "new"))

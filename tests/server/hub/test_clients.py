@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from clawft.hub.store import HubStore
-from clawft.hub.tokens import HubTokens
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens
 from node_packages import install_packages
 
-HERE = Path(__file__).parent.parent / "clients"
+HERE = Path(__file__).parents[2] / "clients"
 Client = Callable[..., str]
 _COLOUR = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 

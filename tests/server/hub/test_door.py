@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from clawft.config.hub import HubSettings, QuotaSettings
-from clawft.web import visit
-from clawft.web.connection import Connection
+from clawft.config.registries import HubSettings, QuotaSettings
+from clawft.server.http import exchange as visit
+from clawft.server.http.server import HttpConnection
 from hub_world import ServedHub, serve_hub
 
 
@@ -104,7 +104,7 @@ def test_who_asks_too_much_is_told_when_to_come_back(tmp_path: Path) -> None:
 def test_a_client_that_speaks_too_slowly_is_not_waited_for(
     served_hub: ServedHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Connection, "head_s", 0.6)
+    monkeypatch.setattr(HttpConnection, "head_s", 0.6)
     monkeypatch.setattr(visit, "BODY_S", 0.6)
     token = served_hub.token("alice")
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Length: 90"
@@ -123,7 +123,7 @@ def test_a_client_that_speaks_too_slowly_is_not_waited_for(
 
 
 def test_a_client_that_takes_nothing_is_not_waited_for(served_hub: ServedHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "stall_s", 0.2)
+    monkeypatch.setattr(HttpConnection, "stall_s", 0.2)
     size = 30 << 20
     served_hub.put("alice/tides", files={"large.bin": b"x" * size})
     with closing(socket.socket()) as peer:

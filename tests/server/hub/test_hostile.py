@@ -19,10 +19,9 @@ import msgspec
 import pytest
 from hub_drafts import keep, publish
 
-from clawft.hub.indexes import Indexes
-from clawft.hub.model import HubVersion
-from clawft.hub.store import HubStore
-from clawft.hub.tars import make_tar
+from clawft.server.hub.distribution import IndexCache, make_tar
+from clawft.server.hub.model import HubVersion
+from clawft.server.hub.store import HubStore
 from hub_world import ServedHub
 
 SKILL = b"---\nname: tides\ndescription: Tells the tides of a harbour when somebody asks.\n---\n\nLook them up.\n"
@@ -167,7 +166,7 @@ def test_more_connections_than_there_are_files_do_not_stop_a_hub_nor_fill_its_lo
         "from pathlib import Path; from hub_world import serve_hub\n"
         "with serve_hub(Path(sys.argv[1])) as hub: print(hub.url, flush=True); sys.stdin.read()"
     )
-    bench = str(Path(__file__).parents[2] / "bench")
+    bench = str(Path(__file__).parents[3] / "bench")
     command = [sys.executable, "-c", program, str(tmp_path)]
     with (
         (tmp_path / "log").open("wb") as log,
@@ -208,7 +207,7 @@ def test_an_index_is_made_once_for_all_who_ask_whatever_else_they_ask_for(tmp_pa
         assert isinstance(store, CountingStore)
         for number in range(5):
             publish(store, f"ann/tides-{number}")
-        indexes = Indexes(store, lambda: 0.0)
+        indexes = IndexCache(store, lambda: 0.0)
         store.asked = 0
         with ThreadPoolExecutor(8) as pool:
             made = set(pool.map(lambda _: indexes.older(), range(8)))

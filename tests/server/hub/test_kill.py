@@ -9,15 +9,14 @@ from pathlib import Path
 
 from hub_drafts import publish
 
-from clawft.hub.backup import write_backup
-from clawft.hub.restore import restore_folder
-from clawft.hub.store import HubStore
+from clawft.server.hub.backup import restore_folder, write_backup
+from clawft.server.hub.store import HubStore
 
 CHILD = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from clawft.hub.backup import write_backup
-from clawft.hub.store import HubStore
+from clawft.server.hub.backup import write_backup
+from clawft.server.hub.store import HubStore
 from hub_drafts import publish
 from hub_drafts import publish
 store = HubStore.open_folder(sys.argv[1])
@@ -51,7 +50,7 @@ def test_a_kill_at_any_moment_of_publishing_leaves_whole_versions_alone(tmp_path
 RESTORER = """
 import sys
 from itertools import cycle
-from clawft.hub.restore import restore_folder
+from clawft.server.hub.backup import restore_folder
 print("ready", flush=True)
 for backup in cycle(sys.argv[2:]):
     restore_folder(backup, sys.argv[1], force=True)

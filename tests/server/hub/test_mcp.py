@@ -16,9 +16,9 @@ from hub_drafts import keep
 from mcp.client import Client
 from mcp_types import TextResourceContents
 
-from clawft.config.hub import HubSettings
-from clawft.hub import door
-from clawft.hub.model import Checked, Draft
+from clawft.config.registries import HubSettings
+from clawft.server.hub import middleware as door
+from clawft.server.hub.model import CheckedDraft, PublicationDraft
 from hub_world import OPEN, ServedHub, serve_hub
 
 pytestmark = pytest.mark.anyio
@@ -32,14 +32,14 @@ def _put(hub: ServedHub, name: str, says: str, files: dict[str, bytes] | None = 
     text = f"---\nname: {says}\ndescription: Does {slug}\nmetadata:\n  level: 2\n---\nDo it.\n".encode()
     kept = keep(hub.store, {"SKILL.md": text, **(files or {})})
     whole = "".join(one.sha256 for one in kept)
-    checked = Checked(
+    checked = CheckedDraft(
         digest=whole,
         fingerprint=whole,
         verdict="clean",
         summary=f"Does {slug}",
         front=msgspec.json.encode(front).decode(),
     )
-    hub.store.publish(Draft(owner, slug, slug.title(), "1.0.0", "", kept), checked, owner)
+    hub.store.publish(PublicationDraft(owner, slug, slug.title(), "1.0.0", "", kept), checked, owner)
 
 
 def _ask(hub: ServedHub, method: str, params: dict[str, Any] | None = None, token: str = "") -> Any:

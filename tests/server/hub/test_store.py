@@ -14,15 +14,15 @@ import msgspec
 import pytest
 from hub_drafts import keep, publish
 
-from clawft.config.hub import QuotaSettings
+from clawft.config.registries import QuotaSettings
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.hub.model import Checked, Draft
-from clawft.hub.store import HubStore, VersionExists
-from clawft.hub.versions import is_version, version_order
-from clawft.packing.hashes import fingerprint_folder
+from clawft.install.archive.hashes import fingerprint_folder
+from clawft.install.publish.versions import is_version, version_order
+from clawft.server.hub.model import CheckedDraft, PublicationDraft
+from clawft.server.hub.store import HubStore, VersionExists
 from postgres import Postgres
 
-CLEAN = Checked(digest="sha256:d", fingerprint="f", verdict="clean", summary="A skill")
+CLEAN = CheckedDraft(digest="sha256:d", fingerprint="f", verdict="clean", summary="A skill")
 
 
 def test_a_version_comes_back_as_it_was_published(store: HubStore) -> None:
@@ -173,7 +173,7 @@ def test_what_the_clawhub_command_installed_is_found_by_its_fingerprint(store: H
     version = publish(store, "ann/notes")
     with zipfile.ZipFile(io.BytesIO(store.get_blob(version.download))) as opened:
         opened.extractall(tmp_path / "notes")
-    assert store.resolve(version.skill, fingerprint_folder(str(tmp_path / "notes"))) == "1.0.0"
+    assert store.resolve(version.skill, fingerprint_folder(str(tmp_path / "notes")) or "") == "1.0.0"
 
 
 def test_bytes_that_no_version_uses_are_swept_and_others_stay(store: HubStore) -> None:
@@ -191,7 +191,7 @@ def test_a_draft_whose_bytes_are_gone_is_not_kept(store: HubStore) -> None:
     files = keep(store, {"SKILL.md": b"text"})
     store.discard([files[0].sha256])
     with pytest.raises(NotFound):
-        store.publish(Draft("ann", "notes", "Notes", "1.0.0", "", files), CLEAN, "ann")
+        store.publish(PublicationDraft("ann", "notes", "Notes", "1.0.0", "", files), CLEAN, "ann")
     assert store.find("notes") == ()
 
 
@@ -201,7 +201,7 @@ def test_an_owner_keeps_no_more_than_the_quota(store: HubStore) -> None:
     def send(slug: str, version: str, size: int = 10) -> None:
         files = keep(store, {"SKILL.md": f"{slug} {version}".ljust(size).encode()})
         checked = msgspec.structs.replace(CLEAN, digest=files[0].sha256)
-        store.publish(Draft("ann", slug, slug, version, "", files), checked, "ann", quota)
+        store.publish(PublicationDraft("ann", slug, slug, version, "", files), checked, "ann", quota)
 
     send("one", "1.0.0")
     send("two", "1.0.0")

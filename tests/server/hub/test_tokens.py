@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import ClawftError, NotFound
-from clawft.hub.store import HubStore
-from clawft.hub.tokens import HubTokens, is_owner
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens, is_owner
 
 
 def test_a_token_counts_until_it_is_revoked(store: HubStore) -> None:

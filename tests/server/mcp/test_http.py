@@ -15,9 +15,9 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, InputRequiredResult, TextContent
 
+from clawft.agent.mcp.skill_listing import fetch_skill, fetch_skills
 from clawft.config.serve import ServeSettings
-from clawft.mcp.skill_listing import fetch_skill, fetch_skills
-from clawft.serve.tokens import ServeTokens
+from clawft.server.tokens import ServeTokens
 from mcp_clients import MODES, add_skills, connect
 from serve_thread import ServedDaemon, serve_here
 from serve_world import ServeWorld

@@ -5,13 +5,22 @@ import msgspec
 import pytest
 
 from clawft.messages import TextDelta, Usage
-from clawft.protocol.base import Answer, Problem, Refusal, Request
-from clawft.protocol.operations import OPERATIONS, PUSHED, decode_answer, decode_request, type_name
-from clawft.protocol.running import Chat, SkillResult, TurnEvent
-from clawft.protocol.schemas import MESSAGES, list_schemas, schema_name, schema_of
-from clawft.protocol.skills import ListSkills, SkillsList
+from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Problem, Refusal
+from clawft.server.protocol.executions import Chat, SkillResult, TurnEvent
+from clawft.server.protocol.operations import (
+    MESSAGES,
+    OPERATIONS,
+    PUSHED,
+    decode_answer,
+    decode_request,
+    list_schemas,
+    schema_name,
+    schema_of,
+    type_name,
+)
+from clawft.server.protocol.skills import ListSkills, SkillsList
 
-MESSAGES_SENT: tuple[Request | Answer, ...] = (
+MESSAGES_SENT: tuple[DaemonRequest | DaemonAnswer, ...] = (
     ListSkills(id="1", state="ready"),
     Chat(text="hello"),
     SkillsList(generation=1, skills=()),
@@ -38,10 +47,10 @@ def test_the_index_names_a_schema_of_all_that_is_asked_answered_and_pushed() -> 
 
 
 @pytest.mark.parametrize("message", MESSAGES_SENT, ids=lambda one: type_name(type(one)))
-def test_what_is_sent_is_as_its_schema_says(message: Request | Answer) -> None:
+def test_what_is_sent_is_as_its_schema_says(message: DaemonRequest | DaemonAnswer) -> None:
     text = msgspec.json.encode(message)
     jsonschema.validate(msgspec.json.decode(text), schema_of(type_name(type(message))))
-    assert (decode_request(text) if isinstance(message, Request) else decode_answer(text)) == message
+    assert (decode_request(text) if isinstance(message, DaemonRequest) else decode_answer(text)) == message
 
 
 def test_a_request_with_a_field_too_many_is_none_and_an_answer_with_one_is_from_a_newer_daemon() -> None:

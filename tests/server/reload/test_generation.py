@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.reloading.compare import compare
-from clawft.reloading.generation import Generation, load_generation
+from clawft.app.app import open_app
+from clawft.server.reload.generation import Generation, load_generation
+from clawft.server.reload.live import compare_generations
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 
@@ -130,15 +130,15 @@ def test_what_is_taken_over_after_any_edits_is_what_would_be_read(
 ) -> None:
     rng = random.Random(seed)
     if seed > 1:  # as if the edits were a while ago
-        monkeypatch.setattr("clawft.discovery.cache.SETTLE_NS", 0)
-        monkeypatch.setattr("clawft.scan.fingerprint.SETTLE_NS", 0)
+        monkeypatch.setattr("clawft.skills.discovery.folder_cache.SETTLE_NS", 0)
+        monkeypatch.setattr("clawft.scanner.fingerprint.SETTLE_NS", 0)
     place = Place(tmp_path, "" if seed % 2 else "[skills.security]\nscan_on_load = false\n")
     now = place.first()
     for _ in range(15):
         touched = see(place, lambda: edit_some(place, rng))
         by_touch, all_anew = load_generation(now, "", touched), load_generation(now, "")
         assert describe(by_touch) == describe(place.first()), touched
-        assert compare(now, by_touch) == compare(now, all_anew), touched
+        assert compare_generations(now, by_touch) == compare_generations(now, all_anew), touched
         now = by_touch
 
 
@@ -162,8 +162,8 @@ def test_a_file_that_is_only_touched_changes_nothing(tmp_path: Path) -> None:
     before = place.first()
     file = place.user / "skills" / "alpha" / "SKILL.md"
     os.utime(file)
-    assert compare(before, load_generation(before, "", {str(file)})) is None
-    assert compare(before, load_generation(before, "")) is None
+    assert compare_generations(before, load_generation(before, "", {str(file)})) is None
+    assert compare_generations(before, load_generation(before, "")) is None
 
 
 def test_a_folder_that_becomes_a_link_is_followed_no_further_than_on_a_start(tmp_path: Path) -> None:

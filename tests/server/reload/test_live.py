@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.app import open_app
-from clawft.protocol.changes import SkillsChanged
-from clawft.reloading import Generation, LiveRuntimes, LiveSkills
-from clawft.reloading.generation import load_generation
+from clawft.app.app import open_app
+from clawft.server.protocol.subscriptions import SkillsChanged
+from clawft.server.reload import Generation, LiveRuntimes, LiveSkills
+from clawft.server.reload.generation import load_generation
 
 pytestmark = pytest.mark.anyio
 WAIT_S = 60.0
@@ -80,7 +80,7 @@ def seat(tmp_path: Path) -> Seat:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Without a watcher, everything is looked at so often."""
-    return lambda: monkeypatch.setattr("clawft.reloading.live._LOOK_S", 0.05)
+    return lambda: monkeypatch.setattr("clawft.server.reload.live._LOOK_S", 0.05)
 
 
 async def test_an_edit_is_told_with_the_state_before_and_the_path(seat: Seat) -> None:
@@ -180,7 +180,7 @@ async def test_a_watcher_that_cannot_start_is_said_and_made_do_without(
     seat: Seat, slow: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow()
-    monkeypatch.setattr("clawft.discovery.watch.MAX_FOLDERS", 1)
+    monkeypatch.setattr("clawft.skills.discovery.watch.MAX_FOLDERS", 1)
     async with seat.running():
         assert seat.live.watching == "stat"
         assert seat.live.failure is not None
@@ -192,7 +192,7 @@ async def test_a_watcher_that_cannot_start_is_said_and_made_do_without(
 async def test_what_no_watcher_sees_is_found_while_other_things_change(
     seat: Seat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.reloading.live._DOUBT_S", 0.5)
+    monkeypatch.setattr("clawft.server.reload.live._DOUBT_S", 0.5)
     seat.configure("[skills.load]\nwatch_debounce_ms = 50\n")
     needs = 'metadata: {"openclaw": {"requires": {"bins": ["late-tool"]}}}'
     seat.write("needy", f"---\nname: needy\ndescription: Needs.\n{needs}\n---\nDo it.\n")
@@ -215,7 +215,7 @@ async def test_many_who_ask_at_once_have_it_read_once(seat: Seat, monkeypatch: p
         return load_generation(*args)
 
     async with seat.running():
-        monkeypatch.setattr("clawft.reloading.live.load_generation", count)
+        monkeypatch.setattr("clawft.server.reload.live.load_generation", count)
         seat.configure("[skills.load]\nwatch_debounce_ms = 1000\n")
         async with anyio.create_task_group() as group:
             for _ in range(20):

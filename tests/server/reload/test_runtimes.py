@@ -8,13 +8,13 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.reloading.runtimes import SharedRuntime
+from clawft.app.shared_runtime import SharedRuntime
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_one_that_ends_is_forgotten_before_it_is_closed_and_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.reloading.runtimes._KEEP_S", 0.01)
+    monkeypatch.setattr("clawft.app.shared_runtime._KEEP_S", 0.01)
     happened: list[str] = []
     closing = asyncio.Event()
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery import Location
-from clawft.discovery.agents import BUILTIN_AGENTS, FoundAgent, load_agents
+from clawft.skills.discovery import Location
+from clawft.skills.discovery.agents import BUILTIN_AGENTS, DiscoveredAgent, load_agents
 from effort import within
 
 
-def _load(*roots: Path) -> tuple[FoundAgent, ...]:
+def _load(*roots: Path) -> tuple[DiscoveredAgent, ...]:
     """The agents in these folders, without the built-in ones."""
     found = load_agents([Location("project", root.name, str(root)) for root in roots])
     return tuple(one for one in found if one.scope != "built-in")

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clawft import __version__
-from clawft.discovery import Catalog, Location, load_catalog
+from clawft.skills.discovery import Catalog, Location, load_catalog
 
 LIMIT = 32 * 1024
 HOUR_NS = 3600 * 10**9
@@ -101,7 +101,7 @@ import os, sys
 opened = []
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 from clawft.config import SkillsSettings
-from clawft.discovery import load_catalog, skill_locations
+from clawft.skills.discovery import load_catalog, skill_locations
 from clawft.workspace import find_workspace
 locations = skill_locations(find_workspace({"HOME": sys.argv[1]}, sys.argv[1]), SkillsSettings())
 catalog = load_catalog(locations, max_prompt_bytes=32768, cache_dir=sys.argv[1] + "/cache")
@@ -371,7 +371,7 @@ def test_caches_of_places_searched_once_do_not_pile_up(
     tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache"
-    monkeypatch.setattr("clawft.discovery.cache.MAX_FILES", 64)
+    monkeypatch.setattr("clawft.skills.discovery.folder_cache.MAX_FILES", 64)
     for number in range(100):
         _write(tmp_path / f"root-{number}" / "one" / "SKILL.md", "---\nname: one\ndescription: d\n---\n")
         _load(tmp_path / f"root-{number}", cache)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery import Catalog, Found, Location, load_catalog, load_prompt
 from clawft.errors import ClawftError
+from clawft.skills.discovery import Catalog, DiscoveredSkill, Location, load_catalog, load_prompt
 
 LIMIT = 32 * 1024
 
@@ -22,7 +22,7 @@ def _write(folder: Path, text: str) -> Path:
     return folder
 
 
-def _codes(found: Found) -> list[str]:
+def _codes(found: DiscoveredSkill) -> list[str]:
     return [one.code for one in found.diagnostics]
 
 

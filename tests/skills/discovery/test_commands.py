@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from clawft.config import SkillsSettings
-from clawft.discovery import Catalog, Location, explicit_locations, load_catalog, load_prompt, skill_locations
-from clawft.discovery.digest import compute_digest, list_files
-from clawft.discovery.requirements import Host
+from clawft.skills.discovery import Catalog, Location, explicit_locations, load_catalog, load_prompt, skill_locations
+from clawft.skills.discovery.digest import compute_digest, list_files
+from clawft.skills.discovery.requirements import LocalMachine
 from clawft.trust import judge_skills
 from clawft.workspace import Workspace, find_workspace
 from effort import within
@@ -55,7 +55,7 @@ def test_commands_of_project_and_user_are_found_below_the_skills(tmp_path: Path)
     catalog = load_catalog(skill_locations(workspace, SkillsSettings()), max_prompt_bytes=LIMIT)
     mine = [
         one
-        for one in judge_skills(catalog, SkillsSettings(), Host("linux", {}, {}))
+        for one in judge_skills(catalog, SkillsSettings(), LocalMachine("linux", {}, {}))
         if one.found.location.scope != "bundled"
     ]
 
@@ -178,7 +178,7 @@ def test_folders_are_searched_to_a_depth_and_that_is_said(tmp_path: Path) -> Non
 
 
 def test_more_commands_than_anybody_writes_are_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.discovery.commands.MAX_FILES", 2)
+    monkeypatch.setattr("clawft.skills.discovery.commands.MAX_FILES", 2)
     for name in "abcd":
         _write(tmp_path / f"{name}.md")
 

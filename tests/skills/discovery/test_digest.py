@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.discovery.digest import compute_digest, hash_content
+from clawft.skills.discovery.digest import compute_digest, hash_content
 
 LEFT_OUT = [
     ".git/config",

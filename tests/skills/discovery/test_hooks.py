@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery.hooks import FoundHook, load_hooks, load_skill_hooks
-from clawft.discovery.load import load_catalog
-from clawft.discovery.locations import Location, hook_locations
-from clawft.discovery.plugin_contents import hook_place
-from clawft.discovery.plugins import load_plugins, plugin_folders
+from clawft.skills.discovery.catalog import load_catalog
+from clawft.skills.discovery.hooks import DiscoveredHook, load_hooks, load_skill_hooks
+from clawft.skills.discovery.locations import Location, hook_locations
+from clawft.skills.discovery.plugins import hook_place, load_plugins, plugin_folders
 from clawft.workspace import Workspace
 
 TEXT = "---\nname: {}\ndescription: Does it.\nmetadata: {{openclaw: {{events: [tool:before]}}}}\n---\n"
@@ -23,11 +22,11 @@ def _hook(folder: Path, handler: str = "handler.ts") -> Path:
     return folder
 
 
-def _load(folder: Path, scope: str = "user") -> tuple[FoundHook, ...]:
+def _load(folder: Path, scope: str = "user") -> tuple[DiscoveredHook, ...]:
     return load_hooks([Location(scope, "hooks", str(folder))])
 
 
-def _problems(found: tuple[FoundHook, ...]) -> dict[str, str]:
+def _problems(found: tuple[DiscoveredHook, ...]) -> dict[str, str]:
     return {one.name: one.problem.code if one.problem else "" for one in found}
 
 

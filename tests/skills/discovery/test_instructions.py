@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery.instructions import load_instructions
+from clawft.skills.discovery.instructions import load_instructions
 from clawft.workspace import Workspace
 
 

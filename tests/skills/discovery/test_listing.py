@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery import Location, load_catalog
-from clawft.discovery.listing import Listing, Place, list_folder
-from clawft.discovery.sidecars import apply_sidecars
+from clawft.skills.discovery import Location, load_catalog
+from clawft.skills.discovery.catalog import apply_sidecars
+from clawft.skills.discovery.folder_cache import SkillFolder, SkillFolderListing, list_folder
 
 HOUR_NS = 3600 * 10**9
 
@@ -35,7 +35,7 @@ def _names(root: Path) -> list[str]:
 def test_listing_is_taken_over_while_the_status_of_the_folder_is_the_same(tmp_path: Path) -> None:
     _skill(tmp_path / "real")
     status = tmp_path.stat()
-    known = Listing([Place("as known")], status.st_mtime_ns, status.st_ctime_ns, status.st_nlink)
+    known = SkillFolderListing([SkillFolder("as known")], status.st_mtime_ns, status.st_ctime_ns, status.st_nlink)
 
     assert list_folder(str(tmp_path), known, {}).listing is known
 
@@ -45,8 +45,10 @@ def test_listing_of_another_status_is_made_again(tmp_path: Path, change: tuple[i
     _skill(tmp_path / "real")
     status = tmp_path.stat()
     stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_nlink)
-    known = Listing([Place("as known")], *(one + more for one, more in zip(stamp, change, strict=True)))
-    place = Place(str(tmp_path / "real"), 1, 2, 3, b"skill")
+    known = SkillFolderListing(
+        [SkillFolder("as known")], *(one + more for one, more in zip(stamp, change, strict=True))
+    )
+    place = SkillFolder(str(tmp_path / "real"), 1, 2, 3, b"skill")
 
     assert list_folder(str(tmp_path), known, {place.folder: place}).listing.places == [place]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clawft.config import LoadSettings, SkillsSettings
-from clawft.discovery import Location, agent_locations, explicit_locations, load_catalog, skill_locations
+from clawft.skills.discovery import Location, agent_locations, explicit_locations, load_catalog, skill_locations
 from clawft.workspace import Workspace, find_workspace
 
 LIMIT = 32 * 1024

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.plugin_cache import Places, load_places
-from clawft.discovery.plugin_contents import PluginContents, load_contents, skill_places
-from clawft.discovery.plugins import load_plugin
+from clawft.skills.discovery.plugin_folders import PluginPlaces, load_places
+from clawft.skills.discovery.plugins import PluginContents, load_contents, load_plugin, skill_places
 from clawft.workspace import Workspace
 
 AGENT = {"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", "name": "agent"}
@@ -139,9 +138,9 @@ def test_where_they_have_things_is_told_anew_when_a_manifest_or_a_grant_or_a_set
     skill(plugin / "skills/a")
     asked: list[int] = []
 
-    def find() -> Places:
+    def find() -> PluginPlaces:
         asked.append(1)
-        return Places(tuple(skill_places(load_plugin("user", str(plugin)))))
+        return PluginPlaces(tuple(skill_places(load_plugin("user", str(plugin)))))
 
     def count(said: dict[str, Any] | None = None, environ: dict[str, str] | None = None) -> int:
         asked.clear()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clawft.discovery.plugin_folders import find_entries, has_plugins
-from clawft.discovery.plugins import FoundPlugin, load_plugin, load_plugins, plugin_folders
+from clawft.skills.discovery.plugin_folders import find_entries, has_plugins
+from clawft.skills.discovery.plugins import DiscoveredPlugin, load_plugin, load_plugins, plugin_folders
 from clawft.workspace import Workspace
 
 AGENT = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
@@ -32,7 +32,7 @@ def add(folder: Path, plugin_id: str = "org.example.one", **manifest: Any) -> Pa
     return folder
 
 
-def problem(found: FoundPlugin) -> str:
+def problem(found: DiscoveredPlugin) -> str:
     assert found.problem is not None
     assert found.manifest is None
     return found.problem.code

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.discovery.ranking import match_context
-from clawft.format import Interface, Skill
+from clawft.skills.discovery.ranking import match_context
+from clawft.skills.parse import Skill, SkillInterface
 
 SKILLS = (
     Skill(name="code-review", description="Review code changes for defects."),
     Skill(name="release-notes", description="Write notes from the commits since a tag."),
     Skill(name="invoice-reader", display_name="Rechnung", description="Extract totals from bills.", tags=("pdf",)),
     Skill(name="deploy", description="Deploy to staging.", when_to_use="After the tests have passed."),
-    Skill(name="übersetzer", description="Übersetzt Texte.", interface=Interface(short_description="Translate")),
+    Skill(name="übersetzer", description="Übersetzt Texte.", interface=SkillInterface(short_description="Translate")),
     Skill(name="triggered", description="Anything.", triggers=("satellite dish",), category="astronomy"),
     Skill(name="silent"),
 )

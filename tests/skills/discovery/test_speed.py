@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from clawft.discovery import Location, load_catalog
-from clawft.discovery.agents import load_agents
+from clawft.skills.discovery import Location, load_catalog
+from clawft.skills.discovery.agents import load_agents
 from effort import measure
 
 

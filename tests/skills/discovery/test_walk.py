@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery import Catalog, Location, load_catalog, load_prompt
+from clawft.skills.discovery import Catalog, Location, load_catalog, load_prompt
 from effort import within
 
 LIMIT = 32 * 1024

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.discovery.watch import Kind, Tell, Watched, Watcher, find_remote
 from clawft.errors import ClawftError
+from clawft.skills.discovery.watch import FolderWatcher, Kind, Tell, WatchedPaths, find_remote
 
 WAIT_S = 60.0
 
@@ -53,7 +53,7 @@ def heard(skills: Path, tmp_path: Path) -> Iterator[Heard]:
     (tmp_path / "home").mkdir()
     found = Heard()
     config = tmp_path / "home" / ".clawft" / "config.toml"
-    watcher = Watcher(Watched(frozenset({str(skills)}), frozenset({str(config)})), found.tell)
+    watcher = FolderWatcher(WatchedPaths(frozenset({str(skills)}), frozenset({str(config)})), found.tell)
     watcher.start()
     yield found
     watcher.stop()
@@ -149,11 +149,11 @@ def test_a_single_file_is_seen_to_come_and_to_change(heard: Heard, tmp_path: Pat
 
 
 def test_more_folders_than_can_be_watched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.discovery.watch.MAX_FOLDERS", 3)
+    monkeypatch.setattr("clawft.skills.discovery.watch.MAX_FOLDERS", 3)
     for name in "abcd":
         (tmp_path / name).mkdir()
     with pytest.raises(ClawftError) as caught:
-        Watcher(Watched(frozenset({str(tmp_path)}), frozenset()), Heard().tell).start()
+        FolderWatcher(WatchedPaths(frozenset({str(tmp_path)}), frozenset()), Heard().tell).start()
     assert caught.value.code == "watch-limit"
 
 
@@ -161,8 +161,8 @@ def test_without_the_package_that_is_said(tmp_path: Path) -> None:
     """In a process of its own: what is imported once is not imported again."""
     program = (
         "import sys; sys.modules['watchfiles'] = None\n"
-        "from clawft.discovery.watch import Watched, Watcher\n"
-        f"Watcher(Watched(frozenset({{{str(tmp_path)!r}}}), frozenset()), print).start()"
+        "from clawft.skills.discovery.watch import WatchedPaths, FolderWatcher\n"
+        f"FolderWatcher(WatchedPaths(frozenset({{{str(tmp_path)!r}}}), frozenset()), print).start()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert "ClawftError: The package watchfiles is not installed" in done.stderr

@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.errors import MissingFrontmatter, YamlParse
-from clawft.format import Agent, parse_agent
+from clawft.skills.parse import Agent, parse_agent
 
 RESEARCHER = """# ~/.clawft/agents/researcher.yaml
 name: researcher

@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.errors import MissingFrontmatter, YamlParse
-from clawft.format import Skill, parse_command
+from clawft.skills.parse import Skill, parse_command
 
 COMMIT = """---
 description: Commit what is staged

@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.format.command_hooks import CommandHook, check_commands, parse_command_hooks
-from clawft.format.hook_matcher import MAX_MATCHER, check_matcher, find_match
-from clawft.format.skill import parse_skill_md
+from clawft.skills.parse.hooks import (
+    MAX_MATCHER,
+    CommandHook,
+    check_commands,
+    check_matcher,
+    find_match,
+    parse_command_hooks,
+)
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def one(event: str = "PreToolUse", matcher: Any = "", **fields: Any) -> dict[str, Any]:

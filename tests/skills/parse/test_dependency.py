@@ -2,23 +2,23 @@
 
 import pytest
 
-from clawft.format.dependency import Need, compare_versions, is_met, parse_need
-from clawft.format.skill import parse_skill_md
+from clawft.skills.parse.dependencies import SkillDependency, compare_versions, is_met, parse_dependency
+from clawft.skills.parse.skill import parse_skill_md
 
 
 @pytest.mark.parametrize(
     ("text", "need"),
     [
-        ("notes", Need("notes")),
-        ("@acme/notes", Need("notes", "acme")),
-        ("acme/notes", Need("notes", "acme")),
-        ("skill:notes", Need("notes")),
-        ("notes@1.2.3", Need("notes", "", "==1.2.3")),
-        ("@acme/notes@1.2.3", Need("notes", "acme", "==1.2.3")),
-        ("notes >= 1.2, <2", Need("notes", "", ">=1.2,<2")),
-        ("notes>=1.2 <2", Need("notes", "", ">=1.2,<2")),
-        ("notes ^1.2", Need("notes", "", "^1.2")),
-        ("notes *", Need("notes")),
+        ("notes", SkillDependency("notes")),
+        ("@acme/notes", SkillDependency("notes", "acme")),
+        ("acme/notes", SkillDependency("notes", "acme")),
+        ("skill:notes", SkillDependency("notes")),
+        ("notes@1.2.3", SkillDependency("notes", "", "==1.2.3")),
+        ("@acme/notes@1.2.3", SkillDependency("notes", "acme", "==1.2.3")),
+        ("notes >= 1.2, <2", SkillDependency("notes", "", ">=1.2,<2")),
+        ("notes>=1.2 <2", SkillDependency("notes", "", ">=1.2,<2")),
+        ("notes ^1.2", SkillDependency("notes", "", "^1.2")),
+        ("notes *", SkillDependency("notes")),
         ("gh (external)", None),
         ("../notes", None),
         ("notes;rm", None),
@@ -27,8 +27,8 @@ from clawft.format.skill import parse_skill_md
         ("n" * 300, None),
     ],
 )
-def test_one_need_is_read_or_is_none(text: str, need: Need | None) -> None:
-    assert parse_need(text) == need
+def test_one_need_is_read_or_is_none(text: str, need: SkillDependency | None) -> None:
+    assert parse_dependency(text) == need
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.format import Install, Skill, parse_skill_md
-from clawft.format.fields import KEYS
+from clawft.skills.parse import Skill, SkillInstaller, parse_skill_md
+from clawft.skills.parse.fields import KEYS
 
 
 def _skill(*lines: str) -> Skill:
@@ -164,25 +164,25 @@ def test_value_of_any_shape_is_read_or_left_out(
 @pytest.mark.parametrize(
     ("written", "ways"),
     [
-        ("[{kind: brew, formula: gh, bins: [gh]}]", (Install(kind="brew", formula="gh", bins=("gh",)),)),
-        ("[{kind: brew, cask: x}]", (Install(kind="brew", cask="x"),)),
-        ("[{kind: apt, package: x}]", (Install(kind="apt", package="x"),)),
-        ("[{kind: go, module: x}]", (Install(kind="go", module="x"),)),
-        ("[{kind: npm, package: x}]", (Install(kind="npm", package="x"),)),
-        ("[{kind: node, package: x}]", (Install(kind="node", package="x"),)),
-        ("[{kind: uv, package: x}]", (Install(kind="uv", package="x"),)),
+        ("[{kind: brew, formula: gh, bins: [gh]}]", (SkillInstaller(kind="brew", formula="gh", bins=("gh",)),)),
+        ("[{kind: brew, cask: x}]", (SkillInstaller(kind="brew", cask="x"),)),
+        ("[{kind: apt, package: x}]", (SkillInstaller(kind="apt", package="x"),)),
+        ("[{kind: go, module: x}]", (SkillInstaller(kind="go", module="x"),)),
+        ("[{kind: npm, package: x}]", (SkillInstaller(kind="npm", package="x"),)),
+        ("[{kind: node, package: x}]", (SkillInstaller(kind="node", package="x"),)),
+        ("[{kind: uv, package: x}]", (SkillInstaller(kind="uv", package="x"),)),
         (
             "[{kind: download, url: https://x.y, os: [linux]}]",
-            (Install(kind="download", url="https://x.y", os=("linux",)),),
+            (SkillInstaller(kind="download", url="https://x.y", os=("linux",)),),
         ),
-        ("[{kind: magic, label: Wave a wand}]", (Install(kind="magic", label="Wave a wand"),)),
-        ("['pip install x']", (Install(label="pip install x"),)),
+        ("[{kind: magic, label: Wave a wand}]", (SkillInstaller(kind="magic", label="Wave a wand"),)),
+        ("['pip install x']", (SkillInstaller(label="pip install x"),)),
         (
             "{brew: {formula: x}, apt: {package: y}}",
-            (Install(kind="brew", formula="x"), Install(kind="apt", package="y")),
+            (SkillInstaller(kind="brew", formula="x"), SkillInstaller(kind="apt", package="y")),
         ),
-        ("[3, {kind: uv}]", (Install(kind="uv"),)),
+        ("[3, {kind: uv}]", (SkillInstaller(kind="uv"),)),
     ],
 )
-def test_ways_to_install_of_every_kind(written: str, ways: tuple[Install, ...]) -> None:
+def test_ways_to_install_of_every_kind(written: str, ways: tuple[SkillInstaller, ...]) -> None:
     assert _skill(f"install: {written}").install == ways  # D46

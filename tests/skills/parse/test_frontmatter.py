@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import MissingFrontmatter
-from clawft.format.frontmatter import split_frontmatter
+from clawft.skills.parse.text import split_frontmatter
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from clawft.config.hooks import Permissions
+from clawft.config.extensions import HookPermissions
 from clawft.errors import MissingFrontmatter, YamlParse
-from clawft.format.hook import Hook, parse_hook
+from clawft.skills.parse.hooks import Hook, parse_hook
 
 
 def _parse(metadata: str, folder: str = "greeter", name: str = "greeter") -> Hook:
@@ -66,14 +66,14 @@ def test_a_hook_without_an_event_is_told_that_it_never_runs(events: str) -> None
 def test_what_it_asks_for_is_read() -> None:
     hook = _parse('{"openclaw": {"events": ["tool"], "permissions": {"net": ["a.example"], "write": ["out"]}}}')
 
-    assert hook.wants == Permissions(net=("a.example",), write=("out",))
+    assert hook.wants == HookPermissions(net=("a.example",), write=("out",))
 
 
 @pytest.mark.parametrize("wish", ['{"net": ["a.example"], "run": ["sh"]}', '{"net": "a.example"}', "[1]", '"all"'])
 def test_one_wish_that_is_not_understood_gives_it_nothing(wish: str) -> None:
     hook = _parse(f'{{"openclaw": {{"events": ["tool"], "permissions": {wish}}}}}')
 
-    assert hook.wants == Permissions()
+    assert hook.wants == HookPermissions()
     assert "hook-permissions" in _codes(hook)
 
 
@@ -100,5 +100,5 @@ def test_without_frontmatter_or_with_broken_yaml_it_is_no_hook() -> None:
 def test_metadata_over_the_limits_gives_it_nothing() -> None:
     hook = _parse(f'{{"openclaw": {{"events": ["tool"], "x": "{"x" * 9000}", "permissions": {{"net": ["a"]}}}}}}')
 
-    assert (hook.events, hook.wants) == ((), Permissions())
+    assert (hook.events, hook.wants) == ((), HookPermissions())
     assert {"metadata-limit", "hook-events-missing"} <= set(_codes(hook))

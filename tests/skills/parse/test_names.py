@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.format.names import MAX_NAME, is_canonical, is_safe_folder, slugify
+from clawft.skills.parse.model import MAX_NAME, is_canonical, is_safe_folder, slugify
 
 
 @pytest.mark.parametrize("name", ["a", "a1", "1", "code-review", "a-b-c", "x" * 64, "über", "日本語", "ключ-2"])

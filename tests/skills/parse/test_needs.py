@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.format import Requires, Skill, parse_skill_md
-from clawft.format.names import NAMESPACES
+from clawft.skills.parse import Skill, SkillRequirements, parse_skill_md
+from clawft.skills.parse.model import NAMESPACES
 
 
 def _skill(lines: str) -> Skill:
@@ -22,7 +22,7 @@ BLOCK = (
 @pytest.mark.parametrize("namespace", NAMESPACES)
 def test_block_is_found_under_every_namespace(namespace: str) -> None:
     skill = _skill(f"metadata: {{{namespace}: {BLOCK}}}")
-    assert skill.requires == Requires(("gh",), ("a", "b"), ("TOKEN",), ("x.y",), ("darwin",))
+    assert skill.requires == SkillRequirements(("gh",), ("a", "b"), ("TOKEN",), ("x.y",), ("darwin",))
     assert (skill.emoji, skill.primary_env, skill.diagnostics) == ("X", "TOKEN", ())
 
 
@@ -45,7 +45,7 @@ def test_block_is_found_under_a_dotted_key(namespace: str) -> None:
 )
 def test_block_is_found_in_flat_form(place: str) -> None:
     skill = _skill(place)
-    assert skill.requires == Requires(("gh",), ("a", "b"), ("TOKEN",), ("x.y",), ("darwin",))
+    assert skill.requires == SkillRequirements(("gh",), ("a", "b"), ("TOKEN",), ("x.y",), ("darwin",))
     assert (skill.emoji, skill.primary_env, skill.diagnostics) == ("X", "TOKEN", ())
 
 
@@ -62,35 +62,35 @@ def test_own_field_of_the_frontmatter_wins_over_the_metadata() -> None:
 
 def test_unknown_namespace_is_kept_but_not_read() -> None:
     skill = _skill("metadata: {acme: {requires: {bins: [x]}}}")
-    assert (skill.requires, skill.metadata["acme"]) == (Requires(), {"requires": {"bins": ["x"]}})
+    assert (skill.requires, skill.metadata["acme"]) == (SkillRequirements(), {"requires": {"bins": ["x"]}})
 
 
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        ("bins: [a, b]", Requires(bins=("a", "b"))),
-        ("bins: a", Requires(bins=("a",))),
-        ("requires: {bin: a}", Requires(bins=("a",))),
-        ("requires: {commands: [a]}\nbins: [a, b]", Requires(bins=("a", "b"))),
-        ("requires: {any_bins: [a]}", Requires(any_bins=("a",))),
-        ("requires: {any-bins: 'a, b'}", Requires(any_bins=("a", "b"))),
-        ("requires: {envs: [A]}", Requires(env=("A",))),
-        ("requires: {env: [{name: A}, {name: B, required: false}]}", Requires(env=("A",))),
-        ("requires: {tools: [Read]}\ntools: [Bash, Read]", Requires(tools=("Read", "Bash"))),
-        ("requires: {os: Windows}", Requires(os=("win32",))),
-        ("os: [macOS, Linux, win]", Requires(os=("darwin", "linux", "win32"))),
-        ("platforms: [osx]", Requires(os=("darwin",))),
-        ("required_environment_variables: [{name: A, prompt: x}, B]", Requires(env=("A", "B"))),
-        ("env-vars: [A]", Requires(env=("A",))),
+        ("bins: [a, b]", SkillRequirements(bins=("a", "b"))),
+        ("bins: a", SkillRequirements(bins=("a",))),
+        ("requires: {bin: a}", SkillRequirements(bins=("a",))),
+        ("requires: {commands: [a]}\nbins: [a, b]", SkillRequirements(bins=("a", "b"))),
+        ("requires: {any_bins: [a]}", SkillRequirements(any_bins=("a",))),
+        ("requires: {any-bins: 'a, b'}", SkillRequirements(any_bins=("a", "b"))),
+        ("requires: {envs: [A]}", SkillRequirements(env=("A",))),
+        ("requires: {env: [{name: A}, {name: B, required: false}]}", SkillRequirements(env=("A",))),
+        ("requires: {tools: [Read]}\ntools: [Bash, Read]", SkillRequirements(tools=("Read", "Bash"))),
+        ("requires: {os: Windows}", SkillRequirements(os=("win32",))),
+        ("os: [macOS, Linux, win]", SkillRequirements(os=("darwin", "linux", "win32"))),
+        ("platforms: [osx]", SkillRequirements(os=("darwin",))),
+        ("required_environment_variables: [{name: A, prompt: x}, B]", SkillRequirements(env=("A", "B"))),
+        ("env-vars: [A]", SkillRequirements(env=("A",))),
         (
             "metadata: {openclaw: {envVars: [{name: A, required: true}, {name: B, required: false}]}}",
-            Requires(env=("A",)),
+            SkillRequirements(env=("A",)),
         ),
-        ("requires: {bins: null}", Requires()),
-        ("requires: {}", Requires()),
+        ("requires: {bins: null}", SkillRequirements()),
+        ("requires: {}", SkillRequirements()),
     ],
 )
-def test_flat_and_odd_forms_are_understood(lines: str, expected: Requires) -> None:
+def test_flat_and_odd_forms_are_understood(lines: str, expected: SkillRequirements) -> None:
     assert _skill(lines).requires == expected
 
 
@@ -105,7 +105,7 @@ def test_flat_and_odd_forms_are_understood(lines: str, expected: Requires) -> No
 )
 def test_requirement_of_the_wrong_shape_is_said(lines: str, code: str) -> None:
     skill = _skill(lines)
-    assert skill.requires == Requires()
+    assert skill.requires == SkillRequirements()
     assert [found.code for found in skill.diagnostics] == [code]
 
 
@@ -127,7 +127,7 @@ def test_metadata_of_eight_kilobytes_is_kept_and_one_byte_more_is_not() -> None:
 
 def test_metadata_over_the_limit_takes_its_requirements_along_and_is_an_error() -> None:
     skill = _skill(f"metadata: {{openclaw: {{requires: {{bins: [gh]}}}}, x: {'y' * 9000}}}")
-    assert skill.requires == Requires()
+    assert skill.requires == SkillRequirements()
     assert [(found.code, found.severity) for found in skill.diagnostics] == [("metadata-limit", "error")]
 
 

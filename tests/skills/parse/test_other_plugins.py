@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Unreadable
-from clawft.format.other_plugins import (
+from clawft.skills.parse.client_plugins import (
     is_agent_plugin,
     parse_agent_plugin,
     parse_claude_plugin,
     parse_marketplace,
 )
-from clawft.format.plugin import PluginManifest
+from clawft.skills.parse.plugin import PluginManifest
 
 BASE = "https://agent-plugins.org/schemas/1.0.0"
 AGENT, CLAUDE = "/p/plugin.json", "/p/.claude-plugin/plugin.json"

@@ -8,8 +8,8 @@ import ryaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clawft.format.fields import KEYS
-from clawft.format.plain import read_plain
+from clawft.skills.parse.fields import KEYS
+from clawft.skills.parse.yaml import read_plain
 
 ODD = " :#-?,[]{}&*!|>'\"%@`\\=~<.+_/0123456789eExXoOabfnTt\t\x07\x7f\x85\xa0\xad\u200d\u2028\u2029\ufeff\ufffeé漢😀"
 WORDS = (

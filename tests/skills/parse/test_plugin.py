@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from clawft.contracts import Capability, Permissions, Phase
 from clawft.errors import ClawftError
-from clawft.format.plugin import PluginManifest, load_schema, parse_manifest
-from clawft.format.schema import check_schema
+from clawft.skills.parse.plugin import PluginManifest, load_schema, parse_manifest
+from clawft.skills.parse.schema import check_schema
 
 JSON = "clawft.plugin.json"
 # Seed 001, section 14.2

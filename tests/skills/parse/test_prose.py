@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.format.prose import first_paragraph, truncate_utf8
+from clawft.skills.parse.text import first_paragraph, truncate_utf8
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.format import Skill, fix_skill_md, parse_legacy, parse_skill_md
+from clawft.skills.parse import Skill, fix_skill_md, parse_legacy, parse_skill_md
 
 
 def _parse(frontmatter: str, body: str = "Body.", folder: str = "a") -> Skill:

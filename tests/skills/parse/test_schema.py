@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.format.schema import MAX_SCHEMA, check_arguments, check_schema
+from clawft.skills.parse.schema import MAX_SCHEMA, check_arguments, check_schema
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, -2.5]), st.text("ab", max_size=3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.format import Interface, Requires, Skill, apply_sidecar, parse_skill_md
+from clawft.skills.parse import Skill, SkillInterface, SkillRequirements, apply_sidecar, parse_skill_md
 
 
 def test_sidecar_presents_the_skill() -> None:
@@ -25,9 +25,9 @@ dependencies:
         "a/agents/openai.yaml",
     )
     assert skill.display_name == "My Skill"
-    assert skill.interface == Interface("Does it", "./s.svg", "./l.png", "#ff0000", "Use $a")
+    assert skill.interface == SkillInterface("Does it", "./s.svg", "./l.png", "#ff0000", "Use $a")
     assert skill.disable_model_invocation is True
-    assert skill.requires == Requires(tools=("github__*", "web_search"))
+    assert skill.requires == SkillRequirements(tools=("github__*", "web_search"))
     assert skill.diagnostics == ()
 
 
@@ -64,7 +64,7 @@ def test_part_of_the_wrong_shape_is_said_with_its_line() -> None:
 
 @pytest.mark.parametrize("tools", ["3", "[x]", "[{type: mcp}]", "[{value: 3}]"])
 def test_tools_of_the_wrong_shape_are_left_out(tools: str) -> None:
-    assert apply_sidecar(Skill(name="a"), f"dependencies: {{tools: {tools}}}", "p").requires == Requires()
+    assert apply_sidecar(Skill(name="a"), f"dependencies: {{tools: {tools}}}", "p").requires == SkillRequirements()
 
 
 def test_diagnostics_of_the_skill_come_first() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from skills_ref import validate  # type: ignore[import-untyped]
 
-from clawft.format import check_spec, parse_skill_md
+from clawft.skills.parse import check_spec, parse_skill_md
 
 OK = "---\nname: pdf\ndescription: d\n---\nBody\n"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import Unreadable
-from clawft.format import decode_text, encode_text, parse_skill_md
+from clawft.skills.parse import decode_text, encode_text, parse_skill_md
 
 
 @pytest.mark.parametrize(

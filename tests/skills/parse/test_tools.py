@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.format import Skill, ToolDefinition, parse_skill_md
+from clawft.skills.parse import Skill, ToolDefinition, parse_skill_md
 
 
 def parse(item: str) -> Skill:

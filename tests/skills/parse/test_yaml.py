@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.format.notes import Notes, quote_yaml
-from clawft.format.yaml import load_yaml
+from clawft.skills.parse.diagnostics import DiagnosticCollector, quote_yaml
+from clawft.skills.parse.yaml import load_yaml
 
 
 def _load(source: str) -> tuple[Any, str, list[tuple[str, int]]]:
-    notes = Notes("p", source, 0, 2)
+    notes = DiagnosticCollector("p", source, 0, 2)
     value, complaint = load_yaml(source, notes)
     return value, complaint, [(found.code, found.line) for found in notes.found]
 
@@ -57,7 +57,7 @@ def test_nearly_yaml_is_recovered_and_said(source: str, value: Any, said: list[t
 
 
 def test_complaint_counts_lines_from_the_top_of_the_file() -> None:
-    notes = Notes("p", "a: b\nc: [\n", 0, 10)
+    notes = DiagnosticCollector("p", "a: b\nc: [\n", 0, 10)
     _, complaint = load_yaml(notes.source, notes)
     assert "line 1" in complaint  # 10, 11 or 12
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import Refused
-from clawft.render import Arguments, Variables, fill_command, split_arguments
-from clawft.trust.shell import parse_line
+from clawft.skills.render import PromptArguments, TemplateVariables, fill_command, split_arguments
+from clawft.skills.render.shell import parse_line
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 NASTY = st.text(st.sampled_from("'\"\\$`(){};|&<>\n \t!#*?[]~=-ab"), max_size=20)
@@ -33,14 +33,14 @@ def run(line: str) -> bytes:
 @pytest.mark.parametrize(("template", "before", "after"), PLACES)
 @given(text=st.one_of(TEXT, NASTY))
 def test_any_argument_is_exactly_one_word(template: str, before: str, after: str, text: str) -> None:
-    filled = fill_command(template, Arguments(text), Variables())
+    filled = fill_command(template, PromptArguments(text), TemplateVariables())
     assert run(filled.line) == f"{before}{text}{after}".encode() + b"\0"
 
 
 @pytest.mark.parametrize(("template", "before", "after"), PLACES)
 @given(text=st.one_of(TEXT, NASTY))
 def test_the_judge_sees_the_same_words(template: str, before: str, after: str, text: str) -> None:
-    filled = fill_command(template, Arguments(text), Variables())
+    filled = fill_command(template, PromptArguments(text), TemplateVariables())
     (command,) = parse_line(filled.judged).commands
     assert len(command.words) == 3
     seen = command.words[2].text
@@ -49,13 +49,15 @@ def test_the_judge_sees_the_same_words(template: str, before: str, after: str, t
 
 @given(template=st.text(st.sampled_from("'\"\\$ARGUMENTS;|& \t#`(){}x"), max_size=30), text=NASTY)
 def test_a_command_that_is_understood_has_the_same_commands_whatever_the_argument(template: str, text: str) -> None:
-    known = Variables()
-    plain, nasty = (fill_command(f"echo {template}$ARGUMENTS x", Arguments(one), known) for one in ("plain", text))
+    known = TemplateVariables()
+    plain, nasty = (
+        fill_command(f"echo {template}$ARGUMENTS x", PromptArguments(one), known) for one in ("plain", text)
+    )
     try:
         expected = parse_line(plain.judged)
+        found = parse_line(nasty.judged)
     except Refused:
         return  # it never runs
-    found = parse_line(nasty.judged)
     assert found.operators == expected.operators
     assert [len(one.words) for one in found.commands] == [len(one.words) for one in expected.commands]
 
@@ -74,22 +76,22 @@ def test_a_command_that_is_understood_has_the_same_commands_whatever_the_argumen
     ],
 )
 def test_every_token_is_filled_in_as_a_word(command: str, line: str) -> None:
-    known = Variables("s", "/skills/a skill", "/project", ("number", "title"))
+    known = TemplateVariables("s", "/skills/a skill", "/project", ("number", "title"))
     assert fill_command(command, split_arguments("'a b' c"), known).line == line
 
 
 def test_a_number_is_an_argument_in_a_command_of_claude() -> None:
-    filled = fill_command("git show $1", split_arguments("'x;y'"), Variables(numbered=True))
+    filled = fill_command("git show $1", split_arguments("'x;y'"), TemplateVariables(numbered=True))
     assert filled.line == "git show 'x;y'"
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
 def test_what_no_command_can_be_given_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="no command can be given"):
-        fill_command("echo $ARGUMENTS", Arguments(text), Variables())
+        fill_command("echo $ARGUMENTS", PromptArguments(text), TemplateVariables())
 
 
 def test_a_line_break_in_an_argument_is_judged_as_a_blank_and_kept_for_the_program() -> None:
-    filled = fill_command("echo $ARGUMENTS", Arguments("a\nrm -rf /"), Variables())
+    filled = fill_command("echo $ARGUMENTS", PromptArguments("a\nrm -rf /"), TemplateVariables())
     assert filled.line == "echo 'a\nrm -rf /'"
     assert filled.judged == "echo 'a rm -rf /'"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.render import Dynamic, find_dynamic
+from clawft.skills.render import DynamicPlace, find_dynamic
 from effort import within
 
 
@@ -32,7 +32,7 @@ def test_inline_command_in_backticks_is_found_after_space_and_at_the_start() -> 
 def test_fence_marked_with_an_exclamation_mark_is_one_command_of_many_lines() -> None:
     template = "Before\n```!\ngit status\ngit log\n```\nAfter"
     (found,) = find_dynamic(template)
-    assert found == Dynamic(7, 34, 2, "git status\ngit log")
+    assert found == DynamicPlace(7, 34, 2, "git status\ngit log")
     assert template[found.start : found.end].startswith("```!")
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.format import Skill, parse_skill_md
-from clawft.render import Arguments, Variables, render_skill, split_arguments
+from clawft.skills.parse import Skill, parse_skill_md
+from clawft.skills.render import PromptArguments, TemplateVariables, render_skill, split_arguments
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "render"
-FIXED = Variables(session_id="session-1", skill_dir="/skills/golden", project_dir="/project")
+GOLDEN = Path(__file__).parents[2] / "golden" / "render"
+FIXED = TemplateVariables(session_id="session-1", skill_dir="/skills/golden", project_dir="/project")
 
 
 @pytest.mark.parametrize("case", sorted(folder.name for folder in GOLDEN.iterdir()))
@@ -40,7 +40,7 @@ def test_command_is_left_as_text_and_said_with_its_line() -> None:
 
 
 def test_argument_that_looks_like_a_command_is_not_taken_for_one() -> None:
-    rendered = render_skill(Skill(name="a", prompt="Look:\n$ARGUMENTS"), Arguments("!rm -rf /", ("!rm",)), FIXED)
+    rendered = render_skill(Skill(name="a", prompt="Look:\n$ARGUMENTS"), PromptArguments("!rm -rf /", ("!rm",)), FIXED)
     assert rendered.text == "Look:\n!rm -rf /"
     assert rendered.diagnostics == ()
 
@@ -57,12 +57,14 @@ def test_placeholder_before_or_after_a_command_counts_for_the_whole() -> None:
 
 def test_skill_without_a_body_gives_its_arguments_alone() -> None:
     assert render_skill(Skill(name="a"), split_arguments("x"), FIXED).text == "\n\nARGUMENTS: x"
-    assert render_skill(Skill(name="a"), Arguments(), FIXED).text == ""
+    assert render_skill(Skill(name="a"), PromptArguments(), FIXED).text == ""
 
 
 def test_files_that_a_text_mentions_are_said_with_what_a_turn_would_do() -> None:
     text = "Look at @src/main.py,\nwrite to me@example.com, @alice.\n!`ls` and @./x.md and @types/node."
-    said = render_skill(Skill(name="c", format="command", prompt=text), Arguments(), Variables(), "p").diagnostics
+    said = render_skill(
+        Skill(name="c", format="command", prompt=text), PromptArguments(), TemplateVariables(), "p"
+    ).diagnostics
 
     assert [(one.code, one.line, one.message.rpartition(": ")[2]) for one in said] == [
         ("dynamic-context", 1, "src/main.py"),
@@ -71,16 +73,16 @@ def test_files_that_a_text_mentions_are_said_with_what_a_turn_would_do() -> None
         ("dynamic-context", 3, "types/node"),
     ]
     assert "If there is such a file, a turn attaches it" in said[0].message
-    in_skill = render_skill(Skill(name="s", prompt=text), Arguments(), Variables(), "p").diagnostics
+    in_skill = render_skill(Skill(name="s", prompt=text), PromptArguments(), TemplateVariables(), "p").diagnostics
     assert len(in_skill) == 3  # `@types/node` is the name of a package, in a skill
 
 
 def test_number_in_a_command_is_filled_in_but_not_in_a_skill() -> None:
-    arguments = Arguments("x", ("x",))
+    arguments = PromptArguments("x", ("x",))
     command, skill = Skill(name="c", format="command", prompt="Do $1"), Skill(name="s", prompt="Do $1")
 
-    assert render_skill(command, arguments, Variables()).text == "Do x"
-    assert render_skill(skill, arguments, Variables()).text == "Do $1\n\nARGUMENTS: x"
+    assert render_skill(command, arguments, TemplateVariables()).text == "Do x"
+    assert render_skill(skill, arguments, TemplateVariables()).text == "Do $1\n\nARGUMENTS: x"
 
 
 def test_what_a_turn_would_do_with_a_command_is_said() -> None:
@@ -88,7 +90,7 @@ def test_what_a_turn_would_do_with_a_command_is_said() -> None:
     skill = Skill(name="a", prompt=prompt, arguments=("x",))
 
     def said(*prefixes: str) -> list[str]:
-        rendered = render_skill(skill, Arguments(), FIXED, "a/SKILL.md", prefixes)
+        rendered = render_skill(skill, PromptArguments(), FIXED, "a/SKILL.md", prefixes)
         return [one.message for one in rendered.diagnostics]
 
     allowed, unlisted, odd, block = said("git log")

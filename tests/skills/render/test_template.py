@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
-from clawft.render import Arguments, Variables, extract_variables, render_template, split_arguments
-from clawft.render.template import MAX_FILLED, Span, fill_in, find_token
+from clawft.skills.render import PromptArguments, TemplateVariables, extract_variables, render_template, split_arguments
+from clawft.skills.render.template import MAX_FILLED, Span, fill_in, find_token
 from effort import measure, within
 
 
@@ -82,22 +82,22 @@ def test_any_argument_placeholder_keeps_them_from_being_appended(template: str) 
 
 
 def test_named_argument_is_a_placeholder_too() -> None:
-    known = Variables(names=("topic",))
+    known = TemplateVariables(names=("topic",))
     assert render_template("About $topic", ["bees"], variables=known) == "About bees"  # D59
 
 
 @pytest.mark.parametrize("token", ["$topic", "${topic}", "{{topic}}", "{{ topic }}", "{{\ttopic }}"])
 def test_named_argument_in_every_spelling(token: str) -> None:
-    known = Variables(names=("depth", "topic"))
+    known = TemplateVariables(names=("depth", "topic"))
     assert render_template(f"({token})", ["3", "bees"], variables=known) == "(bees)"
 
 
 def test_missing_named_argument_becomes_nothing() -> None:
-    assert render_template("[$topic]", [], variables=Variables(names=("topic",))) == "[]"
+    assert render_template("[$topic]", [], variables=TemplateVariables(names=("topic",))) == "[]"
 
 
 def test_name_with_a_hyphen_is_found_before_its_first_part() -> None:
-    known = Variables(names=("user-id", "user"))
+    known = TemplateVariables(names=("user-id", "user"))
     assert render_template("$user-id $user-based $user", ["7", "ann"], variables=known) == "7 ann-based ann"
 
 
@@ -106,7 +106,7 @@ def test_session_id_in_every_spelling() -> None:
 
 
 def test_folders_are_filled_in_where_they_are_known() -> None:
-    known = Variables(skill_dir="/skills/a", project_dir="/work")
+    known = TemplateVariables(skill_dir="/skills/a", project_dir="/work")
     template = "{baseDir}/x ${CLAUDE_SKILL_DIR}/y ${CLAUDE_PROJECT_DIR}/z"
     assert render_template(template, [], variables=known) == "/skills/a/x /skills/a/y /work/z"
 
@@ -128,7 +128,7 @@ def test_session_is_filled_in_where_claude_does_so_and_nowhere_else(template: st
 
 @pytest.mark.parametrize("token", ["$CLAUDE_SKILL_DIR", "{{CLAUDE_SKILL_DIR}}", "$CLAUDE_PROJECT_DIR"])
 def test_folders_are_filled_in_in_braces_alone(token: str) -> None:
-    assert render_template(token, (), variables=Variables(skill_dir="/s", project_dir="/p")) == token
+    assert render_template(token, (), variables=TemplateVariables(skill_dir="/s", project_dir="/p")) == token
 
 
 SPANNED = "a [x $ARGUMENTS] b [y] c"
@@ -166,7 +166,7 @@ def test_arguments_fill_no_more_than_the_bound() -> None:
 
 
 def test_single_token_is_found_where_it_begins() -> None:
-    known, given = Variables(session_id="s1", names=("topic",)), split_arguments("cats")
+    known, given = TemplateVariables(session_id="s1", names=("topic",)), split_arguments("cats")
     assert find_token("x $SESSION_ID y", 2, given, known) == (13, "s1")
     assert find_token("$topic", 0, given, known) == (6, "cats")
     assert find_token("$HOME", 0, given, known) is None
@@ -174,8 +174,8 @@ def test_single_token_is_found_where_it_begins() -> None:
 
 
 def test_text_is_filled_in_without_anything_being_appended() -> None:
-    assert fill_in("the $topic", split_arguments("cats"), Variables(names=("topic",))) == "the cats"
-    assert fill_in("plain", split_arguments("cats"), Variables()) == "plain"
+    assert fill_in("the $topic", split_arguments("cats"), TemplateVariables(names=("topic",))) == "the cats"
+    assert fill_in("plain", split_arguments("cats"), TemplateVariables()) == "plain"
 
 
 def test_folders_that_are_not_known_stay() -> None:
@@ -197,14 +197,14 @@ def test_folders_that_are_not_known_stay() -> None:
     ],
 )
 def test_one_backslash_escapes_what_would_be_replaced(template: str, expected: str) -> None:
-    known = Variables(skill_dir="/s", names=("topic",))
+    known = TemplateVariables(skill_dir="/s", names=("topic",))
     assert render_template(template, ["x"], variables=known) == expected  # D59
 
 
 @pytest.mark.parametrize("argument", ["${1}", "$ARGUMENTS", "$ARGUMENTS[0]", "${SESSION_ID}", "{baseDir}", r"\1\g<0>"])
 def test_argument_is_never_expanded_again(argument: str) -> None:
-    known = Variables(session_id="s", skill_dir="/s")
-    rendered = render_template("${0} ${1}", Arguments("raw", (argument, "second")), variables=known)
+    known = TemplateVariables(session_id="s", skill_dir="/s")
+    rendered = render_template("${0} ${1}", PromptArguments("raw", (argument, "second")), variables=known)
     assert rendered == f"{argument} second"  # D18
 
 
@@ -231,7 +231,7 @@ def test_raw_text_fills_in_arguments_and_its_words_fill_in_indexes() -> None:
     ],
 )
 def test_line_of_arguments_is_split_as_a_shell_would(raw: str, words: tuple[str, ...]) -> None:
-    assert split_arguments(raw) == Arguments(raw.strip(), words)
+    assert split_arguments(raw) == PromptArguments(raw.strip(), words)
 
 
 def test_variables_of_a_template_are_listed_once_and_in_order() -> None:
@@ -335,9 +335,9 @@ def test_typical_prompt_renders_within_a_millisecond() -> None:
     ],
 )
 def test_numbers_of_a_command_file_count_from_one_and_prices_stay(template: str, expected: str) -> None:
-    given = Arguments("a b", ("a", "b"))
+    given = PromptArguments("a b", ("a", "b"))
 
-    assert render_template(template, given, variables=Variables(numbered=True)) == expected
+    assert render_template(template, given, variables=TemplateVariables(numbered=True)) == expected
 
 
 def test_numbered_arguments_are_listed_for_commands_only() -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from clawft.signing.check import SIGNATURE_NAME
-from clawft.signing.publishers import Publisher, PublisherKey, Publishers
-from clawft.signing.sshsig import PublicKey, make_public_key, sign_ed25519
-from clawft.signing.statements import SKILL_SPACE, Statement
+from clawft.trust.signing.publishers import SKILL_SPACE, Publisher, PublisherKey, Publishers, SkillStatement
+from clawft.trust.signing.signatures import SIGNATURE_NAME
+from clawft.trust.signing.sshsig import PublicKey, make_public_key, sign_ed25519
 
-STATEMENT = Statement("weather", "1.2.0", "sha256:" + "ab" * 32)
+STATEMENT = SkillStatement("weather", "1.2.0", "sha256:" + "ab" * 32)
 
 Sign = Callable[..., Path]
 
@@ -37,7 +36,7 @@ def trusted(public: PublicKey) -> Publishers:
 def sign(tmp_path: Path, private: Ed25519PrivateKey) -> Sign:
     """A folder with a signature of a statement, in a namespace."""
 
-    def make(statement: Statement = STATEMENT, space: str = SKILL_SPACE) -> Path:
+    def make(statement: SkillStatement = STATEMENT, space: str = SKILL_SPACE) -> Path:
         folder = tmp_path / "weather"
         os.makedirs(folder, exist_ok=True)
         (folder / SIGNATURE_NAME).write_text(sign_ed25519(private, space, statement.text))

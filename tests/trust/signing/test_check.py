@@ -10,12 +10,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
 from clawft.errors import Refused
-from clawft.signing.check import SIGNATURE_NAME, Signature, check_signature, find_refusal, require_signature
-from clawft.signing.publishers import Publisher, PublisherKey, Publishers, Revoked
-from clawft.signing.sshsig import PublicKey, make_public_key, sign_ed25519
-from clawft.signing.statements import ROTATION_SPACE, SKILL_SPACE, Statement
+from clawft.trust.signing.publishers import (
+    ROTATION_SPACE,
+    SKILL_SPACE,
+    Publisher,
+    PublisherKey,
+    Publishers,
+    RevokedKey,
+    SkillStatement,
+)
+from clawft.trust.signing.signatures import SIGNATURE_NAME, Signature, check_signature, find_refusal, require_signature
+from clawft.trust.signing.sshsig import PublicKey, make_public_key, sign_ed25519
 
-STATEMENT = Statement("weather", "1.2.0", "sha256:" + "ab" * 32)  # as the fixture `sign` signs it
+STATEMENT = SkillStatement("weather", "1.2.0", "sha256:" + "ab" * 32)  # as the fixture `sign` signs it
 Sign = Callable[..., Path]
 EARLY, NOON, LATE = (datetime(2026, month, 1, tzinfo=UTC) for month in (1, 6, 12))
 
@@ -35,15 +42,15 @@ def test_a_trusted_key_is_named_with_its_publisher(sign: Sign, trusted: Publishe
 @pytest.mark.parametrize(
     "other",
     [
-        Statement("weather2", "1.2.0", STATEMENT.digest),
-        Statement("weather", "1.2.1", STATEMENT.digest),
-        Statement("weather", "", STATEMENT.digest),
-        Statement("weather", "1.2.0", "sha256:" + "cd" * 32),
-        Statement("weather\n1.2.0", "", STATEMENT.digest),
+        SkillStatement("weather2", "1.2.0", STATEMENT.digest),
+        SkillStatement("weather", "1.2.1", STATEMENT.digest),
+        SkillStatement("weather", "", STATEMENT.digest),
+        SkillStatement("weather", "1.2.0", "sha256:" + "cd" * 32),
+        SkillStatement("weather\n1.2.0", "", STATEMENT.digest),
     ],
 )
 def test_another_name_version_or_content_makes_it_bad_and_that_is_always_refused(
-    other: Statement, sign: Sign, trusted: Publishers
+    other: SkillStatement, sign: Sign, trusted: Publishers
 ) -> None:
     found = check_signature(str(sign()), other, trusted)
 
@@ -55,10 +62,10 @@ def test_another_name_version_or_content_makes_it_bad_and_that_is_always_refused
 
 
 def test_a_signature_of_the_content_alone_holds_for_every_version(sign: Sign, trusted: Publishers) -> None:
-    folder = sign(Statement("weather", "", STATEMENT.digest))
+    folder = sign(SkillStatement("weather", "", STATEMENT.digest))
 
     assert check_signature(str(folder), STATEMENT, trusted).state == "good"
-    other = Statement("weather", "", "sha256:" + "cd" * 32)
+    other = SkillStatement("weather", "", "sha256:" + "cd" * 32)
     assert check_signature(str(folder), other, trusted).state == "bad"
 
 
@@ -127,7 +134,7 @@ def test_a_key_counts_in_its_time(sign: Sign, public: PublicKey) -> None:
 def test_revocation_beats_everything_also_for_what_was_signed_before(
     sign: Sign, trusted: Publishers, public: PublicKey
 ) -> None:
-    revoked = structs.replace(trusted, revoked={public.fingerprint: Revoked(NOON, "stolen")})
+    revoked = structs.replace(trusted, revoked={public.fingerprint: RevokedKey(NOON, "stolen")})
     folder = str(sign())
 
     for at in (EARLY, NOON, LATE):
@@ -141,7 +148,7 @@ def test_revocation_beats_everything_also_for_what_was_signed_before(
 def test_a_revocation_since_a_day_leaves_what_was_accepted_before(
     sign: Sign, trusted: Publishers, public: PublicKey
 ) -> None:
-    revoked = structs.replace(trusted, revoked={public.fingerprint: Revoked(LATE, "stolen", NOON)})
+    revoked = structs.replace(trusted, revoked={public.fingerprint: RevokedKey(LATE, "stolen", NOON)})
     folder = str(sign())
 
     assert check_signature(folder, STATEMENT, revoked, at=EARLY).state == "good"
@@ -163,13 +170,13 @@ def test_a_key_that_was_vouched_for_falls_with_the_one_that_vouched(
     folder = sign()
     (folder / SIGNATURE_NAME).write_text(sign_ed25519(privates[2], SKILL_SPACE, STATEMENT.text))
 
-    def state(revoked: dict[str, Revoked], known: tuple[PublisherKey, ...] = chain) -> str:
+    def state(revoked: dict[str, RevokedKey], known: tuple[PublisherKey, ...] = chain) -> str:
         return check_signature(str(folder), STATEMENT, Publishers({"ada": Publisher(("*",), known)}, revoked)).state
 
     assert state({}) == "good"
-    assert state({keys[0].fingerprint: Revoked(LATE, "stolen")}) == "untrusted"
-    assert state({keys[1].fingerprint: Revoked(LATE, "stolen")}) == "untrusted"
-    assert state({keys[0].fingerprint: Revoked(LATE, "stolen", NOON)}) == "good"  # it vouched before
+    assert state({keys[0].fingerprint: RevokedKey(LATE, "stolen")}) == "untrusted"
+    assert state({keys[1].fingerprint: RevokedKey(LATE, "stolen")}) == "untrusted"
+    assert state({keys[0].fingerprint: RevokedKey(LATE, "stolen", NOON)}) == "good"  # it vouched before
     assert state({}, chain[1:]) == "untrusted"
     circle = (chain[2], structs.replace(chain[1], vouched_by=keys[2].fingerprint))
     assert state({}, circle) == "untrusted"
@@ -186,5 +193,5 @@ def test_no_program_has_a_say_in_whether_a_signature_holds(
     environ["PATH"] = str(tmp_path / "bin")
 
     assert check_signature(str(folder), STATEMENT, trusted).state == "untrusted"  # it holds
-    other = Statement("weather", "1.2.1", STATEMENT.digest)
+    other = SkillStatement("weather", "1.2.1", STATEMENT.digest)
     assert check_signature(str(folder), other, trusted).state == "bad"

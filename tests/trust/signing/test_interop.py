@@ -17,15 +17,20 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.programs import Launcher
-from clawft.signing.check import check_signature
-from clawft.signing.keys import find_own_key, find_ssh_key, make_own_key, open_signer, own_key_path
-from clawft.signing.publishers import Publisher, PublisherKey, Publishers, render_signers
-from clawft.signing.sign import sign_skill
-from clawft.signing.sshsig import hashed
-from clawft.signing.statements import SKILL_SPACE, Statement
+from clawft.trust.programs import Launcher
+from clawft.trust.signing.keys import find_own_key, find_ssh_key, make_own_key, open_signer, own_key_path, sign_skill
+from clawft.trust.signing.publishers import (
+    SKILL_SPACE,
+    Publisher,
+    PublisherKey,
+    Publishers,
+    SkillStatement,
+    render_signers,
+)
+from clawft.trust.signing.signatures import check_signature
+from clawft.trust.signing.sshsig import encode_signed_message
 
-STATEMENT = Statement("weather", "1.2.0", "sha256:" + "ab" * 32)
+STATEMENT = SkillStatement("weather", "1.2.0", "sha256:" + "ab" * 32)
 KEYGEN = shutil.which("ssh-keygen") or ""
 needs_openssh = pytest.mark.skipif(not KEYGEN, reason="ssh-keygen is not installed")
 
@@ -90,14 +95,14 @@ def test_what_openssh_signs_we_verify(kind: str, tmp_path: Path, child_env: dict
     trusted = _trusting((tmp_path / "key.pub").read_text())
 
     assert check_signature(str(tmp_path), STATEMENT, trusted).state == "good"
-    other = Statement("weather", "1.2.1", STATEMENT.digest)
+    other = SkillStatement("weather", "1.2.1", STATEMENT.digest)
     assert check_signature(str(tmp_path), other, trusted).state == "bad"
 
 
 def _sign_by_hardware(kind: bytes, flags: int) -> tuple[str, bytes]:
     """What a FIDO key would sign: its line, and the armor."""
     application, seen = b"ssh:", struct.pack(">BI", flags, 7)
-    message = hashlib.sha256(hashed(SKILL_SPACE, "sha512", STATEMENT.text)).digest()
+    message = hashlib.sha256(encode_signed_message(SKILL_SPACE, "sha512", STATEMENT.text)).digest()
     message = hashlib.sha256(application).digest() + seen + message
     if b"ed25519" in kind:
         private = Ed25519PrivateKey.from_private_bytes(bytes(32))
@@ -132,7 +137,7 @@ def test_a_signature_by_a_key_in_hardware_is_verified(kind: bytes, tmp_path: Pat
     assert subprocess.run(words, input=STATEMENT.text, capture_output=True, timeout=60, check=False).returncode == 0
 
     assert check_signature(str(tmp_path), STATEMENT, _trusting(line)).state == "good"
-    other = Statement("weather", "1.2.1", STATEMENT.digest)
+    other = SkillStatement("weather", "1.2.1", STATEMENT.digest)
     assert check_signature(str(tmp_path), other, _trusting(line)).state == "bad"
 
 

@@ -7,18 +7,20 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.signing.publishers import (
+from clawft.trust.signing.publishers import (
+    ROTATION_SPACE,
+    SKILL_SPACE,
+    KeyRotation,
     Publisher,
     PublisherKey,
     Publishers,
-    Revoked,
+    RevokedKey,
     change_publishers,
     load_publishers,
     render_publishers,
 )
-from clawft.signing.sshsig import PublicKey, make_public_key, sign_ed25519
-from clawft.signing.statements import ROTATION_SPACE, SKILL_SPACE, Rotation
-from clawft.signing.trusting import accept_rotation, remove_publisher, render_rotation, revoke_key, trust_key
+from clawft.trust.signing.signatures import accept_rotation, remove_publisher, render_rotation, revoke_key, trust_key
+from clawft.trust.signing.sshsig import PublicKey, make_public_key, sign_ed25519
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -37,7 +39,7 @@ def test_what_is_written_is_read_again_and_is_the_same_in_any_order(
     tmp_path: Path, public: PublicKey, other: PublicKey
 ) -> None:
     keys = (PublisherKey(public.line, NOW, None, other.fingerprint, NOW), PublisherKey(other.line, None, NOW))
-    revoked = {"SHA256:" + "a" * 43: Revoked(NOW, 'a "quoted"\tré\x7fason', NOW)}
+    revoked = {"SHA256:" + "a" * 43: RevokedKey(NOW, 'a "quoted"\tré\x7fason', NOW)}
     one = Publishers({"ada": Publisher(("ada/*", "x"), keys), "bob": Publisher()}, revoked)
     turned = Publishers({"bob": Publisher(), "ada": Publisher(("ada/*", "x"), keys[::-1])}, revoked)
 
@@ -121,7 +123,7 @@ def test_a_revoked_key_and_the_key_of_another_are_not_trusted(trusted: Publisher
     with pytest.raises(Refused) as caught:
         trust_key(trusted, "eve", PublisherKey(public.line))
     assert caught.value.code == "key-of-another"
-    revoked = revoke_key(trusted, public.fingerprint, Revoked(NOW, "stolen"))
+    revoked = revoke_key(trusted, public.fingerprint, RevokedKey(NOW, "stolen"))
     with pytest.raises(Refused) as caught:
         trust_key(revoked, "ada", PublisherKey(public.line))
     assert caught.value.code == "key-revoked"
@@ -132,15 +134,17 @@ def test_a_revoked_key_and_the_key_of_another_are_not_trusted(trusted: Publisher
 
 
 def test_a_revocation_is_never_made_weaker(trusted: Publishers, public: PublicKey) -> None:
-    whole = revoke_key(trusted, public.fingerprint, Revoked(NOW, "stolen"))
+    whole = revoke_key(trusted, public.fingerprint, RevokedKey(NOW, "stolen"))
 
-    assert revoke_key(whole, public.fingerprint, Revoked(NOW, "oh well", NOW)) == whole
-    partly = revoke_key(trusted, public.fingerprint, Revoked(NOW, "stolen", NOW))
-    assert revoke_key(partly, public.fingerprint, Revoked(NOW, "all of it")).revoked[public.fingerprint].since is None
+    assert revoke_key(whole, public.fingerprint, RevokedKey(NOW, "oh well", NOW)) == whole
+    partly = revoke_key(trusted, public.fingerprint, RevokedKey(NOW, "stolen", NOW))
+    assert (
+        revoke_key(partly, public.fingerprint, RevokedKey(NOW, "all of it")).revoked[public.fingerprint].since is None
+    )
 
 
 def _vouch(private: Ed25519PrivateKey, old: PublicKey, new: PublicKey, space: str = ROTATION_SPACE) -> str:
-    rotation = Rotation(old.fingerprint, new, "2026-11-16")
+    rotation = KeyRotation(old.fingerprint, new, "2026-11-16")
     return render_rotation(rotation, sign_ed25519(private, space, rotation.text))
 
 
@@ -161,7 +165,7 @@ def test_the_word_of_a_stranger_a_revoked_or_an_ended_key_is_nothing(
 ) -> None:
     third = make_public_key(Ed25519PrivateKey.from_private_bytes(bytes([9] * 32)).public_key().public_bytes_raw())
     ended = Publishers({"ada": Publisher(("*",), (PublisherKey(public.line, None, NOW),))})
-    revoked = revoke_key(trusted, public.fingerprint, Revoked(NOW, "stolen", datetime(2030, 1, 1, tzinfo=UTC)))
+    revoked = revoke_key(trusted, public.fingerprint, RevokedKey(NOW, "stolen", datetime(2030, 1, 1, tzinfo=UTC)))
     good = _vouch(private, public, other)
     for publishers, text in (
         (trusted, _vouch(second, other, third)),
@@ -169,7 +173,7 @@ def test_the_word_of_a_stranger_a_revoked_or_an_ended_key_is_nothing(
         (trusted, good.replace(other.line, third.line)),
         (ended, good),
         (revoked, good),
-        (revoke_key(trusted, other.fingerprint, Revoked(NOW, "known bad")), good),
+        (revoke_key(trusted, other.fingerprint, RevokedKey(NOW, "known bad")), good),
     ):
         with pytest.raises(Refused) as caught:
             accept_rotation(publishers, text, NOW)
@@ -181,7 +185,7 @@ def test_a_key_that_fell_with_the_one_that_vouched_for_it_vouches_for_nobody(
 ) -> None:
     third = make_public_key(Ed25519PrivateKey.from_private_bytes(bytes([9] * 32)).public_key().public_bytes_raw())
     after, _, _ = accept_rotation(trusted, _vouch(private, public, other), NOW)
-    fallen = revoke_key(after, public.fingerprint, Revoked(NOW, "stolen"))
+    fallen = revoke_key(after, public.fingerprint, RevokedKey(NOW, "stolen"))
 
     with pytest.raises(Refused, match="stolen") as caught:
         accept_rotation(fallen, _vouch(second, other, third), NOW)

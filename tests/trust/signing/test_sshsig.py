@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
-from clawft.signing.sshsig import (
+from clawft.trust.signing.sshsig import (
     MAX_BYTES,
     PublicKey,
-    hashed,
+    encode_signed_message,
     make_public_key,
     parse_private_key,
     parse_public_key,
     parse_signature,
     sign_ed25519,
+    verify_signature,
 )
-from clawft.signing.verifying import verify
 
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 PRIME = 2**255 - 19
@@ -61,8 +61,8 @@ def test_what_is_signed_is_read_again_and_holds_for_this_message_only(message: b
     signature = parse_signature(sign_ed25519(private, space, message).encode())
 
     assert signature.namespace == space
-    assert verify(signature, message)
-    assert not verify(signature, message + b"\n")
+    assert verify_signature(signature, message)
+    assert not verify_signature(signature, message + b"\n")
 
 
 @given(st.data())
@@ -75,7 +75,7 @@ def test_an_armor_in_which_anything_was_changed_holds_no_more(data: st.DataObjec
         changed = parse_signature(_armor(bytes(packed)))
     except ClawftError:
         return
-    assert changed.namespace != "clawft-skill" or not verify(changed, b"text")
+    assert changed.namespace != "clawft-skill" or not verify_signature(changed, b"text")
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(lambda text: f"{BEGIN}\n{text}\n{END}".encode())))
@@ -87,12 +87,12 @@ def test_whatever_lies_there_is_a_signature_or_an_error(content: bytes) -> None:
 
 def test_either_hash_is_understood_and_is_part_of_what_is_signed(private: Ed25519PrivateKey, public: PublicKey) -> None:
     for name, other in (("sha256", b"sha512"), ("sha512", b"sha256")):
-        inner = _string(b"ssh-ed25519") + _string(private.sign(hashed("clawft-skill", name, b"text")))
+        inner = _string(b"ssh-ed25519") + _string(private.sign(encode_signed_message("clawft-skill", name, b"text")))
         good = parse_signature(_armor(_packed(public.blob, name=name.encode(), inner=inner)))
         turned = parse_signature(_armor(_packed(public.blob, name=other, inner=inner)))
 
-        assert verify(good, b"text")
-        assert not verify(turned, b"text")
+        assert verify_signature(good, b"text")
+        assert not verify_signature(turned, b"text")
 
 
 def test_only_one_whole_armor_is_a_signature(private: Ed25519PrivateKey) -> None:
@@ -142,7 +142,7 @@ def test_base64_has_one_way_to_be_written(private: Ed25519PrivateKey) -> None:
 def test_bytes_beyond_the_end_and_fields_that_are_cut_off_are_refused(
     private: Ed25519PrivateKey, public: PublicKey
 ) -> None:
-    value = private.sign(hashed("clawft-skill", "sha512", b"text"))
+    value = private.sign(encode_signed_message("clawft-skill", "sha512", b"text"))
     inner = _string(b"ssh-ed25519") + _string(value)
     parse_signature(_armor(_packed(public.blob, inner=inner)))
 

@@ -7,13 +7,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.hooks.events import HookEvent, HookFailed, Reply
-from clawft.hooks.text import read_json
+from clawft.agent.hooks.events import HookEvent, HookFailed, HookReply, read_json
 from clawft.trust.modes import CLAUDE_MODES
 from clawft.trust.tools import TOOL_ALIASES
 from clawft.workspace import resolve_path
-
-__all__ = ["Answered", "make_input", "name_tool", "names_of", "read_output"]
 
 MAX_REASON = 4_000
 _NAMES = {
@@ -34,11 +31,11 @@ _BLOCKS = 2
 
 
 def name_tool(tool: str) -> str:
-    """What Claude Code calls a tool of ours; one of an MCP server is `mcp__server__tool`."""
+    """Return Claude Code's name for one of weft's tools; a tool of an MCP server is `mcp__server__tool`."""
     return f"mcp__{tool}" if "__" in tool else _NAMES.get(tool, tool)
 
 
-def names_of(tool: str) -> tuple[str, ...]:
+def list_tool_names(tool: str) -> tuple[str, ...]:
     """All names that a matcher may mean a tool by; what was called MultiEdit or Agent is one of ours, too."""
     aliases = (theirs for theirs, ours in TOOL_ALIASES.items() if ours == tool)
     return tuple(dict.fromkeys((name_tool(tool), tool, *aliases)))
@@ -46,14 +43,14 @@ def names_of(tool: str) -> tuple[str, ...]:
 
 def make_input(event: HookEvent, name: str, cwd: str, home: str) -> dict[str, Any]:
     """The event as a hook reads it from stdin; `name` is Claude's for what happened. There is no transcript for it."""
-    said = {
+    payload = {
         "session_id": event.session_key,
         "transcript_path": "",
         "cwd": cwd,
         "permission_mode": _MODES.get(event.mode, "default"),
         "hook_event_name": name,
     }
-    return said | _OWN[name](event.context, cwd, home)
+    return payload | _OWN[name](event.context, cwd, home)
 
 
 def _tell_call(context: Mapping[str, Any], cwd: str, home: str) -> dict[str, Any]:
@@ -67,17 +64,17 @@ def _tell_call(context: Mapping[str, Any], cwd: str, home: str) -> dict[str, Any
 
 def _tell_arguments(tool: str, params: Any, cwd: str, home: str) -> dict[str, Any]:
     """The arguments under our names, and under theirs. What a model sent may be anything."""
-    given = dict(params) if isinstance(params, Mapping) else {}
+    arguments = dict(params) if isinstance(params, Mapping) else {}
     theirs: dict[str, Any] = {}
-    if tool in _FILES and isinstance(given.get("path"), str) and "\0" not in given["path"]:
-        theirs["file_path"] = resolve_path(given["path"], cwd, home)
-    if tool == "exec_shell" and isinstance(given.get("timeout_s"), int | float):
-        theirs["timeout"] = int(given["timeout_s"] * 1000)
+    if tool in _FILES and isinstance(arguments.get("path"), str) and "\0" not in arguments["path"]:
+        theirs["file_path"] = resolve_path(arguments["path"], cwd, home)
+    if tool == "exec_shell" and isinstance(arguments.get("timeout_s"), int | float):
+        theirs["timeout"] = int(arguments["timeout_s"] * 1000)
     if tool == "delegate":
-        theirs["prompt"] = given.get("task", "")
+        theirs["prompt"] = arguments.get("task", "")
     if tool == "Skill":
-        theirs["skill"] = given.get("name", "")
-    return given | theirs
+        theirs["skill"] = arguments.get("name", "")
+    return arguments | theirs
 
 
 def _tell_result(context: Mapping[str, Any], cwd: str, home: str) -> dict[str, Any]:
@@ -125,7 +122,7 @@ class _Specific(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """What a hook may print. What is not known here is left aside."""
+    """The JSON answer of a hook; unknown fields are ignored."""
 
     goes_on: bool = msgspec.field(default=True, name="continue")
     stopReason: _Text = ""  # noqa: N815
@@ -136,41 +133,43 @@ class _Answer(Struct, frozen=True):
     hookSpecificOutput: _Specific = _Specific()  # noqa: N815
 
 
-class Answered(Struct, frozen=True):
+class ClaudeHookAnswer(Struct, frozen=True):
     """The answer of a hook, and what it asked for that no hook can have."""
 
-    reply: Reply
+    reply: HookReply
     unfollowed: tuple[str, ...] = ()
 
 
-def read_output(name: str, code: int, output: str, errors: str) -> Answered:
-    """What a hook's exit code and output amount to. Raises: HookFailed for what makes no sense."""
+def read_output(name: str, code: int, output: str, errors: str) -> ClaudeHookAnswer:
+    """Convert a hook's exit code and output to an answer. Raises: HookFailed if the hook failed or its output makes no
+    sense."""
     if code == _BLOCKS:
-        return Answered(_refuse(name, errors.strip()[:MAX_REASON] or "it gave no reason"))
+        return ClaudeHookAnswer(_refuse(name, errors.strip()[:MAX_REASON] or "it gave no reason"))
     if code != 0:
         last = (errors.strip() or output.strip()).rpartition("\n")[2][:300]
         raise HookFailed("hook-failed", f"it ended with exit code {code}{f': {last}' if last else ''}")
     if not output.strip().startswith("{"):
-        heard = name in ("UserPromptSubmit", "SessionStart")
-        return Answered(Reply(added=output.strip() if heard else "", printed=output))
+        adds_output = name in ("UserPromptSubmit", "SessionStart")
+        return ClaudeHookAnswer(HookReply(added=output.strip() if adds_output else "", printed=output))
     try:
         answer = msgspec.convert(read_json(output), _Answer)
     except (ValueError, RecursionError) as error:  # also what msgspec raises
         raise HookFailed("hook-result", f"it answered something that is not understood: {str(error)[:300]}") from error
     reply = _follow(name, answer, output)
-    return Answered(reply, _find_unfollowed(answer))
+    return ClaudeHookAnswer(reply, _find_unfollowed(answer))
 
 
-def _refuse(name: str, reason: str) -> Reply:
-    """What a no means: after a tool ran it is for the model, and the start of a session cannot be refused."""
+def _refuse(name: str, reason: str) -> HookReply:
+    """Build the reply for a refusal. After a tool ran, the reason goes to the model; at the start of a session, which
+    cannot be refused, it is only shown."""
     if name == "PostToolUse":
-        return Reply(added=reason)
+        return HookReply(added=reason)
     if name == "SessionStart":
-        return Reply(messages=(reason,))
-    return Reply(blocked=reason)
+        return HookReply(messages=(reason,))
+    return HookReply(blocked=reason)
 
 
-def _follow(name: str, answer: _Answer, output: str) -> Reply:
+def _follow(name: str, answer: _Answer, output: str) -> HookReply:
     own = answer.hookSpecificOutput
     decision = own.permissionDecision or answer.decision
     reason = (own.permissionDecisionReason or answer.reason).strip()[:MAX_REASON] or "it gave no reason"
@@ -189,8 +188,8 @@ def _follow(name: str, answer: _Answer, output: str) -> Reply:
     elif decision == "ask" and name == "PreToolUse":
         asks = reason
     messages += [answer.systemMessage] if answer.systemMessage.strip() else []
-    return Reply(
-        messages=tuple(one[:MAX_REASON] for one in messages),
+    return HookReply(
+        messages=tuple(message[:MAX_REASON] for message in messages),
         added=added.strip(),
         blocked=blocked,
         asks=asks,
@@ -199,7 +198,8 @@ def _follow(name: str, answer: _Answer, output: str) -> Reply:
 
 
 def _find_unfollowed(answer: _Answer) -> tuple[str, ...]:
-    """What of an answer would give power, or change what was asked for and what came of it."""
+    """Find the parts of an answer that weft does not follow: those that would allow a call, or change its input or its
+    output."""
     own = answer.hookSpecificOutput
     decision = own.permissionDecision or answer.decision
     named = (

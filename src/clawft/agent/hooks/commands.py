@@ -1,42 +1,36 @@
-"""Command hooks of Claude Code's kind as handlers: a command line, run in the sandbox with the event on stdin.
-
-It may write the project, as commands of the conversation may, and reach the hosts that the user's rules allow. Those
-of a skill run on a copy of what was approved.
-"""
+"""Command hooks of Claude Code's kind as event handlers: a command line, run in the sandbox with the event on stdin."""
 
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
 from anyio import to_thread
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from clawft.agent.hooks.claude import list_tool_names, make_input, read_output
+from clawft.agent.hooks.events import HookEvent, HookFailed, HookReply, write_json
+from clawft.agent.hooks.registry import HookRunHistory
+from clawft.config.extensions import HooksSettings
 from clawft.config.keys import join_path
+from clawft.config.secret import names_secret
 from clawft.errors import Refused
 from clawft.files import is_within, real_path
-from clawft.format.command_hooks import CommandHook
-from clawft.format.hook_matcher import find_match
-from clawft.hooks.claude import make_input, names_of, read_output
-from clawft.hooks.events import HookEvent, HookFailed, Reply
-from clawft.hooks.registry import Remembered
-from clawft.hooks.text import write_json
-from clawft.programs import BARE_PYTHON
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished, Streams
 from clawft.sandbox.sandbox import Sandbox
-from clawft.trust.audit import Audit
-from clawft.trust.cleared import Cleared
-from clawft.trust.copies import open_script_copies, open_skill_copy
-from clawft.trust.granted import granted_hosts
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.parse.hooks import CommandHook, find_match
+from clawft.trust.audit import AuditLog
+from clawft.trust.command_hooks import UNTRUSTED_ORIGINS, CommandHooksStatus, entry_for
 from clawft.trust.hook_lines import COPIES, LinePolicy, fill_line, find_files, name_copies
 from clawft.trust.modes import Mode
-from clawft.trust.rules import Rules
-from clawft.workspace import Workspace
-
-__all__ = ["CommandHandler", "CommandJob", "Surroundings"]
+from clawft.trust.permissions import PermissionRules, UsableSkill, list_granted_hosts
+from clawft.trust.programs import BARE_PYTHON
+from clawft.trust.run_copies import open_script_copies, open_skill_copy
+from clawft.workspace import Workspace, resolve_path
 
 _TOOLS = ("PreToolUse", "PostToolUse")
 # Theirs are run by bash. To sh, a file that cannot be opened is exit code 2, which would be taken for a no.
@@ -47,18 +41,18 @@ _IN_THE_WAY = re.compile(
 )
 
 
-class Surroundings(Struct, frozen=True):
-    """What all commands have in common. `env` is all they get of the environment."""
+class CommandEnvironment(Struct, frozen=True):
+    """The settings that all hook commands share. `env` is all that they inherit of the environment."""
 
     sandbox: Sandbox
     lines: LinePolicy
-    rules: Rules
+    rules: PermissionRules
     env: Mapping[str, str]
-    audit: Audit
-    remembered: Remembered
+    audit: AuditLog
+    remembered: HookRunHistory
 
 
-class CommandJob(Struct, frozen=True):
+class CommandLaunch(Struct, frozen=True):
     """A command that may be run. It is meant by any of its `matchers`; `skill` is whose it is, `scripts` are files of
     the project that it was approved with. `folder` is that of the skill, or of a plugin, which has a `digest`."""
 
@@ -91,7 +85,7 @@ class _Place(Struct, frozen=True):
 
     folder: str = ""
     copy: str = ""
-    cleared: Cleared | None = None
+    cleared: UsableSkill | None = None
     root: str = ""
     scripts: Mapping[str, str] = {}
 
@@ -101,10 +95,10 @@ class CommandHandler:
 
     def __init__(
         self,
-        job: CommandJob,
-        around: Surroundings,
-        clear: Callable[[], Cleared] | None = None,
-        own_env: Callable[[Cleared, str], Mapping[str, str]] = lambda *_: {},
+        job: CommandLaunch,
+        around: CommandEnvironment,
+        clear: Callable[[], UsableSkill] | None = None,
+        own_env: Callable[[UsableSkill, str], Mapping[str, str]] = lambda *_: {},
     ) -> None:
         self.name = job.name
         self.events = frozenset({job.hook.key})
@@ -115,11 +109,11 @@ class CommandHandler:
         self._clear = clear
         self._own_env = own_env
 
-    def with_job(self, job: CommandJob) -> "CommandHandler":
+    def with_job(self, job: CommandLaunch) -> "CommandHandler":
         """The same with another job."""
         return CommandHandler(job, self._around, self._clear, self._own_env)
 
-    def hears(self, event: HookEvent) -> bool:
+    def matches_event(self, event: HookEvent) -> bool:
         job = self.job
         if job.skill and job.skill not in event.skills:
             return False
@@ -128,17 +122,17 @@ class CommandHandler:
         if job.hook.event == "PostToolUse" and event.context.get("isError"):
             return False  # theirs is for what a tool did
         if job.hook.event in _TOOLS:
-            names = names_of(str(event.context.get("toolName", "")))
+            names = list_tool_names(str(event.context.get("toolName", "")))
         elif job.hook.event == "SessionStart":
             names = (str(event.context.get("source", "")),)
         else:
             return True
-        return any(find_match(one, names) for one in job.matchers)
+        return any(find_match(matcher, names) for matcher in job.matchers)
 
     def _once(self, event: HookEvent) -> tuple[str, str, str]:
         return event.session_key, self.job.name, f"{self.job.hook.event} {self.job.hook.command}"
 
-    async def call(self, event: HookEvent) -> Reply:
+    async def call(self, event: HookEvent) -> HookReply:
         """Raises: HookFailed; Refused if it may not be run, or cannot be confined."""
         job, remembered = self.job, self._around.remembered
         if job.hook.once:
@@ -151,16 +145,16 @@ class CommandHandler:
             answered = read_output(job.hook.event, code, output, errors)
         except HookFailed as error:
             raise HookFailed(error.code, f"{job.shown}: {error}", hint=self._hint(errors, refused)) from error
-        new = [one for one in answered.unfollowed if (job.name, one) not in remembered.told]
-        remembered.told.update((job.name, one) for one in new)
-        said = tuple(f"Not followed: {one}. A hook can refuse and ask, not allow or change" for one in new)
+        new = [decision for decision in answered.unfollowed if (job.name, decision) not in remembered.noticed]
+        remembered.noticed.update((job.name, decision) for decision in new)
+        notices = tuple(f"Not followed: {decision}. A hook can refuse and ask, not allow or change" for decision in new)
         reply = answered.reply
         return msgspec.structs.replace(
-            reply, messages=(*reply.messages, *said), time_ms=round(finished.seconds * 1000, 1)
+            reply, messages=(*reply.messages, *notices), time_ms=round(finished.seconds * 1000, 1)
         )
 
     def _hint(self, errors: str, refused: Sequence[str]) -> str:
-        """What to do where the sandbox was in the way, or nothing."""
+        """Return a hint if the sandbox blocked the command, else ''."""
         at = join_path(("hooks", "entries", self.name))
         if refused:
             hosts = ", ".join(dict.fromkeys(refused))
@@ -181,7 +175,7 @@ class CommandHandler:
             yield _Place()
             return
         cleared = await to_thread.run_sync(self._clear) if self._clear else None
-        if cleared and cleared.stranger:
+        if cleared and cleared.is_untrusted:
             self.hosts = cleared.granted.network if cleared.granted else ()
         digest, sandbox = cleared.digest if cleared else self.job.digest, self._around.sandbox
         async with open_skill_copy(user_dir, job.folder, digest) as copy:
@@ -202,7 +196,7 @@ class CommandHandler:
         self._record("allow", f"the hook {job.name}", event)
         cwd = around.lines.project
         started = find_files(filled, place.copy, {}) if place.copy and not filled.is_script else ()
-        if any(is_within(one, place.copy) for one in started):
+        if any(is_within(path, place.copy) for path in started):
             cwd = place.folder  # no file of the project takes the place of one that was approved
         line = filled.line
         if place.scripts:  # what was judged, with what was checked in the place of what may be changed by now
@@ -214,7 +208,7 @@ class CommandHandler:
             base |= _put_last(base, cwd)
         own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
         self._record_secrets(event)
-        said = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
+        payload = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
         how: dict[str, object] = {"status": "not run to its end"}
         try:
             finished = await around.sandbox.run(
@@ -223,9 +217,9 @@ class CommandHandler:
                 env={**base, **own, **job.env, **folders},
                 timeout_s=job.timeout_s,
                 max_bytes=job.max_bytes,
-                streams=Streams(stdin=write_json(said), merged=False),
+                streams=Streams(stdin=write_json(payload), merged=False),
                 confinement=self._confine(event, place),
-                record=lambda *told: self._record_host(told, event, refused),
+                record=lambda *refusal: self._record_host(refusal, event, refused),
             )
         except OSError as error:
             raise HookFailed("hook-failed", f"{job.shown} cannot be started: {error.strerror}") from error
@@ -238,18 +232,19 @@ class CommandHandler:
     def _confine(self, event: HookEvent, place: _Place) -> Confinement:
         job, project = self.job, self._around.sandbox.workspace.project
         cleared = place.cleared
-        approved = [cleared.granted.network if cleared.granted else ()] if cleared and cleared.stranger else []
+        approved = [cleared.granted.network if cleared.granted else ()] if cleared and cleared.is_untrusted else []
         only_looks = event.mode == Mode.PLAN.value
         return Confinement(
             writable=() if only_looks else (project, *job.writable),
-            readable=(*job.readable, *(job.writable if only_looks else ())),
-            shown=(project,) if only_looks else (),
-            mounts=tuple(one for one in ((place.copy, place.folder), (place.root, place.root)) if one[0]),
-            hosts=(*granted_hosts(self._around.rules, approved), *job.net),
+            readable=(project, *job.writable) if only_looks else (),
+            whole={"named": job.readable},
+            mounts=tuple(mount for mount in ((place.copy, place.folder), (place.root, place.root)) if mount[0]),
+            hosts=(*list_granted_hosts(self._around.rules, approved), *job.net),
         )
 
     def _record(self, decision: str, rule: str, event: HookEvent, how: Mapping[str, object] = {}) -> None:
-        """What is run is written down first. Raises: Refused if that cannot be."""
+        """Record a decision about the command in the audit log; an allowed command is recorded before it runs. Raises:
+        Refused if that fails."""
         write = self._around.audit.write if decision == "allow" else self._around.audit.tell
         detail = {"event": self.job.hook.event, "hook": self.name, **how}
         write(
@@ -271,8 +266,8 @@ class CommandHandler:
                 "secret", name, decision="used", rule=rule, session=event.session_key, detail=detail
             )
 
-    def _record_host(self, told: tuple[str, str, str, str], event: HookEvent, refused: list[str]) -> None:
-        kind, subject, decision, rule = told
+    def _record_host(self, entry: tuple[str, str, str, str], event: HookEvent, refused: list[str]) -> None:
+        kind, subject, decision, rule = entry
         if decision == "deny":
             refused.append(subject)
         self._around.audit.tell(kind, subject, decision=decision, rule=rule, session=event.session_key)
@@ -287,14 +282,15 @@ class CommandHandler:
         if finished.flooded or finished.truncated:
             raise HookFailed("hook-flooded", f"{job.shown} wrote more than {job.max_bytes} bytes")
         if finished.code == 127 and not finished.output:
-            told = finished.errors.decode("utf-8", "replace").strip()[:300]
+            error_text = finished.errors.decode("utf-8", "replace").strip()[:300]
             hint = "Is it installed, or a file of the project? Of the home, commands see ~/.claude/hooks alone"
-            raise HookFailed("hook-failed", f"{job.shown} was not found: {told}", hint=hint)
+            raise HookFailed("hook-failed", f"{job.shown} was not found: {error_text}", hint=hint)
         return finished.code, finished.output.decode("utf-8", "replace"), finished.errors.decode("utf-8", "replace")
 
 
 def _keep_out(line: str) -> Mapping[str, str]:
-    """What keeps a file of the project, such as `json.py`, from being run in the place of what a line means."""
+    """Return the variables that stop a file of the project, such as `json.py`, from being run in place of the module
+    that a command line means."""
     found = (match["name"] for match in BARE_PYTHON.finditer(line))
     is_meant = all(name is not None and name not in sys.stdlib_module_names for name in found)
     return {} if is_meant else {"PYTHONSAFEPATH": "1"}
@@ -308,6 +304,82 @@ def _put_last(env: Mapping[str, str], project: str) -> Mapping[str, str]:
 
 
 def _find_base(workspace: Workspace) -> str:
-    """What paths of tools start at: the current folder, if it is inside the project."""
+    """Return the folder that relative paths of tools start at: the current folder if it is inside the project, else the
+    project."""
     cwd, project = real_path(workspace.cwd), real_path(workspace.project)
     return cwd if is_within(cwd, project) else project
+
+
+def make_command_handlers(
+    statuses: Iterable[CommandHooksStatus],
+    settings: HooksSettings,
+    environ: Mapping[str, str],
+    around: CommandEnvironment,
+    skill: tuple[Callable[[DiscoveredSkill], UsableSkill], Callable[[UsableSkill, str], Mapping[str, str]]],
+) -> list[CommandHandler]:
+    """A handler for every command that is ready. `skill` has how one is cleared, and the variables of one.
+
+    Raises: ClawftError for a secret that is not there.
+    """
+    clear, own_env = skill
+    handlers: list[CommandHandler] = []
+    known: dict[tuple[str, str, str], int] = {}
+    for status in statuses:
+        if status.state != "ready":
+            continue
+        for job in _make_jobs(status, settings, environ, around.sandbox.workspace):
+            # Claude Code runs the same command once for an event, wherever it is written.
+            key = (job.hook.event, job.hook.command, job.folder)
+            if key in known:
+                handlers[known[key]] = _join(handlers[known[key]], job)
+                continue
+            known[key] = len(handlers)
+            found = status.found.skill
+            cleared = (lambda found=found: clear(found)) if found is not None else None
+            handlers.append(CommandHandler(job, around, cleared, own_env))
+    return handlers
+
+
+def _join(handler: CommandHandler, job: CommandLaunch) -> CommandHandler:
+    """The same command with what another place says of when it is run, and the stricter of both."""
+    first = handler.job
+    both = structs.replace(first, matchers=(*first.matchers, *job.matchers), strict=first.strict or job.strict)
+    return handler.with_job(both)
+
+
+def _make_jobs(
+    status: CommandHooksStatus, settings: HooksSettings, environ: Mapping[str, str], workspace: Workspace
+) -> Iterable[CommandLaunch]:
+    entry = entry_for(status.name, settings)
+    found, wanted = status.found, entry.permissions
+    variables = {name: value.resolve(environ) for name, value in entry.env.items()}
+    read = tuple(resolve_path(path, workspace.project, workspace.home) for path in (wanted.read if wanted else ()))
+    write = tuple(resolve_path(path, workspace.project, workspace.home) for path in (wanted.write if wanted else ()))
+    own = found.scope in ("user", "here") and found.skill is None
+    for hook in status.runs:
+        yield CommandLaunch(
+            status.name,
+            hook,
+            (hook.matcher,),
+            min(hook.timeout_s, entry.timeout_s or hook.timeout_s),
+            settings.max_output_bytes,
+            strict=entry.on_failure == "deny",
+            hosts=() if found.scope in UNTRUSTED_ORIGINS and found.skill is None else None,
+            skill=found.skill.name if found.skill else "",
+            folder=found.skill.folder if found.skill else found.folder,
+            digest=status.digest if found.folder else "",
+            scripts=status.scripts,
+            env=variables,
+            secret=tuple(name for name, value in entry.env.items() if value.is_reference or names_secret(name)),
+            readable=(*read, *(_own_files(hook.command, workspace) if own else ())),
+            writable=write,
+            net=wanted.net if wanted else (),
+        )
+
+
+def _own_files(command: str, workspace: Workspace) -> tuple[str, ...]:
+    """The files of the user's that a command of theirs starts, and those beside them in their folder of hooks."""
+    places = {"CLAUDE_PROJECT_DIR": workspace.project, "HOME": workspace.home}
+    files = find_files(fill_line(command, places), workspace.project, places)
+    hooks_dir = f"{workspace.home}/.claude/hooks"
+    return (*files, *((hooks_dir,) if os.path.isdir(hooks_dir) else ()))

@@ -1,5 +1,6 @@
-"""What happens and hooks hear of: an event, what may come back for each kind, and what all of it amounts to."""
+"""Events that hooks handle: the event, the replies allowed for each kind, their outcome, and JSON to and from hooks."""
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -7,21 +8,27 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.format.hook import EVENTS
+from clawft.skills.parse.hooks import EVENTS
 
-__all__ = [
-    "KINDS",
-    "BootstrapFile",
-    "EventKind",
-    "HookEvent",
-    "HookFailed",
-    "Outcome",
-    "Reply",
-    "Said",
-    "Version",
-    "Voice",
-    "read_reply",
-]
+
+def write_json(value: Any) -> bytes:
+    """A value for a hook. A folder whose name is no UTF-8 must not keep a hook from hearing what happens in it."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+
+
+def read_json(text: str | bytes) -> Any:
+    """Parse JSON that a hook wrote, replacing characters that could not be encoded again. Raises: ValueError,
+    RecursionError."""
+    value = json.loads(text)
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
 
 MAX_MESSAGES = 20
 _Text = Annotated[str, Meta(max_length=200_000)]
@@ -82,7 +89,7 @@ class _Bootstrap(Struct, frozen=True):
 
 
 class _Verdict(Struct, frozen=True):
-    """What a hook may decide of a tool call, or of a message: that it is not to be."""
+    """The decision of a hook to block a tool call or a message."""
 
     block: bool = False
     blockReason: _Reason = ""  # noqa: N815  (OpenClaw's name)
@@ -112,8 +119,8 @@ KINDS: Mapping[str, EventKind] = {name: EventKind() for name in EVENTS} | {
 }
 
 
-class Reply(Struct, frozen=True):
-    """What one handler answered, checked. `added` is for the model; `blocked` and `asks` are reasons."""
+class HookReply(Struct, frozen=True):
+    """The checked answer of one handler. `added` is for the model; `blocked` and `asks` are reasons."""
 
     context: dict[str, Any] = {}
     messages: tuple[str, ...] = ()
@@ -124,38 +131,38 @@ class Reply(Struct, frozen=True):
     time_ms: float = 0
 
 
-class Said(Struct, frozen=True):
+class HookText(Struct, frozen=True):
     """A text, and which hook said it."""
 
     hook: str
     text: str
 
 
-class Voice(Struct, frozen=True):
-    """A hook whose words reach the model, and the hosts that a stranger's was approved with; None: one's own."""
+class HookVoice(Struct, frozen=True):
+    """A hook whose text reaches the model, and the hosts approved for it; None for the user's own hook."""
 
     hook: str
     hosts: tuple[str, ...] | None = None
 
 
-class Version(Struct, frozen=True):
-    """What an event's context was after one hook had changed it."""
+class ContextVersion(Struct, frozen=True):
+    """The context of an event after one hook changed it."""
 
     hook: str
     context: dict[str, Any]
 
 
-class Outcome(Struct, frozen=True):
-    """What came of an event, of all hooks together."""
+class EventOutcome(Struct, frozen=True):
+    """The result of an event, from all hooks together."""
 
     context: dict[str, Any] = {}  # as they left it, where they may change it
-    said: tuple[Said, ...] = ()
-    added: tuple[Said, ...] = ()
-    blocked: Said | None = None
-    asks: Said | None = None
+    texts: tuple[HookText, ...] = ()
+    added: tuple[HookText, ...] = ()
+    blocked: HookText | None = None
+    asks: HookText | None = None
     problems: tuple[Diagnostic, ...] = ()
-    heard: tuple[Voice, ...] = ()
-    versions: tuple[Version, ...] = ()  # one for each hook that changed something, in their order
+    voices: tuple[HookVoice, ...] = ()
+    versions: tuple[ContextVersion, ...] = ()  # one for each hook that changed something, in their order
 
 
 class _Result(Struct, frozen=True):
@@ -163,8 +170,8 @@ class _Result(Struct, frozen=True):
     messages: Annotated[tuple[_Reason, ...], Meta(max_length=MAX_MESSAGES)] = ()
 
 
-def read_reply(event: HookEvent, answer: Any, *, printed: str = "", time_ms: float = 0) -> Reply:
-    """The answer of a handler, `{context, messages}` (D58), as far as its event lets it have a say.
+def read_reply(event: HookEvent, answer: Any, *, printed: str = "", time_ms: float = 0) -> HookReply:
+    """Check the answer of a handler, `{context, messages}`, and read what its event lets it decide.
 
     Raises: HookFailed.
     """
@@ -180,10 +187,34 @@ def read_reply(event: HookEvent, answer: Any, *, printed: str = "", time_ms: flo
     elif result.context.get("block") is True and not isinstance(changes, _Verdict):
         raise HookFailed("hook-result", f"It blocks, and nothing can be blocked at {event.key}")
     context = _to_builtins(changes) if kind.in_order else {}
-    return Reply(context, tuple(one for one in result.messages if one.strip()), "", blocked, None, printed, time_ms)
+    return HookReply(
+        context, tuple(message for message in result.messages if message.strip()), "", blocked, None, printed, time_ms
+    )
 
 
 def _to_builtins(changes: Struct) -> dict[str, Any]:
-    """What counts of a context, as it is told: a tuple is no list, and would be a change."""
+    """Convert the changeable part of a context to plain values. Tuples become lists, since they would otherwise count
+    as a change."""
     plain: dict[str, Any] = msgspec.to_builtins(changes)
     return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+
+
+class MissingHook:
+    """A placeholder for a hook with `on_failure = "deny"` that cannot run: it refuses every tool call it would be asked
+    about."""
+
+    strict = True
+    hosts: tuple[str, ...] | None = None
+    events = frozenset({"tool:before"})
+
+    def __init__(self, name: str, why: Diagnostic | None) -> None:
+        self.name = name
+        self._why = why
+
+    def matches_event(self, event: HookEvent) -> bool:
+        return event.key in self.events
+
+    async def call(self, event: HookEvent) -> HookReply:
+        """Raises: HookFailed."""
+        why, hint = (self._why.message, self._why.hint) if self._why else ("it is not there", "")
+        raise HookFailed("hook-failed", f"it cannot be asked about {event.key}: {why}", hint=hint)

@@ -1,8 +1,4 @@
-"""Processes that are kept for hooks which hear of much: one for each hook, asked one thing after the other.
-
-Same flags, same sandbox, same answers as a process for each call, in a tenth of the time. What a hook's module holds
-stays from call to call. A process that hangs, ends or floods is ended, and started anew at the next call.
-"""
+"""Long-lived hook processes: one for each hook that handles frequent events, called one event at a time."""
 
 import math
 import os
@@ -15,36 +11,31 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 from msgspec import structs
 
-from clawft.hooks.deno import Deno
-from clawft.hooks.events import KINDS, HookEvent, HookFailed, Reply
-from clawft.hooks.grants import HookJob
-from clawft.hooks.reading import read_finished
-from clawft.hooks.text import write_json
-from clawft.sandbox.kept import BROKEN, Kept, open_kept
-from clawft.sandbox.output import Sink
-from clawft.sandbox.process import Finished, Launch
-
-__all__ = ["Hosts"]
+from clawft.agent.hooks.deno import DenoRunner, read_finished
+from clawft.agent.hooks.events import KINDS, HookEvent, HookFailed, HookReply, write_json
+from clawft.agent.hooks.handlers import HookLaunch
+from clawft.sandbox.process import BROKEN, Finished, Launch, OutputSink, PipedProcess, open_piped_process
 
 _IDLE_S = 300.0  # what is not asked for so long is ended
 _OLD_S = 3600.0  # a copy that it runs on is not kept for ever
 _EXIT_S = 2.0  # to tell how a process ended that closed its output
 
 
-class Hosts:
-    """Calls hooks, in processes that are kept where that is wanted and pays. Leaving it ends them all.
+class HookProcesses:
+    """The processes that run hooks; they are reused where the hook asks for it and it saves time. Leaving the context
+    ends them all.
 
-    They live in tasks of its own, since whoever calls a hook is gone long before its process. Outside of
-    `async with` none is kept.
+    They live in a task group of their own, since a process outlives the caller of a hook. Outside of `async with` no
+    process is reused.
     """
 
-    def __init__(self, deno: Deno, *, idle_s: float = _IDLE_S) -> None:
+    def __init__(self, deno: DenoRunner, *, idle_s: float = _IDLE_S) -> None:
         self._deno = deno
         self._idle_s = idle_s
         self._group: TaskGroup | None = None
         self._hosts: dict[tuple[str, str, str], _Host] = {}
 
-    async def __aenter__(self) -> "Hosts":
+    async def __aenter__(self) -> "HookProcesses":
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         return self
@@ -59,8 +50,8 @@ class Hosts:
         await group.__aexit__(None, None, None)
         self._hosts.clear()
 
-    async def call(self, job: HookJob, event: HookEvent) -> Reply:
-        """What the handler makes of an event. Raises: HookFailed; Refused if it cannot be confined or has changed."""
+    async def call(self, job: HookLaunch, event: HookEvent) -> HookReply:
+        """Run the handler on an event. Raises: HookFailed; Refused if it cannot be confined or has changed."""
         if self._group is None or not (job.persistent and KINDS[event.key].frequent):
             return await self._deno.call(job, event)
         key = (job.name, job.root, job.handler)
@@ -82,22 +73,24 @@ class _Life:
         self.since = anyio.current_time()
         self.asked = self.since
         self.handler = ""
-        self.kept: Kept | None = None
+        self.piped_process: PipedProcess | None = None
         self.ended: Finished | None = None
         self.failure: Exception | None = None
-        self.errors = Sink(max_bytes)
+        self.errors = OutputSink(max_bytes)
         self.flooded = anyio.Event()
 
     @property
     def usable(self) -> bool:
-        gone = self.kept is not None and _has_exited(self.kept.process.pid)
-        return not (gone or self.over.is_set() or self.unwanted.is_set() or anyio.current_time() - self.since > _OLD_S)
+        exited = self.piped_process is not None and _has_exited(self.piped_process.process.pid)
+        return not (
+            exited or self.over.is_set() or self.unwanted.is_set() or anyio.current_time() - self.since > _OLD_S
+        )
 
 
 class _Host:
     """One hook as it is now, and its process, if there is one."""
 
-    def __init__(self, deno: Deno, job: HookJob, group: TaskGroup, idle_s: float) -> None:
+    def __init__(self, deno: DenoRunner, job: HookLaunch, group: TaskGroup, idle_s: float) -> None:
         self.job = job
         self._idle_s = idle_s
         self._deno = deno
@@ -112,7 +105,7 @@ class _Host:
         if self._life is not None and not self._lock.locked():
             self._life.unwanted.set()
 
-    async def call(self, event: HookEvent) -> Reply:
+    async def call(self, event: HookEvent) -> HookReply:
         """Raises: HookFailed; ClawftError."""
         mark = secrets.token_hex(16)
         async with self._lock:
@@ -147,13 +140,13 @@ class _Host:
         try:
             async with self._deno.open(self.job, "host.js") as (launch, handler):
                 life.handler = handler
-                async with open_kept(launch, patient=False) as kept:
-                    life.kept = kept
-                    kept.group.start_soon(_read_errors, kept, life)
+                async with open_piped_process(launch, patient=False) as piped:
+                    life.piped_process = piped
+                    piped.group.start_soon(_read_errors, piped, life)
                     life.started.set()
                     await _stay(life, self._idle_s)
-                life.ended = _finish(launch, kept, life)
-        except Exception as error:  # whoever called is told
+                life.ended = _finish(launch, piped, life)
+        except Exception as error:  # the caller gets this error
             life.failure = error
         finally:
             life.started.set()
@@ -161,11 +154,11 @@ class _Host:
 
     async def _ask(self, life: _Life, event: HookEvent, mark: str) -> Finished:
         """Send a call, and read what is written until it is answered."""
-        assert life.kept is not None
+        assert life.piped_process is not None
         job, started = self.job, anyio.current_time()
         call = {"mark": mark, "handler": life.handler, "export": job.export, **event.to_call()}
-        life.errors = Sink(job.max_bytes)
-        output = Sink(job.max_bytes)
+        life.errors = OutputSink(job.max_bytes)
+        output = OutputSink(job.max_bytes)
         answered = False
         with anyio.move_on_after(job.timeout_s) as scope:
             answered = await _exchange(life, write_json(call) + b"\n", mark.encode(), output)
@@ -184,11 +177,11 @@ class _Host:
         return finished if answered else await self._find_end(life, finished)
 
     async def _find_end(self, life: _Life, finished: Finished) -> Finished:
-        """How a process ended that gives no answer."""
-        assert life.kept is not None
+        """Return how a process ended that gave no answer."""
+        assert life.piped_process is not None
         if not (finished.timed_out or finished.truncated or finished.flooded):
             with anyio.move_on_after(_EXIT_S):
-                await life.kept.process.wait()
+                await life.piped_process.process.wait()
         life.unwanted.set()
         await life.over.wait()
         if life.ended is None:
@@ -198,16 +191,16 @@ class _Host:
 
 
 def _has_exited(pid: int) -> bool:
-    """Whether a child has ended, which the loop may not have heard of yet."""
+    """Return whether a child has ended, which the loop may not have heard of yet."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # and was reaped
         return True
 
 
-def _finish(launch: Launch, kept: Kept, life: _Life) -> Finished:
-    """How the program ended. Raises: ClawftError if it was never started."""
-    code = kept.process.returncode
+def _finish(launch: Launch, piped: PipedProcess, life: _Life) -> Finished:
+    """Return how the program ended. Raises: ClawftError if it was never started."""
+    code = piped.process.returncode
     finished = Finished(-signal.SIGKILL if code is None else code, b"", life.errors.content(), 0)
     return launch.finish(finished) if launch.finish else finished
 
@@ -221,14 +214,14 @@ async def _stay(life: _Life, idle_s: float) -> None:
             life.unwanted.set()
 
 
-async def _exchange(life: _Life, line: bytes, mark: bytes, output: Sink) -> bool:
-    """Whether a line that begins with the mark came, before the end or too much of something else."""
-    assert life.kept is not None
+async def _exchange(life: _Life, line: bytes, mark: bytes, output: OutputSink) -> bool:
+    """Return whether a line that begins with the mark came, before the end or too much of something else."""
+    assert life.piped_process is not None
     sought, seen, scanned, at = b"\n" + mark, bytearray(), 0, -1
     try:
-        await life.kept.stdin.send(line)
+        await life.piped_process.stdin.send(line)
         while output.cut_bytes == 0 and not life.flooded.is_set():
-            chunk = await life.kept.stdout.receive()
+            chunk = await life.piped_process.stdout.receive()
             output.add(chunk)
             seen += chunk
             at = at if at >= 0 else seen.find(sought, max(0, scanned - len(sought)))
@@ -240,9 +233,9 @@ async def _exchange(life: _Life, line: bytes, mark: bytes, output: Sink) -> bool
     return False
 
 
-async def _read_errors(kept: Kept, life: _Life) -> None:
+async def _read_errors(piped: PipedProcess, life: _Life) -> None:
     try:
-        async for chunk in kept.stderr:
+        async for chunk in piped.stderr:
             if not life.errors.add(chunk):
                 life.flooded.set()
                 life.unwanted.set()

@@ -1,17 +1,30 @@
-"""The tools a server names, made into ours: checked, cleaned and bounded, since a server may be hostile."""
+"""Tools and results of MCP servers converted to ours: checked, cleaned and bounded, since a server may be hostile."""
 
+import binascii
 import re
+from base64 import b64decode
 from typing import Any
 
 import msgspec
 from mcp import ClientSession, MCPError
-from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams, Tool, ToolAnnotations
+from mcp_types import (
+    METHOD_NOT_FOUND,
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    PaginatedRequestParams,
+    ResourceLink,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
 
+from clawft.agent.mcp.remote import RemoteResult, RemoteTool, RemoteToolListing, clean_text, cut_text, join_name
 from clawft.errors import Diagnostic
-from clawft.mcp.plain import clean_text, cut_text
-from clawft.mcp.remote import Listing, RemoteTool, join_name
-
-__all__ = ["MAX_TOOLS", "collect_tools", "fetch_tools"]
+from clawft.messages import Image
 
 MAX_TOOLS = 500
 _MAX_PAGES = 100
@@ -19,12 +32,12 @@ _MAX_DESCRIPTION = 4_000
 _MAX_SCHEMA = 64_000
 _MAX_TOTAL = 1_000_000  # characters of one server that would go to a model with every request
 _MAX_DEPTH = 40
-_MAX_SAID = 20
+_MAX_REPORTED = 20
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PROSE = ("description", "title", "$comment")
 
 
-async def fetch_tools(session: ClientSession, server: str, *, trusted: bool) -> Listing:
+async def fetch_tools(session: ClientSession, server: str, *, trusted: bool) -> RemoteToolListing:
     """Ask a server for its tools, page by page up to the limit. Raises: what the session raises."""
     found: list[Tool] = []
     cursor: str | None = None
@@ -33,7 +46,7 @@ async def fetch_tools(session: ClientSession, server: str, *, trusted: bool) -> 
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         except MCPError as error:
             if error.code == METHOD_NOT_FOUND:  # it has only prompts or resources
-                return Listing()
+                return RemoteToolListing()
             raise
         found += page.tools
         cursor = page.next_cursor
@@ -42,25 +55,25 @@ async def fetch_tools(session: ClientSession, server: str, *, trusted: bool) -> 
     return collect_tools(found, server, trusted=trusted)
 
 
-def collect_tools(found: list[Tool], server: str, *, trusted: bool) -> Listing:
+def collect_tools(found: list[Tool], server: str, *, trusted: bool) -> RemoteToolListing:
     """The tools that can be offered, and a diagnostic for each that cannot."""
     tools: dict[str, RemoteTool] = {}
-    said: list[str] = []
+    reasons: list[str] = []
     total = 0
     for tool in found[:MAX_TOOLS]:
         converted = _convert(tool, server, trusted)
         if isinstance(converted, str):
-            said.append(converted)
+            reasons.append(converted)
         elif converted.name in tools:
-            said.append(f"it names the tool {tool.name} twice; the first counts")
+            reasons.append(f"it names the tool {tool.name} twice; the first counts")
         elif (total := total + _size(converted)) > _MAX_TOTAL:
-            said.append(f"its tools take more than {_MAX_TOTAL} characters; {tool.name} and the rest were left out")
+            reasons.append(f"its tools take more than {_MAX_TOTAL} characters; {tool.name} and the rest were left out")
             break
         else:
             tools[converted.name] = converted
     if len(found) > MAX_TOOLS:
-        said.append(f"it has more than {MAX_TOOLS} tools; the rest were left out")
-    return Listing(tuple(tools.values()), _diagnose(server, said))
+        reasons.append(f"it has more than {MAX_TOOLS} tools; the rest were left out")
+    return RemoteToolListing(tuple(tools.values()), _diagnose(server, reasons))
 
 
 def _convert(tool: Tool, server: str, trusted: bool) -> RemoteTool | str:
@@ -102,7 +115,7 @@ def _clean_value(key: str, value: Any, depth: int) -> Any:
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
-    """Whether it is the schema of an object, with what others read of it in its place."""
+    """Return whether it is the schema of an object, with what others read of it in its place."""
     required = schema.get("required", [])
     named = isinstance(required, list) and all(isinstance(name, str) for name in required)
     return schema.get("type") == "object" and isinstance(schema.get("properties", {}), dict) and named
@@ -116,7 +129,83 @@ def _size(tool: RemoteTool) -> int:
     return len(tool.description) + _length(tool.parameters)
 
 
-def _diagnose(server: str, said: list[str]) -> tuple[Diagnostic, ...]:
-    if len(said) > _MAX_SAID:
-        said = [*said[:_MAX_SAID], f"{len(said) - _MAX_SAID} more of its tools were left out"]
-    return tuple(Diagnostic("mcp-tool", "warning", f"The MCP server '{server}': {reason}") for reason in said)
+def _diagnose(server: str, reasons: list[str]) -> tuple[Diagnostic, ...]:
+    if len(reasons) > _MAX_REPORTED:
+        reasons = [*reasons[:_MAX_REPORTED], f"{len(reasons) - _MAX_REPORTED} more of its tools were left out"]
+    return tuple(Diagnostic("mcp-tool", "warning", f"The MCP server '{server}': {reason}") for reason in reasons)
+
+
+MAX_RESULT_CHARS = 2_000_000
+_MAX_IMAGES = 20
+_MAX_IMAGE_CHARS = 7_000_000  # of base64: what providers take at most
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+def convert_result(result: CallToolResult) -> RemoteResult:
+    """Convert a tool's result to what the model reads."""
+    texts: list[str] = []
+    images: list[Image] = []
+    for block in result.content:
+        part = _convert_block(block)
+        if isinstance(part, str):
+            texts.append(part)
+        elif len(images) < _MAX_IMAGES:
+            images.append(part)
+        else:
+            texts.append(f"[image {part.media_type} left out: there are more than {_MAX_IMAGES}]")
+    structured = _bounded(result.structured_content)
+    text = "\n".join(texts)
+    if not text and not images and result.structured_content is not None:
+        text = _to_json(result.structured_content)
+    cut = len(text) > MAX_RESULT_CHARS
+    return RemoteResult(cut_text(text, MAX_RESULT_CHARS), tuple(images), result.is_error, structured, cut)
+
+
+def _convert_block(block: ContentBlock) -> str | Image:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent():
+            return _convert_image(block.mime_type, block.data)
+        case AudioContent():
+            return _note("audio", block.mime_type, block.data)
+        case ResourceLink():
+            return f"[resource {_short(block.name)}: {_short(block.uri)}]"
+        case EmbeddedResource():
+            return _convert_resource(block)
+
+
+def _convert_resource(block: EmbeddedResource) -> str | Image:
+    resource = block.resource
+    if not isinstance(resource, BlobResourceContents):
+        return f"[resource {_short(resource.uri)}]\n{resource.text}"
+    if resource.mime_type in _IMAGE_TYPES:
+        return _convert_image(resource.mime_type, resource.blob)
+    return _note(f"resource {_short(resource.uri)}", resource.mime_type or "of an unknown type", resource.blob)
+
+
+def _convert_image(media_type: str, data: str) -> str | Image:
+    try:
+        b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return "[image left out: it is not base64]"
+    if media_type not in _IMAGE_TYPES or len(data) > _MAX_IMAGE_CHARS:
+        return _note("image", media_type, data)
+    return Image(media_type, data)
+
+
+def _note(what: str, media_type: str, data: str) -> str:
+    return f"[{what} {_short(media_type)}, {len(data) * 3 // 4} bytes, left out]"
+
+
+def _short(text: str) -> str:
+    return cut_text(" ".join(clean_text(text).split()), 200)
+
+
+def _bounded(structured: Any) -> Any:
+    """The structured part, unless it is too large to pass on."""
+    return structured if structured is not None and len(_to_json(structured)) <= MAX_RESULT_CHARS else None
+
+
+def _to_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,6 +1,6 @@
-"""All configured servers: `server__tool` names in, results out. Without the package `mcp` it offers nothing (R154).
+"""All configured MCP servers: `server__tool` names in, results out. Without the package `mcp` it offers nothing.
 
-Used as an async context manager: leaving it ends every server. Nothing here decides who may use which tool.
+Use it as an async context manager: leaving it ends every server. Nothing here decides who may use which tool.
 """
 
 import logging
@@ -13,20 +13,19 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from clawft.config.mcp import McpSettings, ServerSettings
+from clawft.agent.mcp.launch import LaunchTerms, resolve_launch
+from clawft.agent.mcp.remote import RemoteError, RemoteResult, RemoteToolListing, split_name
+from clawft.config.tools import McpSettings, ServerSettings
 from clawft.errors import ClawftError, Diagnostic, find_close
-from clawft.mcp.launch import Terms, resolve_launch
-from clawft.mcp.remote import Listing, RemoteError, RemoteResult, split_name
-from clawft.programs import make_launcher
+from clawft.trust.programs import make_launcher
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clawft.mcp.confine import Confine
-    from clawft.mcp.server import Connect, Server
-    from clawft.mcp.skill_entries import Offered
-    from clawft.mcp.skill_listing import SkillListing
+    from clawft.agent.mcp.launch import ServerConfinement
+    from clawft.agent.mcp.offered_skills import OfferedSkill
+    from clawft.agent.mcp.server import Connect, McpServer
+    from clawft.agent.mcp.skill_listing import SkillListing
 
-__all__ = ["McpHub"]
 
 _CLOSE_S = 5.0
 # The SDK logs every request, and what it cannot read with a traceback.
@@ -44,26 +43,26 @@ class McpHub:
         *,
         clock: Callable[[], float] = time.monotonic,
         connect: "Connect | None" = None,
-        confine: "Confine | None" = None,
+        confine: "ServerConfinement | None" = None,
     ) -> None:
         self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
-        self._terms: dict[str, Terms] = {}
+        self._terms: dict[str, LaunchTerms] = {}
         self._workspace = workspace
         self._launcher = confine.sandbox.launcher if confine else make_launcher(workspace, environ)
         self._clock = clock
         self._connect = connect
         self._confine = confine
         self._group: TaskGroup | None = None
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, McpServer] = {}
         self._built: set[str] = set()
         self._diagnostics: tuple[Diagnostic, ...] = ()
 
-    def join(self, name: str, settings: ServerSettings, terms: Terms) -> None:
+    def join(self, name: str, settings: ServerSettings, terms: LaunchTerms) -> None:
         """Take in a server of a plugin."""
         self._settings[name], self._terms[name] = settings, terms
 
-    def is_brought(self, name: str) -> bool:
-        """Whether a plugin brought a server."""
+    def is_from_plugin(self, name: str) -> bool:
+        """Return whether a plugin brought a server."""
         return name in self._terms
 
     async def leave(self, names: Iterable[str]) -> None:
@@ -95,19 +94,19 @@ class McpHub:
         # Not told of the caller's error, which it would wrap into a group.
         await self._group.__aexit__(None, None, None)
 
-    async def tools(self) -> Listing:
+    async def tools(self) -> RemoteToolListing:
         """The tools of all servers, which are started at once as needed; what failed is in the diagnostics."""
         servers = dict(self._load())
-        listings: dict[str, Listing] = dict.fromkeys(servers, Listing())
+        listings: dict[str, RemoteToolListing] = dict.fromkeys(servers, RemoteToolListing())
 
-        async def ask(server: "Server") -> None:
+        async def ask(server: "McpServer") -> None:
             listings[server.name] = await server.list_tools()
 
         async with anyio.create_task_group() as group:
             for server in servers.values():
                 group.start_soon(ask, server)
         in_order = list(listings.values())
-        return Listing(
+        return RemoteToolListing(
             tuple(tool for listing in in_order for tool in listing.tools),
             self._diagnostics + tuple(found for listing in in_order for found in listing.diagnostics),
         )
@@ -125,12 +124,12 @@ class McpHub:
         return await server.call(tool, arguments)
 
     async def skills(self, only: str = "") -> "dict[str, SkillListing]":
-        """What each server, or one of them, offers of skills, by its name. What is wrong with settings is in
+        """Return the skills that each server, or only one, offers, by server name. Problems with settings are in
         `diagnostics`. Raises: RemoteError if there is no such server."""
         servers = {only: self._get(only)} if only else dict(self._load())
         listings: dict[str, SkillListing] = {}
 
-        async def ask(server: "Server") -> None:
+        async def ask(server: "McpServer") -> None:
             listings[server.name] = await server.list_skills()
 
         async with anyio.create_task_group() as group:
@@ -138,7 +137,7 @@ class McpHub:
                 group.start_soon(ask, server)
         return {name: listings[name] for name in servers}
 
-    async def get_skill(self, server: str, uri: str) -> "Offered | None":
+    async def get_skill(self, server: str, uri: str) -> "OfferedSkill | None":
         """One skill of a server, listed or not. Raises: RemoteError."""
         return await self._get(server).get_skill(uri)
 
@@ -146,14 +145,14 @@ class McpHub:
         """A file of a skill of a server. Raises: RemoteError."""
         return await self._get(server).read_skill_file(uri, max_bytes)
 
-    def _get(self, name: str) -> "Server":
+    def _get(self, name: str) -> "McpServer":
         """Raises: RemoteError."""
         server = self._load().get(name)
         if server is not None:
             return server
-        for one in self._diagnostics:
-            if one.code == "mcp-missing" or f"'{name}'" in one.message:
-                raise RemoteError(one.code, one.message, hint=one.hint)
+        for diagnostic in self._diagnostics:
+            if diagnostic.code == "mcp-missing" or f"'{name}'" in diagnostic.message:
+                raise RemoteError(diagnostic.code, diagnostic.message, hint=diagnostic.hint)
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> RemoteError:
@@ -163,10 +162,10 @@ class McpHub:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the settings of servers, once they were needed."""
+        """The problems in the settings of servers, known once the servers are needed."""
         return self._diagnostics
 
-    def _load(self) -> "dict[str, Server]":
+    def _load(self) -> "dict[str, McpServer]":
         """The servers whose settings can be used; what is wrong with the others is said once and for all."""
         new = {name: settings for name, settings in self._settings.items() if name not in self._built}
         if new:
@@ -182,27 +181,26 @@ class McpHub:
         return self._servers
 
     def _build(self, new: Mapping[str, ServerSettings]) -> None:
-        from clawft.mcp.failure import Failures
-        from clawft.mcp.server import Server, open_target
+        from clawft.agent.mcp.server import McpServer, ServerFailures, open_target
 
         assert self._group is not None, "the hub is used inside `async with`"
         for logger in _LOGGERS:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
-        said: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         for name, settings in new.items():
             terms = self._terms.get(name)  # of a plugin's, which is always confined
             confined = terms is not None or bool(self._confine and name in self._confine.servers)
             try:
                 launch = resolve_launch(name, settings, self._workspace, self._launcher, confined=confined, terms=terms)
             except ClawftError as error:
-                said.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
+                diagnostics.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue
             if confined and settings.sandbox == "none":
-                said.append(_still_confined(name))
-            failures = Failures(name, settings, launch.secrets, self._clock)
+                diagnostics.append(_still_confined(name))
+            failures = ServerFailures(name, settings, launch.secrets, self._clock)
             connect = self._connect or partial(open_target, name=name, confine=self._confine)
-            self._servers[name] = Server(name, settings, launch, failures, connect, self._group)
-        self._diagnostics += tuple(said)
+            self._servers[name] = McpServer(name, settings, launch, failures, connect, self._group)
+        self._diagnostics += tuple(diagnostics)
 
 
 def _still_confined(name: str) -> Diagnostic:

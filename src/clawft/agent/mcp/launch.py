@@ -1,28 +1,27 @@
-"""Settings of a server to what is started or reached: checked, with variables filled in, and nothing else let in.
-
-Reads no environment but the one it is given, and starts nothing.
-"""
+"""The launch of an MCP server: check its settings, fill in variables, and confine it to the sandbox."""
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from clawft.config.masking import Secrets
-from clawft.config.mcp import ServerSettings
+from clawft.config.redaction import Secrets
+from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
 from clawft.files import is_within, real_path
-from clawft.programs import Launcher, Program
 from clawft.sandbox.confinement import Confinement
-from clawft.trust.hosts import parse_grant
-from clawft.trust.urls import is_loopback
+from clawft.sandbox.proxy import Record
+from clawft.sandbox.sandbox import Sandbox
+from clawft.trust.audit import AuditLog
+from clawft.trust.network import is_loopback, parse_grant
+from clawft.trust.programs import Launcher, PreparedProgram
 from clawft.workspace import Workspace, resolve_path
 
-__all__ = ["HttpLaunch", "Launch", "StdioLaunch", "Terms", "resolve_launch"]
-
-# All that a server learns of our environment; `LC_` stands for every variable of the locale.
+# The only variables a server inherits from our environment; `LC_` means every variable of the locale.
 _INHERITED = ("PATH", "HOME", "USER", "LANG", "TMPDIR")
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -44,7 +43,7 @@ class StdioLaunch(Struct, frozen=True):
     launcher: Launcher
     confinement: Confinement | None = None
 
-    def prepare(self) -> Program:
+    def prepare(self) -> PreparedProgram:
         """Prepare it to be started without a sandbox. Raises: NotFound; Refused."""
         meant = {"PYTHONSAFEPATH": ""} if self.cwd else {}  # who names a folder means the modules in it, too
         return self.launcher.prepare(self.command, {**meant, **self.env}, self.cwd)
@@ -67,12 +66,12 @@ class HttpLaunch(Struct, frozen=True):
 Launch = StdioLaunch | HttpLaunch
 
 
-class Terms(Struct, frozen=True):
-    """Of a server that the user did not configure: what stands for a variable, if anything, and who to ask for more."""
+class LaunchTerms(Struct, frozen=True):
+    """Variable lookup and error hints for a server that the user did not configure."""
 
     find: Callable[[str], str | None]
     hint: str
-    env_hint: str = ""  # of a variable that nothing stands for
+    env_hint: str = ""  # for a variable without a value
 
 
 def resolve_launch(
@@ -82,15 +81,15 @@ def resolve_launch(
     launcher: Launcher,
     *,
     confined: bool = False,
-    terms: Terms | None = None,
+    terms: LaunchTerms | None = None,
 ) -> Launch:
-    """How to reach a server; `confined` is for one that is a program. Without `terms` it is the user's own.
+    """Resolve how to reach a server; `confined` is for one that is a program. Without `terms` it is the user's own.
 
     Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
     """
     _check_name(name)
     brought, environ, project = terms is not None, launcher.environ, workspace.project
-    terms = terms or Terms(lambda one: environ.get(one, project if one == "PROJECT" else None), "")
+    terms = terms or LaunchTerms(lambda one: environ.get(one, project if one == "PROJECT" else None), "")
     if bool(settings.command) == bool(settings.url):
         raise ClawftError(
             "mcp-settings",
@@ -105,7 +104,7 @@ def resolve_launch(
     own = _expand_all(name, settings.env, terms)
     folder, *args = settings.cwd, *settings.args
     if not brought:
-        folder, *args = (one.replace(_PROJECT, project) for one in (folder, *args))
+        folder, *args = (arg.replace(_PROJECT, project) for arg in (folder, *args))
     cwd = resolve_path(folder, project, workspace.home) if folder or confined else ""
     command = (settings.command, *args)
     if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
@@ -114,13 +113,13 @@ def resolve_launch(
     inherited = _inherit(environ)
     if brought and confinement is not None:
         # It has the folders that it was given, and none for having its program, its start or its PATH there.
-        confinement = structs.replace(confinement, shown=settings.readable, only=True)
+        confinement = structs.replace(confinement, readable=settings.readable, only=True)
         own = _limit_path(own, inherited.get("PATH", os.defpath), settings.readable)
     return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), launcher, confinement)
 
 
 def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace, hint: str) -> Confinement:
-    """What a server reaches from the sandbox: it reads the folder it starts in and that of its own program."""
+    """Return the sandbox limits of a server: it reads the folder it starts in and the folder of its own program."""
     for host in settings.hosts:
         try:
             parse_grant(host)
@@ -128,26 +127,11 @@ def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace
             raise ClawftError("mcp-settings", f"hosts of the server '{name}': {error}", hint=error.hint) from error
     program = settings.command
     folder = os.path.dirname(resolve_path(program, cwd, workspace.home)) if "/" in program else ""
-    given = [resolve_path(one, workspace.project, workspace.home) for one in settings.readable]
-    writable = tuple(resolve_path(one, workspace.project, workspace.home) for one in settings.writable)
-    shown = tuple(filter(None, (cwd, folder, *given)))
-    for path in (*shown, *writable):
-        _check_inside(name, path, workspace.project)
+    configured = [resolve_path(path, workspace.project, workspace.home) for path in settings.readable]
+    writable = tuple(resolve_path(path, workspace.project, workspace.home) for path in settings.writable)
+    readable = tuple(filter(None, (cwd, folder, *configured)))
     hint = hint or f"Add {{host}} to hosts in [mcp.servers.{name}] of the config"
-    return Confinement(writable, shown=shown, hosts=settings.hosts, host_hint=hint)
-
-
-def _check_inside(name: str, path: str, project: str) -> None:
-    """What was approved as a place of the project must not lead elsewhere by a link that was put there since.
-
-    Raises: ClawftError.
-    """
-    if is_within(os.path.normpath(path), project) and not is_within(real_path(path), real_path(project)):
-        message = (
-            f"The server '{name}' is not started: a place of the project that it is given leads out of it by a link"
-        )
-        hint = f"Remove the link, or name where it leads in [mcp.servers.{name}]"
-        raise ClawftError("mcp-settings", message, path=path, hint=hint)
+    return Confinement(writable, readable, hosts=settings.hosts, host_hint=hint)
 
 
 def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> dict[str, str]:
@@ -156,8 +140,8 @@ def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> di
     if "PATH" not in own:
         return own
     listed = known.split(os.pathsep)
-    kept = (one for one in own["PATH"].split(os.pathsep) if one in listed or _lies_in(one, folders))
-    return own | {"PATH": os.pathsep.join(kept) or os.defpath}
+    parts = (part for part in own["PATH"].split(os.pathsep) if part in listed or _lies_in(part, folders))
+    return own | {"PATH": os.pathsep.join(parts) or os.defpath}
 
 
 def _lies_in(path: str, folders: tuple[str, ...]) -> bool:
@@ -165,7 +149,7 @@ def _lies_in(path: str, folders: tuple[str, ...]) -> bool:
 
 
 def _check_name(name: str) -> None:
-    # A trailing "_" would make `a_` + `__x` look like a tool `_x` of the server `a` (R118).
+    # A trailing "_" would make `a_` + `__x` look like a tool `_x` of the server `a`.
     if not _SERVER_NAME.fullmatch(name) or "__" in name or name.endswith("_"):
         raise ClawftError(
             "mcp-name",
@@ -199,7 +183,7 @@ def _check_headers(name: str, headers: Mapping[str, str]) -> None:
             )
 
 
-def _expand_all(name: str, values: Mapping[str, str], terms: Terms) -> dict[str, str]:
+def _expand_all(name: str, values: Mapping[str, str], terms: LaunchTerms) -> dict[str, str]:
     """Values with `${NAME}` filled in. Raises: ClawftError `mcp-env` for a variable that is not set."""
 
     def fill(match: re.Match[str]) -> str:
@@ -225,3 +209,32 @@ def _secrets(written: Mapping[str, str], filled: Mapping[str, str], environ: Map
     long = {value for value in filled.values() if len(value) >= _MIN_LITERAL}
     words = {word for value in long for word in value.split() if len(word) >= _MIN_LITERAL}  # "Bearer KEY"
     return Secrets(taken | long | words, _MIN_MASKED)
+
+
+class ServerConfinement(Struct, frozen=True):
+    """`servers` are those that run in `sandbox`."""
+
+    sandbox: Sandbox
+    servers: frozenset[str]
+    audit: AuditLog
+
+    def recorder(self, server: str) -> Record:
+        """Writes down what is decided about a host that a server wants to reach."""
+
+        def record(kind: str, subject: str, decision: str, rule: str) -> None:
+            write = self.audit.tell if decision == "deny" else self.audit.write
+            write(kind, subject, decision=decision, rule=rule, detail={"server": server})
+
+        return record
+
+    def note(self, server: str, launch: Launch) -> None:
+        """Write down that a server is started or reached. Raises: Refused if that is not possible."""
+        detail: dict[str, Any] = {"server": server}
+        if isinstance(launch, HttpLaunch):
+            kind, subject = "url", launch.url
+        else:
+            kind, subject = "command", shlex.join(launch.command)
+            confined = launch.confinement is not None
+            detail |= {"sandbox": "confined"} if confined else {"sandbox": "none", "files": launch.prepare().files}
+        rule = f"[mcp.servers.{server}]"
+        self.audit.write(kind, launch.secrets.mask(subject), decision="allow", rule=rule, detail=detail)

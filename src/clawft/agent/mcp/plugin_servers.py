@@ -1,7 +1,4 @@
-"""The MCP servers of plugins: named after their plugin, confined to what it was granted, and run on a copy of it.
-
-What they are written with is filled in here: the plugin's folders, and variables that the user granted by name.
-"""
+"""The MCP servers of plugins: named after their plugin, confined to its grants, and run on an approved copy."""
 
 import os
 import re
@@ -12,28 +9,25 @@ from functools import partial
 import anyio
 from msgspec import Struct
 
-from clawft.config.mcp import ServerSettings
-from clawft.discovery.plugins import load_plugin
+from clawft.agent.mcp.hub import McpHub
+from clawft.agent.mcp.launch import LaunchTerms
+from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, real_path
-from clawft.format.plugin import ServerSpec
-from clawft.format.plugin_servers import VARIABLE, find_host
-from clawft.mcp.hub import McpHub
-from clawft.mcp.launch import Terms
-from clawft.trust.copies import open_skill_copy
-from clawft.trust.covering import covers_host
-from clawft.trust.plugins import PluginGrant, PluginStanding
+from clawft.skills.discovery.plugins import load_plugin
+from clawft.skills.parse.client_plugins import VARIABLE, find_host
+from clawft.skills.parse.plugin import ServerSpec
+from clawft.trust.plugins import PluginGrant, PluginStatus, covers_host
+from clawft.trust.run_copies import open_skill_copy
 from clawft.workspace import Workspace
 
-__all__ = ["PluginServers", "name_server"]
-
-Supply = Callable[[PluginStanding], Mapping[str, str]]
+Supply = Callable[[PluginStatus], Mapping[str, str]]
 _AGENT = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
 
 
 def name_server(plugin_id: str, server: str) -> str:
-    """What a plugin's server goes by: the last part of the plugin's id, and its own name."""
-    who, what = (re.sub(r"[^A-Za-z0-9-]+", "_", one) for one in (plugin_id.rpartition(".")[2], server))
+    """Return the name of a plugin's server: the last part of the plugin's id, and the server's own name."""
+    who, what = (re.sub(r"[^A-Za-z0-9-]+", "_", part) for part in (plugin_id.rpartition(".")[2], server))
     # Never the one alone, which may be what the user calls a server of his own, with rules for its tools.
     return f"{who}-{what.strip('_-') or 'server'}"[:64].strip("_-")
 
@@ -61,24 +55,24 @@ class PluginServers:
         for plugin_id in list(self._opened):
             await self._close(plugin_id)
 
-    async def renew(self, standings: Iterable[PluginStanding]) -> list[Diagnostic]:
+    async def renew(self, statuses: Iterable[PluginStatus]) -> list[Diagnostic]:
         """Go by what the user decided: servers of plugins that are not ready any more, or were granted something else,
         end, and new ones join. What there is to say, each thing once."""
-        wanted = {one.id: one for one in standings if one.state == "ready" and _has_servers(one)}
+        wanted = {status.id: status for status in statuses if status.state == "ready" and _has_servers(status)}
         async with self._lock:
             for plugin_id, opened in list(self._opened.items()):
                 if plugin_id not in wanted or wanted[plugin_id].grant != opened.grant:
                     await self._close(plugin_id)
-            for plugin_id, one in wanted.items():
+            for plugin_id, plugin_status in wanted.items():
                 if plugin_id not in self._opened:
-                    self._opened[plugin_id] = await self._open(one)
+                    self._opened[plugin_id] = await self._open(plugin_status)
             news, self._news = self._news, []
         return news
 
-    async def _open(self, one: PluginStanding) -> "_Opened":
+    async def _open(self, one: PluginStatus) -> "_Opened":
         opened = _Opened(one.grant, AsyncExitStack())
         try:
-            places, given = await _open_places(opened.stack, one, self._workspace), self._supply(one)
+            places, variables = await _open_places(opened.stack, one, self._workspace), self._supply(one)
         except (ClawftError, OSError) as error:
             self._tell(one, f"The servers of the plugin '{one.id}' are left out: {error}")
             return opened
@@ -89,7 +83,7 @@ class PluginServers:
             try:
                 if name in used or name in opened.names:
                     raise Refused("plugin-servers", "another server has its name")
-                self._hub.join(name, *_make(one, server, places, given))
+                self._hub.join(name, *_make(one, server, places, variables))
                 opened.names.append(name)
             except ClawftError as error:
                 self._tell(one, f"The server '{name}' of the plugin '{one.id}' is left out: {error}", error.hint)
@@ -100,12 +94,12 @@ class PluginServers:
         await self._hub.leave(opened.names)
         await opened.stack.aclose()
 
-    def _tell(self, one: PluginStanding, message: str, hint: str = "") -> None:
+    def _tell(self, one: PluginStatus, message: str, hint: str = "") -> None:
         self._news.append(Diagnostic("plugin-servers", "warning", message, one.found.file, 0, hint))
 
 
 class _Opened:
-    """What runs of one plugin, as it was granted."""
+    """The running servers of one plugin, and the permissions granted to it."""
 
     def __init__(self, grant: PluginGrant | None, stack: AsyncExitStack) -> None:
         self.grant = grant
@@ -113,7 +107,7 @@ class _Opened:
         self.names: list[str] = []
 
 
-def _has_servers(one: PluginStanding) -> bool:
+def _has_servers(one: PluginStatus) -> bool:
     return one.found.manifest is not None and bool(one.found.manifest.servers)
 
 
@@ -125,7 +119,7 @@ class _Places(Struct, frozen=True):
     project: str
 
 
-async def _open_places(stack: AsyncExitStack, one: PluginStanding, workspace: Workspace) -> _Places:
+async def _open_places(stack: AsyncExitStack, one: PluginStatus, workspace: Workspace) -> _Places:
     """Raises: Refused if the plugin is not, or no longer, what was granted; OSError."""
     assert one.grant is not None
     data = os.path.join(workspace.user_dir, "plugin-data", one.id)
@@ -135,14 +129,14 @@ async def _open_places(stack: AsyncExitStack, one: PluginStanding, workspace: Wo
 
 
 def _make(
-    one: PluginStanding, server: ServerSpec, places: _Places, given: Mapping[str, str]
-) -> tuple[ServerSettings, Terms]:
+    one: PluginStatus, server: ServerSpec, places: _Places, variables: Mapping[str, str]
+) -> tuple[ServerSettings, LaunchTerms]:
     """The settings of one server. Raises: Refused for what was not granted, or cannot be filled in."""
     hint = f"Run: weft plugins grant {one.id}"
     if server.command and not one.permissions.shell:
         raise Refused("plugin-withheld", "it was not granted to start programs", hint=hint)
-    find = partial(_find_own, places) if server.literal else partial(_find, places, given)
-    terms = Terms(find, hint, f"Give it one: weft plugins env {one.id}")
+    find = partial(_find_own, places) if server.literal else partial(_find, places, variables)
+    terms = LaunchTerms(find, hint, f"Give it one: weft plugins env {one.id}")
     if server.url:
         # What Agent Plugins has in an address or a header is never filled in.
         url = server.url if server.literal else _fill(server.url, find)
@@ -185,20 +179,21 @@ def _find_own(_places: _Places, name: str) -> str:
     return f"${{{name}}}"
 
 
-def _find(places: _Places, given: Mapping[str, str], inner: str) -> str | None:
-    """What stands for `${NAME}` or `${NAME:-default}` of Claude Code: None for what is not granted, or not set."""
+def _find(places: _Places, variables: Mapping[str, str], inner: str) -> str | None:
+    """Find the value of `${NAME}` or `${NAME:-default}` in Claude Code's syntax: None for what is not granted, or not
+    set."""
     name, colon, default = inner.partition(":-")
     own = {
         "CLAUDE_PLUGIN_ROOT": places.root,
         "CLAUDE_PLUGIN_DATA": places.data,
         "CLAUDE_PROJECT_DIR": places.project,
     }
-    value = own.get(name) or given.get(name)
+    value = own.get(name) or variables.get(name)
     return value or (default if colon else value)
 
 
 def _fill(text: str, find: Callable[[str], str | None]) -> str:
-    """Raises: Refused for a variable that nothing stands for."""
+    """Fill the variables into a text. Raises: Refused for a variable without a value."""
 
     def take(match: re.Match[str]) -> str:
         value = find(match[1])

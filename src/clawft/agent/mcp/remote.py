@@ -1,5 +1,6 @@
-"""What a server offers and gives, as plain values: the tools layer needs no word of the protocol."""
+"""Tools and results of MCP servers as plain values, and untrusted text made harmless."""
 
+import re
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -7,14 +8,29 @@ from msgspec import Struct
 from clawft.errors import ClawftError, Diagnostic
 from clawft.messages import Image
 
-__all__ = ["Listing", "RemoteError", "RemoteResult", "RemoteTool", "join_name", "split_name"]
+# Control characters, direction marks, and what is read by a model but seen by nobody: zero-width and filler
+# characters, variation selectors of the supplement, tags.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+def clean_text(text: str) -> str:
+    """A text without characters that a reader cannot see or that change the order of others."""
+    return _HIDDEN.sub("", text.replace("\r\n", "\n"))
+
+
+def cut_text(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
 
 _SEPARATOR = "__"
 
 
 class RemoteTool(Struct, frozen=True):
-    """A tool of a server, under the name `server__tool` (R170). The hints are the server's own word: that it changes
-    nothing, and that a second call of the same kind changes nothing more."""
+    """A tool of a server, under the name `server__tool`. The hints are claims of the server: that the tool changes
+    nothing, and that repeating a call changes nothing more."""
 
     name: str
     description: str
@@ -25,7 +41,7 @@ class RemoteTool(Struct, frozen=True):
     idempotent_hint: bool = False
 
 
-class Listing(NamedTuple):
+class RemoteToolListing(NamedTuple):
     """The tools of every server that answered, and why others or parts of them are missing."""
 
     tools: tuple[RemoteTool, ...] = ()
@@ -33,7 +49,8 @@ class Listing(NamedTuple):
 
 
 class RemoteResult(Struct, frozen=True):
-    """What a call gave. `structured` is the JSON value beside the text; `cut` tells that the text was longer."""
+    """The result of a call. `structured` is the JSON value sent along with the text; `cut` means that the text was
+    longer."""
 
     text: str
     images: tuple[Image, ...] = ()

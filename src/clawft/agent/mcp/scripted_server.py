@@ -1,5 +1,4 @@
-"""A server in memory for tests of whatever uses a hub: it gives the answers that were queued, and keeps what it was
-sent (R167). Pass `peer.connect` to the hub as `connect`."""
+"""An in-memory MCP server for tests: it returns queued responses and records what it was sent."""
 
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
@@ -12,11 +11,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import METHOD_NOT_FOUND, jsonrpc_message_adapter
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from clawft.mcp.launch import Launch
-from clawft.mcp.stdio import Streams
-from clawft.mcp.watch import Watch
-
-__all__ = ["ScriptedPeer"]
+from clawft.agent.mcp.launch import Launch
+from clawft.agent.mcp.transports import ConnectionWatch, Streams
 
 _GREETING: dict[str, dict[str, Any]] = {
     "server/discover": {"error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}},
@@ -37,8 +33,8 @@ class ScriptedPeer:
         self.sent_messages: list[dict[str, Any]] = []  # all that clients sent after the greeting, oldest first
         self._answers: deque[dict[str, Any] | None] = deque()
         self._to_client: MemoryObjectSendStream[SessionMessage | Exception] | None = None
-        self._watch: Watch | None = None
-        self._heard = anyio.Event()
+        self._watch: ConnectionWatch | None = None
+        self._received = anyio.Event()
 
     def enqueue_response(self, result: Mapping[str, Any]) -> None:
         """The result of the next request that has none yet."""
@@ -57,8 +53,8 @@ class ScriptedPeer:
             for message in self.sent_messages:
                 if expected.items() <= message.items():
                     return message
-            self._heard = anyio.Event()
-            await self._heard.wait()
+            self._received = anyio.Event()
+            await self._received.wait()
 
     async def send(self, message: Mapping[str, Any]) -> None:
         """Give the connected client a notification or a request of the server's own."""
@@ -72,7 +68,7 @@ class ScriptedPeer:
         self._to_client.close()
 
     @asynccontextmanager
-    async def connect(self, _launch: Launch, watch: Watch) -> AsyncGenerator[Streams, None]:
+    async def connect(self, _launch: Launch, watch: ConnectionWatch) -> AsyncGenerator[Streams, None]:
         to_client, from_peer = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_peer, from_client = anyio.create_memory_object_stream[SessionMessage](0)
         self._to_client, self._watch = to_client, watch
@@ -89,7 +85,7 @@ class ScriptedPeer:
                 await self._send({"jsonrpc": "2.0", "id": message["id"], **_GREETING[method]})
             elif method != "notifications/initialized":
                 self.sent_messages.append(message)
-                self._heard.set()
+                self._received.set()
                 await self._answer(message)
 
     async def _answer(self, message: dict[str, Any]) -> None:

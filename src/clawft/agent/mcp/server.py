@@ -1,7 +1,4 @@
-"""One server: started when it is first needed, asked, restarted after it went away, and never more than a diagnostic.
-
-A connection is entered and left in one task of the hub (anyio demands it); requests come from any task.
-"""
+"""One MCP server: start it when first needed, call it, restart it after failures with growing delays."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,10 +6,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 import anyio
+import httpx2
 from anyio.abc import TaskGroup
 from mcp import Client, ClientSession, MCPError
 from mcp.client.session import IncomingMessage
 from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -24,31 +24,124 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from clawft import __version__
-from clawft.config.mcp import ServerSettings
-from clawft.errors import Diagnostic
-from clawft.mcp.confine import Confine
-from clawft.mcp.failure import Failures, explain_answer, root_cause
-from clawft.mcp.http import open_http
-from clawft.mcp.launch import HttpLaunch, Launch
-from clawft.mcp.listing import fetch_tools
-from clawft.mcp.remote import Listing, RemoteError, RemoteResult
-from clawft.mcp.results import convert_result
-from clawft.mcp.skill_entries import Offered
-from clawft.mcp.skill_listing import SkillListing, fetch_skill, fetch_skill_file, fetch_skills, has_skills
-from clawft.mcp.stdio import open_stdio
-from clawft.mcp.watch import Watch
+from clawft.agent.mcp.conversion import convert_result, fetch_tools
+from clawft.agent.mcp.launch import HttpLaunch, Launch, ServerConfinement
+from clawft.agent.mcp.offered_skills import OfferedSkill
+from clawft.agent.mcp.remote import RemoteError, RemoteResult, RemoteToolListing, clean_text, cut_text
+from clawft.agent.mcp.skill_listing import SkillListing, fetch_skill, fetch_skill_file, fetch_skills, has_skills
+from clawft.agent.mcp.transports import ConnectionWatch, open_http, open_stdio
+from clawft.config.redaction import Secrets
+from clawft.config.tools import ServerSettings
+from clawft.errors import ClawftError, Diagnostic
 
-__all__ = ["Connect", "Server", "open_target"]
+_MAX_WAIT_S = 60.0
+_PATIENCE_S = 1.0
+_MAX_REASON = 400
+
+
+class ServerFailures:
+    """A count of a server's failures since it last worked; each failure doubles the wait before the next try."""
+
+    def __init__(self, name: str, settings: ServerSettings, secrets: Secrets, clock: Callable[[], float]) -> None:
+        self._name = name
+        self._settings = settings
+        self._secrets = secrets
+        self._clock = clock
+        self._count = 0
+        self._retry_at = 0.0
+        self._code = ""
+        self._message = ""
+
+    def note_start(self, error: Exception, watch: ConnectionWatch) -> None:
+        """It did not start: 1, 2, 4 … 60 s until the next try."""
+        reason = _explain(error, self._settings)
+        self._note("mcp-start", f"The MCP server '{self._name}' did not start: {reason}", watch, self._count + 1)
+
+    def note_end(self, watch: ConnectionWatch) -> None:
+        """It was up and went away: that may have been a single crash, so the first new try may come at once."""
+        self._note("mcp-lost", f"The MCP server '{self._name}' went away", watch, self._count)
+
+    def forget(self) -> None:
+        """It did its work."""
+        self._count = 0
+
+    @property
+    def patience_s(self) -> float:
+        """The seconds that a turn waits for the server; one that failed to start keeps starting in the background."""
+        return _PATIENCE_S if self._count and self._code == "mcp-start" else math.inf
+
+    def last(self) -> RemoteError:
+        """The last failure, as an error for the caller that needs the server now."""
+        left = self._retry_at - self._clock()
+        again = f"It is tried again in {left:.0f} s" if left > 0 else ""
+        return RemoteError(self._code, self._message, hint=again or f"Look at [mcp.servers.{self._name}] in the config")
+
+    def check_may_try(self) -> None:
+        """Raises: RemoteError, the last failure, while the wait after it is not over."""
+        if self._count and self._clock() < self._retry_at:
+            raise self.last()
+
+    def _note(self, code: str, message: str, watch: ConnectionWatch, waits: int) -> None:
+        self._count += 1
+        self._retry_at = self._clock() + (min(2.0 ** min(waits - 1, 10), _MAX_WAIT_S) if waits else 0.0)
+        status = f" (HTTP {watch.status})" if watch.status else ""
+        words = watch.last_words(self._secrets)
+        self._code = code
+        self._message = self._secrets.mask(message) + status + (f". Its last words: {words}" if words else "")
+
+
+def explain_answer(name: str, error: Exception, watch: ConnectionWatch, secrets: Secrets) -> RemoteError:
+    """Return an error that says why a request gave no result. It shows the server's own message, without secrets."""
+    if _is_lost(error, watch):
+        watch.end()
+        return RemoteError(
+            "mcp-lost", f"The MCP server '{name}' went away", hint="It is started again when next needed"
+        )
+    if not isinstance(error, MCPError):
+        return RemoteError("mcp-refused", f"The MCP server '{name}' gave an answer that cannot be read")
+    message = cut_text(clean_text(secrets.mask(error.message)), _MAX_REASON)
+    code = "mcp-arguments" if error.code == INVALID_PARAMS else "mcp-refused"
+    return RemoteError(code, f"The MCP server '{name}' refused: {message}")
+
+
+def _is_lost(error: Exception, watch: ConnectionWatch) -> bool:
+    # By its text too: servers use the same number for errors of their own.
+    closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+    return closed or watch.ended.is_set()
+
+
+def root_cause(error: Exception) -> Exception:
+    """The first error that is no group of others."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _explain(error: Exception, settings: ServerSettings) -> str:
+    if isinstance(error, ClawftError):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return f"it did not answer within {settings.start_timeout_s:g} s"
+    if isinstance(error, OSError):
+        return f"{error.strerror}: {error.filename}"
+    if isinstance(error, httpx2.ConnectError):
+        return "its address cannot be reached"
+    if isinstance(error, MCPError):
+        return cut_text(clean_text(error.message), _MAX_REASON)
+    return f"it gave an answer that cannot be read ({type(error).__name__})"
+
 
 T = TypeVar("T")
-Connect = Callable[[Launch, Watch], Any]
+Connect = Callable[[Launch, ConnectionWatch], Any]
 _CALLED: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 _WHO = Implementation(name="clawft", version=__version__)
 _LISTING_S = 15.0  # how long all pages of its skills may take, while a turn waits
 
 
-def open_target(launch: Launch, watch: Watch, *, name: str = "", confine: Confine | None = None) -> Any:
-    """What the SDK's client connects to; it is written down first. Raises: Refused."""
+def open_target(
+    launch: Launch, watch: ConnectionWatch, *, name: str = "", confine: ServerConfinement | None = None
+) -> Any:
+    """Open what the SDK's client connects to; a confined launch is recorded in the audit log first. Raises: Refused."""
     if confine is not None:
         confine.note(name, launch)
     if isinstance(launch, HttpLaunch):
@@ -57,20 +150,20 @@ def open_target(launch: Launch, watch: Watch, *, name: str = "", confine: Confin
 
 
 def _unlisted(error: RemoteError) -> SkillListing:
-    said = Diagnostic(error.code, "warning", str(error), hint=error.hint)
-    return SkillListing(diagnostics=(said,), known=False)
+    diagnostic = Diagnostic(error.code, "warning", str(error), hint=error.hint)
+    return SkillListing(diagnostics=(diagnostic,), known=False)
 
 
 class _Life:
     """One connection, from its start to its end."""
 
     def __init__(self) -> None:
-        self.watch = Watch()
+        self.watch = ConnectionWatch()
         self.scope = anyio.CancelScope()  # of the attempt to connect, and of all that follows
         self.settled = anyio.Event()  # it is up, or it failed
         self.over = anyio.Event()
         self.session: ClientSession | None = None
-        self.listing: Listing | None = None
+        self.listing: RemoteToolListing | None = None
         self.listed = 0  # how many changes the listing knows of
         self.changes = 0  # how many the server told of
         self.deaf = False  # it would tell, but we can no longer hear it
@@ -82,7 +175,7 @@ class _Life:
             self.changes += 1
 
 
-class Server:
+class McpServer:
     """A configured server. `group` holds the tasks that outlive the requests that needed them."""
 
     def __init__(
@@ -90,7 +183,7 @@ class Server:
         name: str,
         settings: ServerSettings,
         launch: Launch,
-        failures: Failures,
+        failures: ServerFailures,
         connect: Connect,
         group: TaskGroup,
     ) -> None:
@@ -102,7 +195,7 @@ class Server:
         self._group = group
         self._life: _Life | None = None
 
-    async def list_tools(self) -> Listing:
+    async def list_tools(self) -> RemoteToolListing:
         """Its tools as of now, from memory unless they changed; a diagnostic where there are none to be had."""
         try:
             life = await self._come_alive(self._failures.patience_s)
@@ -112,7 +205,7 @@ class Server:
                 life.listed = changes
             return life.listing
         except RemoteError as error:
-            return Listing(diagnostics=(Diagnostic(error.code, "warning", str(error), hint=error.hint),))
+            return RemoteToolListing(diagnostics=(Diagnostic(error.code, "warning", str(error), hint=error.hint),))
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> RemoteResult:
         """Run one of its tools. Raises: RemoteError."""
@@ -145,7 +238,7 @@ class Server:
             life.skills_until = anyio.current_time() + life.skills.ttl_s
         return life.skills
 
-    async def get_skill(self, uri: str) -> Offered | None:
+    async def get_skill(self, uri: str) -> OfferedSkill | None:
         """One of its skills as it is now, listed or not. Raises: RemoteError."""
         life = await self._come_alive()
         return await self._ask(life, partial(fetch_skill, server=self.name, uri=uri))
@@ -164,7 +257,7 @@ class Server:
             life.watch.end()
             await life.over.wait()
 
-    async def _fetch(self, session: ClientSession) -> Listing:
+    async def _fetch(self, session: ClientSession) -> RemoteToolListing:
         return await fetch_tools(session, self.name, trusted=self._settings.trusted)
 
     async def _come_alive(self, patience_s: float = math.inf) -> _Life:
@@ -191,7 +284,7 @@ class Server:
         try:
             failure = await self._hold(life, deadline, "auto")
             if life.session is None and life.watch.ended.is_set() and isinstance(failure, MCPError):
-                life.watch = Watch()  # old servers hang up on a first message that they do not know
+                life.watch = ConnectionWatch()  # old servers hang up on a first message that they do not know
                 failure = await self._hold(life, deadline, "legacy")
         finally:
             life.watch.end()
@@ -236,7 +329,7 @@ class Server:
             async with client.listen(tools_list_changed=True) as changes:
                 life.changes += 1  # something may have, before we listened
                 async for _ in changes:
-                    pass  # `hear` is told of each as well
+                    pass  # `hear` receives each of these as well
         except (MCPError, RuntimeError, ValueError):
             pass
         life.deaf = True

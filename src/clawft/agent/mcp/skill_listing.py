@@ -18,12 +18,10 @@ from mcp_types import (
 )
 from msgspec import Struct
 
+from clawft.agent.mcp.offered_skills import OfferedSkill, parse_entry
+from clawft.agent.mcp.remote import RemoteError
+from clawft.agent.mcp.skills_extension import EXTENSION
 from clawft.errors import Diagnostic, Refused
-from clawft.mcp.remote import RemoteError
-from clawft.mcp.skill_entries import Offered, parse_entry
-from clawft.mcp.skills_extension import EXTENSION
-
-__all__ = ["SkillListing", "fetch_skill", "fetch_skill_file", "fetch_skills", "has_skills"]
 
 MAX_SKILLS = 2_000
 _MAX_PAGES = 100
@@ -32,10 +30,10 @@ _TTL_S, _MAX_TTL_S = 60.0, 3_600.0
 
 
 class SkillListing(Struct, frozen=True):
-    """What a server offers. `known` is False where it does not know the extension, or did not answer; `whole`, where it
-    lists more than is looked at."""
+    """The skills that a server offers. `known` is False if the server does not know the extension, or did not answer;
+    `whole` is False if it lists more than weft reads."""
 
-    offered: tuple[Offered, ...] = ()
+    offered: tuple[OfferedSkill, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     known: bool = True
     whole: bool = True
@@ -67,14 +65,14 @@ class _GetRequest(Request[_Address, Literal["skills/get"]]):
 
 
 def has_skills(session: ClientSession) -> bool:
-    """Whether a server says that it offers skills."""
-    told = session.server_capabilities
-    return told is not None and EXTENSION in (told.extensions or {})
+    """Return whether a server says that it offers skills."""
+    capabilities = session.server_capabilities
+    return capabilities is not None and EXTENSION in (capabilities.extensions or {})
 
 
 async def fetch_skills(session: ClientSession, server: str) -> SkillListing:
     """Every skill that a server lists, up to the limits. Raises: what the session raises."""
-    found: list[Offered] = []
+    found: list[OfferedSkill] = []
     seen: set[str] = set()
     cursor: str | None = None
     ttl_s, room = _MAX_TTL_S, _MAX_TOTAL
@@ -95,19 +93,19 @@ async def fetch_skills(session: ClientSession, server: str) -> SkillListing:
     return _conclude(server, found, ttl_s, whole=False)
 
 
-def _conclude(server: str, found: list[Offered], ttl_s: float, *, whole: bool) -> SkillListing:
+def _conclude(server: str, found: list[OfferedSkill], ttl_s: float, *, whole: bool) -> SkillListing:
     return SkillListing(_sort_out(found), () if whole else (_tell_cut(server),), whole=whole, ttl_s=ttl_s)
 
 
 def _measure(entry: Any) -> int:
-    """How much an entry holds, about."""
+    """Return the approximate size of an entry in bytes."""
     try:
         return len(msgspec.json.encode(entry))
     except (TypeError, ValueError, RecursionError):
-        return 0  # it is no entry, which is told of it
+        return 0  # not an entry, which is reported elsewhere
 
 
-async def fetch_skill(session: ClientSession, server: str, uri: str) -> Offered | None:
+async def fetch_skill(session: ClientSession, server: str, uri: str) -> OfferedSkill | None:
     """One skill by its address; None where the server has none there. Raises: what the session raises."""
     try:
         answer = await session.send_request(_GetRequest(params=_Address(uri=uri)), _One)
@@ -135,18 +133,20 @@ async def fetch_skill_file(session: ClientSession, uri: str, max_bytes: int) -> 
 
 
 def _read_ttl(ttl_ms: Any) -> float:
-    """How long a listing holds, by the server's word, within reason."""
+    """Return how many seconds a listing is valid: what the server says, within limits."""
     known = type(ttl_ms) in (int, float) and ttl_ms >= 0
     return min(ttl_ms / 1000, _MAX_TTL_S) if known else _TTL_S
 
 
-def _sort_out(offered: list[Offered]) -> tuple[Offered, ...]:
+def _sort_out(offered: list[OfferedSkill]) -> tuple[OfferedSkill, ...]:
     """The entries; none of those that share one address counts, since it would be two skills."""
-    counts = Counter(one.uri for one in offered)
+    counts = Counter(skill.uri for skill in offered)
     twice = Diagnostic("mcp-skill-uri", "error", "The server lists this address more than once")
     return tuple(
-        one if counts[one.uri] == 1 or one.problem else Offered(one.server, one.uri, one.name, problem=twice)
-        for one in offered
+        skill
+        if counts[skill.uri] == 1 or skill.problem
+        else OfferedSkill(skill.server, skill.uri, skill.name, problem=twice)
+        for skill in offered
     )
 
 

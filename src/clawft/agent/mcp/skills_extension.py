@@ -1,6 +1,6 @@
-"""The MCP Skills extension (SEP-2640), as servers and clients of ours speak it: names, addresses, entries and limits.
+"""The MCP Skills extension as weft's servers and clients use it: names, addresses, entries and limits.
 
-It knows no store, no catalog and no connection. Where the files are is the business of whoever uses it.
+It knows no store, no catalog and no connection. The caller knows where the files are.
 """
 
 import base64
@@ -12,29 +12,12 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.format import decode_text
-from clawft.format.fields import json_safe
-from clawft.format.frontmatter import split_frontmatter
-from clawft.format.names import is_canonical
-from clawft.format.notes import Notes
-from clawft.format.yaml import load_yaml
-
-__all__ = [
-    "ENTRY_FILE",
-    "EXTENSION",
-    "FOLDER",
-    "MAX_BYTES",
-    "MAX_FILES",
-    "SCHEME",
-    "ServedFile",
-    "ServedSkill",
-    "can_serve",
-    "describe_content",
-    "describe_folder",
-    "describe_skill",
-    "read_front",
-    "read_mime",
-]
+from clawft.skills.parse import decode_text
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.fields import json_safe
+from clawft.skills.parse.model import is_canonical
+from clawft.skills.parse.text import split_frontmatter
+from clawft.skills.parse.yaml import load_yaml
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"
@@ -68,45 +51,45 @@ class ServedSkill(Struct, frozen=True):
         return f"{self.root}/{quote(path)}"
 
     def file(self, path: str) -> ServedFile | None:
-        return next((one for one in self.files if one.path == path), None)
+        return next((file for file in self.files if file.path == path), None)
 
 
 def can_serve(front: Mapping[str, Any], files: Sequence[ServedFile]) -> bool:
-    """Whether every host takes it: not with an odd name, without a description, or with too much."""
+    """Return whether every host takes it: not with an odd name, without a description, or with too much."""
     name = front.get("name")
     if not isinstance(name, str) or not is_canonical(name) or not isinstance(front.get("description"), str):
         return False
-    return len(files) <= MAX_FILES and sum(one.size for one in files) <= MAX_BYTES
+    return len(files) <= MAX_FILES and sum(file.size for file in files) <= MAX_BYTES
 
 
-def describe_skill(served: ServedSkill) -> dict[str, Any]:
+def make_skill_entry(served: ServedSkill) -> dict[str, Any]:
     """The entry of a skill: its frontmatter as it is, and every file with digest and size."""
     return {
         "uri": served.uri,
         "frontmatter": served.front,
         "resources": [
-            {"uri": served.address(one.path), "digest": f"sha256:{one.sha256}", "size": one.size}
-            for one in served.files
+            {"uri": served.address(file.path), "digest": f"sha256:{file.sha256}", "size": file.size}
+            for file in served.files
         ],
     }
 
 
-def describe_folder(served: ServedSkill, path: str) -> list[dict[str, Any]] | None:
-    """What lies in a folder of a skill ('' for its own); None if it is none."""
+def find_folder_content(served: ServedSkill, path: str) -> list[dict[str, Any]] | None:
+    """List the content of a folder of a skill ('' for the skill's own folder); None if there is no such folder."""
     prefix = f"{path}/" if path else ""
-    inside = [one for one in served.files if one.path.startswith(prefix)]
+    inside = [file for file in served.files if file.path.startswith(prefix)]
     if not inside:
         return None
     found: dict[str, dict[str, Any]] = {}
-    for one in inside:
-        name, slash, _ = one.path[len(prefix) :].partition("/")
-        kind = {"mimeType": FOLDER} if slash else {"mimeType": read_mime(one.path), "size": one.size}
+    for served_file in inside:
+        name, slash, _ = served_file.path[len(prefix) :].partition("/")
+        kind = {"mimeType": FOLDER} if slash else {"mimeType": read_mime(served_file.path), "size": served_file.size}
         found.setdefault(name, {"uri": served.address(prefix + name), "name": name, **kind})
     return [found[name] for name in sorted(found)]
 
 
-def describe_content(address: str, path: str, content: bytes) -> dict[str, Any]:
-    """What `resources/read` answers for a file: its text, or its bytes in base64."""
+def make_file_content(address: str, path: str, content: bytes) -> dict[str, Any]:
+    """Build the answer of `resources/read` for a file: its text, or its bytes in base64."""
     found = {"uri": address, "mimeType": read_mime(path)}
     try:
         return {**found, "text": content.decode()}
@@ -130,5 +113,5 @@ def read_front(data: bytes) -> dict[str, Any] | None:
         return None
     if front is None:
         return None
-    written, complaint = load_yaml(front.yaml, Notes(ENTRY_FILE))
+    written, complaint = load_yaml(front.yaml, DiagnosticCollector(ENTRY_FILE))
     return json_safe(written) if isinstance(written, dict) and not complaint else None

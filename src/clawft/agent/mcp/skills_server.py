@@ -18,17 +18,15 @@ from mcp_types import (
     Resource,
 )
 
-from clawft.mcp.skills_extension import (
+from clawft.agent.mcp.skills_extension import (
     ENTRY_FILE,
     EXTENSION,
     ServedFile,
     ServedSkill,
-    describe_content,
-    describe_folder,
-    describe_skill,
+    find_folder_content,
+    make_file_content,
+    make_skill_entry,
 )
-
-__all__ = ["PAGE", "TTL_MS", "Shelf", "SkillsServer"]
 
 TTL_MS = 60_000
 PAGE = 50
@@ -36,7 +34,7 @@ _SHOWN = 200  # characters of an address that an error repeats
 S = TypeVar("S", bound=ServedSkill)
 
 
-class Shelf(Protocol[S]):
+class SkillShare(Protocol[S]):
     """The skills that are served. Each method is given the context of its request. Raises: MCPError."""
 
     async def list(self, context: Any, limit: int, cursor: str) -> tuple[Sequence[S], str]:
@@ -48,19 +46,19 @@ class Shelf(Protocol[S]):
     async def read(self, context: Any, served: S, file: ServedFile) -> bytes: ...
 
     def describe(self, served: S) -> dict[str, Any]:
-        """What else there is to say of a skill, as the `_meta` of its resource."""
+        """Return additional facts about a skill, for the `_meta` of its resource."""
 
 
 class SkillsServer:
     """The handlers of one server for a shelf."""
 
-    def __init__(self, shelf: Shelf[Any], scope: Literal["public", "private"]) -> None:
+    def __init__(self, shelf: SkillShare[Any], scope: Literal["public", "private"]) -> None:
         self._shelf = shelf
         self._cache = {"ttlMs": TTL_MS, "cacheScope": scope}
 
     @property
     def caching(self) -> dict[str, Any]:
-        """How long an answer holds, and for whom, as the fields of a result."""
+        """The result fields that say how long, and for which callers, an answer may be cached."""
         return {"ttl_ms": self._cache["ttlMs"], "cache_scope": self._cache["cacheScope"]}
 
     def join(self, server: Server[Any]) -> None:
@@ -81,18 +79,18 @@ class SkillsServer:
 
     async def _list_skills(self, context: Any, params: PaginatedRequestParams) -> dict[str, Any]:
         skills, cursor = await self._shelf.list(context, PAGE, params.cursor or "")
-        entries = [describe_skill(one) for one in skills]
+        entries = [make_skill_entry(skill) for skill in skills]
         return {"skills": entries, **self._cache, "resultType": "complete"} | ({"nextCursor": cursor} if cursor else {})
 
     async def _get_skill(self, context: Any, params: "_Address") -> dict[str, Any]:
         served, path = await self._find(context, params.uri)
         if path != ENTRY_FILE:
             raise MCPError(INVALID_PARAMS, f"{params.uri[:_SHOWN]} is not the SKILL.md of a skill")
-        return {"skill": describe_skill(served), **self._cache, "resultType": "complete"}
+        return {"skill": make_skill_entry(served), **self._cache, "resultType": "complete"}
 
     async def _read_folder(self, context: Any, params: "_Address") -> dict[str, Any]:
         served, path = await self._find(context, params.uri)
-        inside = describe_folder(served, path)
+        inside = find_folder_content(served, path)
         if inside is None or params.uri.endswith("/"):
             raise MCPError(INVALID_PARAMS, f"{params.uri[:_SHOWN]} is not a directory resource")
         return {"resources": inside, **self._cache, "resultType": "complete"}
@@ -100,7 +98,7 @@ class SkillsServer:
     async def _list_resources(self, context: Any, params: PaginatedRequestParams) -> ListResourcesResult:
         """The SKILL.md of each skill, for those who do not know the extension."""
         skills, cursor = await self._shelf.list(context, PAGE, params.cursor or "")
-        resources = [self._describe(one) for one in skills]
+        resources = [self._describe(skill) for skill in skills]
         return ListResourcesResult(resources=resources, next_cursor=cursor or None, **self.caching)
 
     async def _read_resource(self, context: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
@@ -109,7 +107,7 @@ class SkillsServer:
         file = served.file(path)
         if file is None:
             raise MCPError(INVALID_PARAMS, f"No file is served at {address[:_SHOWN]}")
-        contents = [describe_content(address, path, await self._shelf.read(context, served, file))]
+        contents = [make_file_content(address, path, await self._shelf.read(context, served, file))]
         return ReadResourceResult.model_validate({"contents": contents, **self._cache})
 
     def _describe(self, served: Any) -> Resource:

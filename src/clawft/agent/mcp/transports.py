@@ -1,43 +1,127 @@
-"""A server as a child process: one JSON message per line on its pipes, and all that it started ended with it.
-
-The SDK's own transport passes on variables of ours, keeps lines of any length, and leaves a server's children alone
-when the server itself ends in time.
-"""
+"""Transports to MCP servers: a child process with pipes, or streamable HTTP, with bounded messages."""
 
 import errno
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from typing import Any
 
 import anyio
+import httpx2
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from clawft.agent.mcp.launch import HttpLaunch, ServerConfinement, StdioLaunch
+from clawft.agent.mcp.remote import clean_text
+from clawft.config.redaction import Secrets
 from clawft.errors import Refused
-from clawft.mcp.confine import Confine
-from clawft.mcp.launch import StdioLaunch
-from clawft.mcp.watch import MAX_MESSAGE_BYTES, Watch
-from clawft.programs import find_program
-from clawft.sandbox.kept import BROKEN, open_kept
-from clawft.sandbox.process import Launch
+from clawft.sandbox.process import BROKEN, Launch, open_piped_process
+from clawft.trust.programs import find_program
 
-__all__ = ["Streams", "open_stdio"]
+MAX_MESSAGE_BYTES = 24_000_000  # one message of a server, whichever way it comes: 16 MB of a skill in base64
+_STDERR_BYTES = 8_192
+_SHOWN_LINES = 5
+_SHOWN_CHARS = 600
+
+
+class ConnectionWatch:
+    """Transports report here; the owner of the connection waits for `ended`."""
+
+    def __init__(self) -> None:
+        self.ended = anyio.Event()
+        self.status = 0
+        self._words = b""
+
+    def end(self) -> None:
+        """The connection is over, or shall be."""
+        self.ended.set()
+
+    def hear(self, data: bytes) -> None:
+        """Something a server wrote that is no message: on stderr, or by mistake on stdout."""
+        self._words = (self._words + data)[-_STDERR_BYTES:]
+
+    def last_words(self, secrets: Secrets) -> str:
+        """The last lines that were heard, fit to be shown."""
+        lines = clean_text(secrets.mask(self._words.decode("utf-8", errors="replace"))).splitlines()
+        return "\n".join([line for line in lines if line.strip()][-_SHOWN_LINES:])[-_SHOWN_CHARS:]
+
+
+_CONNECT_S = 10.0
+# Reading has no limit here: a stream of changes stays open for hours, and calls have their own.
+_TIMEOUT = httpx2.Timeout(_CONNECT_S, read=None)
+
+
+@asynccontextmanager
+async def open_http(launch: HttpLaunch, watch: ConnectionWatch) -> AsyncGenerator[Any, None]:
+    """Speak with a server; the SDK follows a redirect only within the same origin."""
+    # An encoded answer would have a size of its own, unknown before it is unpacked.
+    headers = {**launch.headers, "accept-encoding": "identity"}
+    transport = _Guarded(httpx2.AsyncHTTPTransport(trust_env=False), watch)
+    async with httpx2.AsyncClient(headers=headers, transport=transport, timeout=_TIMEOUT, trust_env=False) as client:
+        streams: AbstractAsyncContextManager[Any] = streamable_http_client(
+            launch.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
+        )
+        async with streams as pair:
+            yield pair
+
+
+class _Guarded(httpx2.AsyncBaseTransport):
+    """Sees every answer: bounds it, and notes what the SDK does not tell."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, watch: ConnectionWatch) -> None:
+        self._inner = inner
+        self._watch = watch
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        if response.status_code >= 400:
+            self._watch.status = response.status_code
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            self._watch.end()  # the server forgot us: only a new session helps
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise httpx2.RemoteProtocolError("The answer is encoded although that was not asked for", request=request)
+        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > MAX_MESSAGE_BYTES:
+                raise httpx2.StreamError(f"The answer has more than {MAX_MESSAGE_BYTES} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 
 @asynccontextmanager
 async def open_stdio(
-    launch: StdioLaunch, watch: Watch, name: str = "", confine: Confine | None = None
+    launch: StdioLaunch, watch: ConnectionWatch, name: str = "", confine: ServerConfinement | None = None
 ) -> AsyncGenerator[Streams, None]:
     """Start a server and speak with it. Raises: OSError if it cannot be started; Refused if it cannot be confined."""
     async with _prepare(launch, name, confine) as program, _speak(program, watch) as streams:
         yield streams
 
 
-def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> AbstractAsyncContextManager[Launch]:
+def _prepare(launch: StdioLaunch, name: str, confine: ServerConfinement | None) -> AbstractAsyncContextManager[Launch]:
     if launch.confinement is None:
         program = launch.prepare()
         return nullcontext(Launch(program.words, program.cwd, program.env))
@@ -53,14 +137,14 @@ def _prepare(launch: StdioLaunch, name: str, confine: Confine | None) -> Abstrac
 
 
 @asynccontextmanager
-async def _speak(program: Launch, watch: Watch) -> AsyncGenerator[Streams, None]:
+async def _speak(program: Launch, watch: ConnectionWatch) -> AsyncGenerator[Streams, None]:
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     try:
-        async with open_kept(program) as kept:
-            kept.group.start_soon(_read_messages, kept.stdout, to_session, watch)
-            kept.group.start_soon(_read_words, kept.stderr, watch)
-            kept.group.start_soon(_write_messages, kept.stdin, from_session, watch)
+        async with open_piped_process(program) as piped:
+            piped.group.start_soon(_read_messages, piped.stdout, to_session, watch)
+            piped.group.start_soon(_read_words, piped.stderr, watch)
+            piped.group.start_soon(_write_messages, piped.stdin, from_session, watch)
             yield from_server, to_server
     finally:
         with anyio.CancelScope(shield=True):
@@ -68,7 +152,7 @@ async def _speak(program: Launch, watch: Watch) -> AsyncGenerator[Streams, None]
 
 
 async def _read_messages(
-    stdout: ByteReceiveStream, to_session: MemoryObjectSendStream[SessionMessage | Exception], watch: Watch
+    stdout: ByteReceiveStream, to_session: MemoryObjectSendStream[SessionMessage | Exception], watch: ConnectionWatch
 ) -> None:
     rest = bytearray()
     try:
@@ -89,7 +173,7 @@ async def _read_messages(
         watch.end()
 
 
-def _parse_line(line: bytes, watch: Watch) -> SessionMessage | None:
+def _parse_line(line: bytes, watch: ConnectionWatch) -> SessionMessage | None:
     """A message; None for what is none, as a greeting printed on stdout, which is kept as last words."""
     if not line.strip():
         return None
@@ -100,14 +184,14 @@ def _parse_line(line: bytes, watch: Watch) -> SessionMessage | None:
         return None
 
 
-async def _read_words(stderr: ByteReceiveStream, watch: Watch) -> None:
+async def _read_words(stderr: ByteReceiveStream, watch: ConnectionWatch) -> None:
     with suppress(*BROKEN):
         async for chunk in stderr:
             watch.hear(chunk)
 
 
 async def _write_messages(
-    stdin: ByteSendStream, from_session: MemoryObjectReceiveStream[SessionMessage], watch: Watch
+    stdin: ByteSendStream, from_session: MemoryObjectReceiveStream[SessionMessage], watch: ConnectionWatch
 ) -> None:
     try:
         async with from_session:

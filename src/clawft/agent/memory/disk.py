@@ -13,17 +13,6 @@ from msgspec import Struct
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import get_hint, is_there, lock_file, read_regular, replace_file, sync_folder
 
-__all__ = [
-    "MAX_FILE_BYTES",
-    "Stamp",
-    "append_file",
-    "check_folder",
-    "load_text",
-    "lock_folder",
-    "replace_text",
-    "stamp_of",
-]
-
 MAX_FILE_BYTES = 8 << 20
 LOCK_WAIT_S = 10.0
 # O_NONBLOCK: to open a FIFO that stands in the place of a file must not wait for its other end.
@@ -31,8 +20,8 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOC
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
-class Stamp(Struct, frozen=True):
-    """What tells one state of a file from another without reading it. All zero: there is none."""
+class FileStamp(Struct, frozen=True):
+    """The metadata of a file that tells whether it changed, without reading it. All zero: there is no file."""
 
     mtime_ns: int = 0
     ctime_ns: int = 0
@@ -40,13 +29,13 @@ class Stamp(Struct, frozen=True):
     inode: int = 0
 
 
-def stamp_of(path: str) -> Stamp:
+def stamp_of(path: str) -> FileStamp:
     """The stamp of a file; that of no file if the system will not tell."""
     try:
         status = os.stat(path)
     except OSError:
-        return Stamp()
-    return Stamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        return FileStamp()
+    return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 def load_text(path: str, errors: Literal["replace", "surrogateescape"] = "replace") -> str:

@@ -1,21 +1,13 @@
-r"""MEMORY.md: a text that people edit by hand, with entries in it. Pure; what is not asked to change keeps its bytes.
-
-An entry is a line `## key` and what stands below it, up to the next line that begins with `## ` or `# `. Text before
-the first entry, and below a `# heading`, is the person's own: it is found by search and never changed. A `# ` inside
-a closed code fence ends nothing. Two entries with one key are one entry whose parts stand apart.
-
-A line of a value that would be read as a heading gets a backslash before it, which Markdown does not show. Metadata
-is a comment `<!-- clawft: {…} -->` below the heading. White space around a value does not count.
-"""
+"""The Markdown of MEMORY.md and HISTORY.md: parse and render entries, keeping every byte that is not changed."""
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
-
-__all__ = ["Entry", "Note", "delete_entry", "find_entry", "parse_entries", "parse_notes", "render_entry", "store_entry"]
 
 _SECTION = re.compile(r"^##[ \t]+(.*)$", re.MULTILINE)
 _ESCAPED = re.compile(r"^\\+(?:##?[ \t]|<!-- clawft: )", re.MULTILINE)
@@ -28,7 +20,7 @@ _BARE = re.compile(r"#{1,6}(?:[ \t][^\n]*)?|<!--.*-->", re.DOTALL)
 _BOUNDARY = "## \n"  # a heading without a key ends an entry, and whatever code fence was left open in it
 
 
-class Entry(Struct, frozen=True):
+class MemoryEntry(Struct, frozen=True):
     """A fact: its key, its text, and what else was kept with it."""
 
     key: str
@@ -36,7 +28,7 @@ class Entry(Struct, frozen=True):
     metadata: dict[str, Any] | None = None
 
 
-class Note(Struct, frozen=True):
+class MemoryNote(Struct, frozen=True):
     """A paragraph or bullet that belongs to no entry, and the line it begins at."""
 
     line: int
@@ -50,9 +42,9 @@ class _Part(Struct, frozen=True):
     text: str
 
 
-def parse_entries(text: str) -> tuple[Entry, ...]:
+def parse_entries(text: str) -> tuple[MemoryEntry, ...]:
     """Every entry, in the order in which their keys first stand."""
-    merged: dict[str, Entry] = {}
+    merged: dict[str, MemoryEntry] = {}
     for part in _split(text):
         if part.key is not None:
             entry = _parse_part(part.key, part.text)
@@ -60,14 +52,14 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
     return tuple(merged.values())
 
 
-def find_entry(text: str, key: str) -> Entry | None:
+def find_entry(text: str, key: str) -> MemoryEntry | None:
     """The entry of a key."""
     parts = [part.text for part in _split(text) if part.key == key]
     return parse_entries("".join(parts))[0] if parts else None
 
 
-def parse_notes(text: str) -> Iterator[Note]:
-    """What stands outside entries, cut at blank lines and bullets; bare headings and comments are left out."""
+def parse_notes(text: str) -> Iterator[MemoryNote]:
+    """Parse the text outside entries, cut at blank lines and bullets; bare headings and comments are left out."""
     line = 1
     for part in _split(text):
         if part.key is None:
@@ -75,12 +67,12 @@ def parse_notes(text: str) -> Iterator[Note]:
         line += part.text.count("\n")
 
 
-def render_entry(entry: Entry) -> str:
+def render_entry(entry: MemoryEntry) -> str:
     """An entry as it stands in the text."""
     return f"## {entry.key}\n\n{_render_metadata(entry.metadata)}{_escape(entry.value)}\n"
 
 
-def store_entry(text: str, entry: Entry) -> str:
+def store_entry(text: str, entry: MemoryEntry) -> str:
     """The text with an entry in the place of those of its key, or at the end."""
     parts = _split(text)
     places = [at for at, part in enumerate(parts) if part.key == entry.key]
@@ -100,15 +92,20 @@ def delete_entry(text: str, key: str) -> str:
 
 def _rejoin(parts: list[_Part], dropped: set[int]) -> str:
     """The parts without some. What comes next to an open code fence by that is kept apart from it."""
-    kept: list[_Part] = []
+    remaining: list[_Part] = []
     for at, part in enumerate(parts):
         if at in dropped:
             continue
-        pair = [*kept[-1:], part]
-        if part.key is None and kept and kept[-1].key is not None and _split(kept[-1].text + part.text) != pair:
-            kept.append(_Part(None, _BOUNDARY))
-        kept.append(part)
-    return "".join(part.text for part in kept)
+        pair = [*remaining[-1:], part]
+        if (
+            part.key is None
+            and remaining
+            and remaining[-1].key is not None
+            and _split(remaining[-1].text + part.text) != pair
+        ):
+            remaining.append(_Part(None, _BOUNDARY))
+        remaining.append(part)
+    return "".join(part.text for part in remaining)
 
 
 def _split(text: str) -> list[_Part]:
@@ -125,7 +122,7 @@ def _split(text: str) -> list[_Part]:
 
 
 def _find_title(section: str) -> int:
-    """Where in a section the first `# heading` outside code begins, else its end."""
+    """Find where the first `# heading` outside code begins in a section; its end if there is none."""
     if "\n# " not in section and "\n#\t" not in section:
         return len(section)
     at = 0
@@ -158,18 +155,18 @@ def _find_end(lines: list[str], start: int, fence: str) -> int:
     return -1
 
 
-def _parse_part(key: str, text: str) -> Entry:
+def _parse_part(key: str, text: str) -> MemoryEntry:
     below = text.partition("\n")[2]
     metadata = None
     if found := _METADATA.match(below):
         metadata = _parse_metadata(found[1])
         below = below if metadata is None else below[found.end() :]
-    return Entry(key, _unescape(below.replace("\r\n", "\n").strip()), metadata)
+    return MemoryEntry(key, _unescape(below.replace("\r\n", "\n").strip()), metadata)
 
 
-def _join(one: Entry, other: Entry) -> Entry:
+def _join(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
     value = "\n\n".join(filter(None, (one.value, other.value)))
-    return Entry(one.key, value, {**(one.metadata or {}), **(other.metadata or {})} or None)
+    return MemoryEntry(one.key, value, {**(one.metadata or {}), **(other.metadata or {})} or None)
 
 
 def _parse_metadata(text: str) -> dict[str, Any] | None:
@@ -202,11 +199,11 @@ def _unescape(value: str) -> str:
 
 
 def _needs_escape(line: str, in_code: bool) -> bool:
-    """Whether a line would be read as a heading or as metadata, or is such a line with backslashes before it."""
+    """Return whether a line would be read as a heading or as metadata, or is such a line with backslashes before it."""
     return bool(_HEADING.match(line)) and not (in_code and _TITLE.match(line))
 
 
-def _parse_notes(text: str, first: int) -> Iterator[Note]:
+def _parse_notes(text: str, first: int) -> Iterator[MemoryNote]:
     """Paragraphs and bullets with their lines."""
     note: list[str] = []
     begin = first
@@ -215,8 +212,41 @@ def _parse_notes(text: str, first: int) -> Iterator[Note]:
         if note and (alone or _BARE.fullmatch(note[-1].strip())):
             joined = "\n".join(note).strip()
             if not _BARE.fullmatch(joined):
-                yield Note(begin, joined)
+                yield MemoryNote(begin, joined)
             note = []
         if line.strip():
             begin = begin if note else number
             note.append(line.rstrip("\r"))
+
+
+_HEAD = re.compile(r"^- (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) \[([^\]\s]*)\] ?", re.MULTILINE)
+
+
+class HistoryEntry(Struct, frozen=True):
+    """One entry. `line` is where it begins; text above the first entry has neither date nor session."""
+
+    date: str
+    session: str
+    text: str
+    line: int = 1
+
+
+def render_history(text: str, session: str, at: datetime) -> str:
+    """An entry as it stands in the file."""
+    date = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    first, *rest = text.strip().split("\n")
+    lines = [f"  {line}" if line else "" for line in rest]
+    return "\n".join((f"- {date} [{quote(session, safe=':@/+', errors='replace')}] {first}", *lines, ""))
+
+
+def parse_history(text: str) -> Iterator[HistoryEntry]:
+    """Every entry, oldest first."""
+    heads = list(_HEAD.finditer(text))
+    starts = [head.start() for head in heads] + [len(text)]
+    if above := text[: starts[0]].strip():
+        yield HistoryEntry("", "", above)
+    line = 1 + text.count("\n", 0, starts[0])
+    for head, end in zip(heads, starts[1:], strict=True):
+        written = text[head.end() : end].replace("\r\n", "\n").rstrip()
+        yield HistoryEntry(head[1], unquote(head[2]), written.replace("\n  ", "\n"), line)
+        line += text.count("\n", head.start(), end)

@@ -1,6 +1,7 @@
-"""The default memory: MEMORY.md holds facts, HISTORY.md what happened. People may edit both; the index follows."""
+"""The default memory: facts in MEMORY.md, events in HISTORY.md, limits on both, and the index that follows them."""
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,19 +13,86 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from clawft.config.memory import MemorySettings
+from clawft.agent.memory.disk import (
+    FileStamp,
+    append_file,
+    check_folder,
+    load_text,
+    lock_folder,
+    replace_text,
+    stamp_of,
+)
+from clawft.agent.memory.document import (
+    MemoryEntry,
+    delete_entry,
+    find_entry,
+    parse_entries,
+    parse_history,
+    parse_notes,
+    render_history,
+    store_entry,
+)
+from clawft.agent.memory.index import IndexedItem, IndexUnusable, MemoryIndex
+from clawft.agent.memory.vectors import FLOORS, Version
+from clawft.config.agents import MemorySettings
 from clawft.contracts import MemoryResult, Metadata
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import get_hint
-from clawft.memory.disk import Stamp, append_file, check_folder, load_text, lock_folder, replace_text, stamp_of
-from clawft.memory.document import Entry, delete_entry, find_entry, parse_entries, parse_notes, store_entry
-from clawft.memory.embedding import FLOORS, Version
-from clawft.memory.history import parse_history, render_history
-from clawft.memory.index import Index, Item, Unusable
-from clawft.memory.limits import PLACE, check_key, check_metadata, check_size, check_text, clean_text
 from clawft.workspace import Workspace
 
-__all__ = ["MemoryFiles", "Reindexed", "open_memory"]
+MAX_KEY_CHARS = 200
+MAX_VALUE_BYTES = 64 << 10
+PLACE = re.compile(r"(?:MEMORY|HISTORY)\.md:\d+")  # how search names what has no key
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def check_key(key: str) -> str:
+    """The key as it is written. Raises: ClawftError."""
+    key = key.strip()
+    hint = f"Use one line of at most {MAX_KEY_CHARS} characters, as in 'editor' or 'project/deploy'"
+    if not key or len(key) > MAX_KEY_CHARS or "\n" in key or "\t" in key or _CONTROL.search(key):
+        raise ClawftError("memory-key", "This cannot be the key of a memory", hint=hint)
+    if PLACE.fullmatch(key):
+        raise ClawftError("memory-key", f"'{key}' names a place in a file, not a key", hint=hint)
+    return key
+
+
+def clean_text(text: str) -> str:
+    """A text in which control characters are made visible."""
+    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def check_text(text: str) -> str:
+    """The text as it is written. Raises: ClawftError."""
+    text = text.replace("\r\n", "\n").strip()
+    if _CONTROL.search(text):
+        hint = "Leave out control characters, such as colours of a terminal"
+        raise ClawftError("memory-text", "The text has characters that are no text", hint=hint)
+    check_size(text)
+    return text
+
+
+def check_size(text: str) -> None:
+    """Raises: ClawftError."""
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > MAX_VALUE_BYTES:
+        message = f"The text has {size} bytes; {MAX_VALUE_BYTES} is the limit"
+        raise ClawftError("memory-too-large", message, hint="Keep what matters, or spread it over several keys")
+
+
+def check_metadata(metadata: Metadata | None) -> dict[str, object] | None:
+    """The metadata as it is kept. Raises: ClawftError."""
+    try:
+        encoded = msgspec.json.encode(dict(metadata or {}))
+        decoded: dict[str, object] = msgspec.json.decode(encoded)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ClawftError(
+            "memory-text", f"The metadata is not JSON: {error}", hint="Use strings and numbers"
+        ) from error
+    if len(encoded) > MAX_VALUE_BYTES:
+        raise ClawftError("memory-too-large", f"The metadata has {len(encoded)} bytes", hint="Keep what matters")
+    return decoded or None
+
 
 MEMORY, HISTORY, INDEX = "MEMORY.md", "HISTORY.md", "index.sqlite"
 SETTLE_NS = 1_000_000_000
@@ -33,16 +101,16 @@ T = TypeVar("T")
 
 
 class Reindexed(Struct, frozen=True):
-    """What the index holds after it was made anew."""
+    """The content of the index after it was rebuilt."""
 
     entries: int
     embedding: int
 
 
 class _Seen(Struct, frozen=True):
-    """What a file was like when it was last read. Not `settled`: it may have changed again within the same tick."""
+    """The state of a file when it was last read. If not `settled`, it may have changed again within the same tick."""
 
-    stamp: Stamp = Stamp()
+    stamp: FileStamp = FileStamp()
     settled: bool = False
     digest: bytes = b""
 
@@ -55,7 +123,7 @@ class MemoryFiles:
     def __init__(self, folder: str, settings: MemorySettings = MemorySettings()) -> None:  # noqa: B008  (frozen)
         self.folder = folder
         self._embedding: Version = settings.embedding  # of an index that is made; one that exists keeps its own
-        self._index: Index | None = None
+        self._index: MemoryIndex | None = None
         self._guard = threading.Lock()
 
     def close(self) -> None:
@@ -65,13 +133,13 @@ class MemoryFiles:
 
     @property
     def is_empty(self) -> bool:
-        """Whether neither file holds anything. Raises: Unreadable for a folder that cannot be read."""
+        """Return whether neither file holds anything. Raises: Unreadable for a folder that cannot be read."""
         check_folder(self.folder)
         return not any(stamp_of(self._path(name)).size for name in (MEMORY, HISTORY))
 
     def store(self, key: str, value: str, metadata: Metadata | None = None) -> None:
         """Keep a value; one that was there is replaced. Raises: ClawftError."""
-        entry = Entry(check_key(key), check_text(value), check_metadata(metadata))
+        entry = MemoryEntry(check_key(key), check_text(value), check_metadata(metadata))
         self._change(lambda text: store_entry(text or _TITLE, entry))
 
     def append(self, key: str, value: str) -> None:
@@ -79,10 +147,10 @@ class MemoryFiles:
         key, value = check_key(key), check_text(value)
 
         def change(text: str) -> str:
-            old = find_entry(text, key) or Entry(key, "")
+            old = find_entry(text, key) or MemoryEntry(key, "")
             joined = "\n\n".join(filter(None, (old.value, value)))
             check_size(joined)
-            return store_entry(text or _TITLE, Entry(key, joined, old.metadata))
+            return store_entry(text or _TITLE, MemoryEntry(key, joined, old.metadata))
 
         self._change(change)
 
@@ -109,7 +177,7 @@ class MemoryFiles:
         """MEMORY.md as it stands, '' if there is none. Raises: ClawftError."""
         return load_text(self._path(MEMORY))
 
-    def load_entries(self) -> tuple[Entry, ...]:
+    def load_entries(self) -> tuple[MemoryEntry, ...]:
         """Every fact. Raises: ClawftError."""
         return parse_entries(self.read_memory())
 
@@ -133,7 +201,7 @@ class MemoryFiles:
         if not os.path.isdir(self.folder):
             return Reindexed(0, self._embedding)
 
-        def work(index: Index) -> Reindexed:
+        def work(index: MemoryIndex) -> Reindexed:
             index.clear(self._embedding)
             self._sync(index)
             return Reindexed(index.count, index.marker)
@@ -142,25 +210,25 @@ class MemoryFiles:
             with self._guard:
                 self._drop()  # it may be one in memory
                 return self._work_on_disk(work)
-        except Unusable as error:
+        except IndexUnusable as error:
             message = "The index is in use by another process, or cannot be written"
             cause = error.__cause__
             hint = get_hint(cause, self.folder) if isinstance(cause, OSError) else "Try again when it is done"
             raise ClawftError("memory-busy", message, path=self._path(INDEX), hint=hint) from error
 
     def check_files(self) -> tuple[Diagnostic, ...]:
-        """What is damaged in the files, which are read as far as they can be. Raises: ClawftError."""
+        """Check the files for damage; damaged files are still read as far as possible. Raises: ClawftError."""
         check_folder(self.folder)
         texts = {name: load_text(self._path(name), "surrogateescape") for name in (MEMORY, HISTORY)}
         hint = "Restore it from a backup; or move it away, and what is remembered in it is lost"
         return tuple(
             Diagnostic("memory-damaged", "error", f"{name} is damaged: it is no text", self._path(name), 0, hint)
             for name, text in texts.items()
-            if "\0" in text or (not text.isascii() and any("\udc80" <= one <= "\udcff" for one in text))
+            if "\0" in text or (not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text))
         )
 
     def check_index(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the index that search cannot mend by itself. Raises: ClawftError."""
+        """Check the index for problems that search cannot repair by itself. Raises: ClawftError."""
         if not os.path.exists(self._path(INDEX)):
             return ()
         marker = self._use(lambda index: index.marker)
@@ -184,18 +252,18 @@ class MemoryFiles:
                 replace_text(path, after)
         return after != before
 
-    def _use(self, work: Callable[[Index], T]) -> T:
+    def _use(self, work: Callable[[MemoryIndex], T]) -> T:
         """Work on the index; on one in memory where the file is in use or its folder cannot be written."""
         with self._guard:
-            with suppress(Unusable):
+            with suppress(IndexUnusable):
                 return self._work_on_disk(work)
             return self._work_on(":memory:", work)
 
-    def _work_on_disk(self, work: Callable[[Index], T]) -> T:
+    def _work_on_disk(self, work: Callable[[MemoryIndex], T]) -> T:
         """Work on the index; a damaged one is made anew first."""
         try:
             return self._work_on(self._path(INDEX), work)
-        except Unusable as error:
+        except IndexUnusable as error:
             if not error.damaged:
                 raise
         for ending in ("", "-wal", "-shm"):
@@ -203,14 +271,14 @@ class MemoryFiles:
                 os.unlink(self._path(INDEX) + ending)
         return self._work_on(self._path(INDEX), work)
 
-    def _work_on(self, path: str, work: Callable[[Index], T]) -> T:
+    def _work_on(self, path: str, work: Callable[[MemoryIndex], T]) -> T:
         """Work on the open index, or on that of a path."""
         try:
             if self._index is None:
-                self._index = Index(path, self._embedding)
+                self._index = MemoryIndex(path, self._embedding)
             self._sync(self._index)
             return work(self._index)
-        except Unusable:
+        except IndexUnusable:
             self._drop()
             raise
 
@@ -219,7 +287,7 @@ class MemoryFiles:
             self._index.close()
             self._index = None
 
-    def _sync(self, index: Index) -> None:
+    def _sync(self, index: MemoryIndex) -> None:
         """Bring the index up to date with the files."""
         for name in (MEMORY, HISTORY):
             stamp, before = stamp_of(self._path(name)), index.seen(name)
@@ -247,14 +315,14 @@ def _parse_seen(content: bytes) -> _Seen:
         return _Seen()  # never read, or damaged
 
 
-def _parse_items(name: str, text: str) -> Iterator[Item]:
-    """What there is to find in a file."""
+def _parse_items(name: str, text: str) -> Iterator[IndexedItem]:
+    """Parse the searchable items of a file."""
     if name == HISTORY:
         for past in parse_history(text):
             facts = {"date": past.date, "session": past.session} if past.date else None
-            yield Item(f"{HISTORY}:{past.line}", past.text, facts)
+            yield IndexedItem(f"{HISTORY}:{past.line}", past.text, facts)
         return
     for entry in parse_entries(text):
-        yield Item(entry.key, entry.value, entry.metadata)
+        yield IndexedItem(entry.key, entry.value, entry.metadata)
     for note in parse_notes(text):
-        yield Item(f"{MEMORY}:{note.line}", note.text)
+        yield IndexedItem(f"{MEMORY}:{note.line}", note.text)

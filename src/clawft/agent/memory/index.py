@@ -1,7 +1,7 @@
-"""What finds memories: SQLite's FTS5 and hash vectors, fused by rank. A cache of the Markdown files, and no more.
+"""Memory search: SQLite's FTS5 and hash vectors, fused by rank. The index is only a cache of the Markdown files.
 
-Words are ranked by BM25, vectors by their cosine; both rankings are fused (reciprocal rank fusion), so that what
-both find comes first.
+Words are ranked by BM25, vectors by their cosine; both rankings are fused (reciprocal rank fusion), so that what both
+find comes first.
 """
 
 import errno
@@ -16,13 +16,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from clawft.agent.memory.vectors import FLOORS, VECTOR_TABLES, VectorTable, Version
 from clawft.contracts import MemoryResult
-from clawft.discovery.ranking import STOP_WORDS, telling_words
 from clawft.files import create_private
-from clawft.memory.embedding import FLOORS, Version
-from clawft.memory.vectors import VECTOR_TABLES, Vectors
-
-__all__ = ["Index", "Item", "Unusable"]
+from clawft.skills.discovery.ranking import STOP_WORDS, find_significant_words
 
 SCHEMA_VERSION = 1
 CANDIDATES = 100  # of each ranking
@@ -43,15 +40,15 @@ CREATE VIRTUAL TABLE words USING fts5(key, value, tokenize='porter unicode61');
 """
 
 
-class Item(Struct, frozen=True):
-    """What is found: an entry, a note or a line of history."""
+class IndexedItem(Struct, frozen=True):
+    """One searchable item: an entry, a note or a line of history."""
 
     key: str
     value: str
     metadata: dict[str, Any] | None = None
 
 
-class Unusable(Exception):
+class IndexUnusable(Exception):
     """The index cannot be used now; `damaged` tells whether making it anew would help."""
 
     def __init__(self, *, damaged: bool) -> None:
@@ -59,7 +56,7 @@ class Unusable(Exception):
         self.damaged = damaged
 
 
-class Index:
+class MemoryIndex:
     """One open index. An empty file gets tables and the marker `embedding`; another keeps its own marker."""
 
     def __init__(self, path: str, embedding: Version) -> None:
@@ -72,10 +69,10 @@ class Index:
         try:
             with _translate():
                 self._prepare(embedding)
-        except Unusable:
+        except IndexUnusable:
             self._database.close()
             raise
-        self._vectors = Vectors(self._database)
+        self._vectors = VectorTable(self._database)
 
     def close(self) -> None:
         self._database.close()
@@ -93,11 +90,11 @@ class Index:
             return found
 
     def seen(self, source: str) -> bytes:
-        """What `update` was told about a source when it was last read."""
+        """Return the state that `update` stored for a source when it was last read."""
         with _translate():
             return bytes(self._meta(source) or b"")
 
-    def update(self, source: str, seen: bytes, items: Iterable[Item]) -> None:
+    def update(self, source: str, seen: bytes, items: Iterable[IndexedItem]) -> None:
         """Hold exactly these items of a source; only what differs is written."""
         with _translate(), self._transaction():
             self._replace_items(source, {_digest(item): item for item in items})
@@ -118,13 +115,13 @@ class Index:
             self._vectors.forget()
 
     def search(self, query: str, limit: int) -> tuple[MemoryResult, ...]:
-        """What fits a query, best first."""
+        """Search for the items that match a query, best first."""
         query = query[:MAX_QUERY]
         with _translate():
             size = max(CANDIDATES, limit)
-            rankings = [self._match(telling_words(query), size)]
+            rankings = [self._match(find_significant_words(query), size)]
             if self.marker in FLOORS:
-                rankings.append(self._vectors.find_near(_telling_part(query), self.marker, size))
+                rankings.append(self._vectors.find_near(_find_distinctive_part(query), self.marker, size))
             fused = _fuse(rankings)[:limit]
             return tuple(self._load(identity, score) for identity, score in fused)
 
@@ -139,7 +136,7 @@ class Index:
                     self._set_meta("embedding", embedding)
                     self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         if self._schema_version() != SCHEMA_VERSION:
-            raise Unusable(damaged=True)
+            raise IndexUnusable(damaged=True)
 
     def _schema_version(self) -> int:
         version: int = self._database.execute("PRAGMA user_version").fetchone()[0]
@@ -163,19 +160,19 @@ class Index:
     def _set_meta(self, name: str, value: bytes | int) -> None:
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
-    def _replace_items(self, source: str, items: dict[bytes, Item]) -> None:
+    def _replace_items(self, source: str, items: dict[bytes, IndexedItem]) -> None:
         rows = self._database.execute("SELECT id, digest FROM item WHERE source = ?", (source,))
         held = {digest: identity for identity, digest in rows}
-        gone = [(identity,) for digest, identity in held.items() if digest not in items]
+        removed = [(identity,) for digest, identity in held.items() if digest not in items]
         for table, name in (("item", "id"), ("signature", "id"), ("vector", "id"), ("words", "rowid")):
-            self._database.executemany(f"DELETE FROM {table} WHERE {name} = ?", gone)
+            self._database.executemany(f"DELETE FROM {table} WHERE {name} = ?", removed)
         new = [(digest, item) for digest, item in items.items() if digest not in held]
         first = self._database.execute("SELECT coalesce(max(id), 0) + 1 FROM item").fetchone()[0]
         self._insert(source, list(enumerate(new, first)))
-        if gone or new:
+        if removed or new:
             self._vectors.forget()
 
-    def _insert(self, source: str, new: Sequence[tuple[int, tuple[bytes, Item]]]) -> None:
+    def _insert(self, source: str, new: Sequence[tuple[int, tuple[bytes, IndexedItem]]]) -> None:
         execute = self._database.executemany
         encode = msgspec.json.encode
         rows = ((identity, source, digest, encode(item.metadata)) for identity, (digest, item) in new)
@@ -220,11 +217,11 @@ def _translate() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTSIDE
-        raise Unusable(damaged=damaged) from error
+        raise IndexUnusable(damaged=damaged) from error
     except OSError as error:
-        raise Unusable(damaged=False) from error
+        raise IndexUnusable(damaged=False) from error
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise Unusable(damaged=True) from error
+        raise IndexUnusable(damaged=True) from error
 
 
 def _fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
@@ -236,8 +233,9 @@ def _fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
     return sorted(scores.items(), key=lambda one: (-one[1], one[0]))
 
 
-def _telling_part(query: str) -> str:
-    """A query without the words that every text has; unlike `telling_words` the others stay as they are written."""
+def _find_distinctive_part(query: str) -> str:
+    """A query without the words that every text has; unlike `find_significant_words` the others stay as they are
+    written."""
     return " ".join(word for word in query.split() if word.lower() not in STOP_WORDS) or query
 
 
@@ -245,5 +243,5 @@ def _quote(word: str) -> str:
     return f'"{word}"'
 
 
-def _digest(item: Item) -> bytes:
+def _digest(item: IndexedItem) -> bytes:
     return blake2b(msgspec.json.encode((item.key, item.value, item.metadata)), digest_size=16).digest()

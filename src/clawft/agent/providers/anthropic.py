@@ -5,12 +5,18 @@ from typing import Any
 
 import msgspec
 
+from clawft.agent.providers.endpoint import Endpoint
+from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, Stop, TextChunk
+from clawft.agent.providers.wire import (
+    arguments_of,
+    as_dict,
+    count_tokens,
+    decode_frame,
+    parse_call,
+    read_error,
+    safe_name,
+)
 from clawft.messages import Message, Usage
-from clawft.providers.endpoint import Endpoint
-from clawft.providers.request import Call, Chunk, Done, Request, Stop, Text
-from clawft.providers.wire import arguments_of, as_dict, count_tokens, decode_frame, parse_call, read_error, safe_name
-
-__all__ = ["AnthropicWire"]
 
 _VERSION = "2023-06-01"
 _STOPS: dict[str, Stop] = {
@@ -29,14 +35,14 @@ class AnthropicWire:
     def build_headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
 
-    def build_body(self, request: Request, endpoint: Endpoint) -> dict[str, Any]:  # noqa: ARG002  (the other wire needs it)
+    def build_body(self, request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:  # noqa: ARG002  (the other wire needs it)
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.max_tokens,
             "stream": True,
             "messages": _messages(request.messages),
         }
-        system = [block for one in request.messages if one.role == "system" for block in _blocks(one)]
+        system = [block for message in request.messages if message.role == "system" for block in _blocks(message)]
         tools = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in request.tools
@@ -94,7 +100,7 @@ def _image(media_type: str, base64: str) -> Block:
 
 
 def _mark_last(blocks: list[Block]) -> list[Block]:
-    """What comes up to here is kept by the server, and cheaper the next time."""
+    """Mark the last block, so that the server caches everything up to it, which makes the next request cheaper."""
     blocks[-1] = blocks[-1] | _CACHED
     return blocks
 
@@ -135,7 +141,7 @@ class _Reader:
             yield from self._stop(index)
         stop = _STOPS.get(self._reason, "tools" if self._called else "end")
         cached = self._counts.get("cache_read_input_tokens", 0), self._counts.get("cache_creation_input_tokens", 0)
-        yield Done(
+        yield DoneChunk(
             stop,
             Usage(
                 input_tokens=self._counts.get("input_tokens", 0) + sum(cached),
@@ -157,14 +163,14 @@ class _Reader:
     def _start(self, index: object, block: Block) -> Iterator[Chunk]:
         kind, text = block.get("type"), block.get("text")
         if kind == "text" and isinstance(text, str) and text:
-            yield Text(text)
+            yield TextChunk(text)
         if kind == "tool_use":
             self._open[_key(index)] = (block, [])
 
     def _grow(self, index: object, delta: Block) -> Iterator[Chunk]:
         text, written = delta.get("text"), delta.get("partial_json")
         if delta.get("type") == "text_delta" and isinstance(text, str) and text:
-            yield Text(text)
+            yield TextChunk(text)
         opened = self._open.get(_key(index))
         if opened and isinstance(written, str):
             opened[1].append(written)
@@ -175,7 +181,7 @@ class _Reader:
             whole = as_dict(block.get("input"))
             text = "".join(written) or msgspec.json.encode(whole).decode()
             self._called = True
-            yield Call(parse_call(str(block.get("id") or ""), str(block.get("name") or ""), text))
+            yield CallChunk(parse_call(str(block.get("id") or ""), str(block.get("name") or ""), text))
 
     def _end(self, reason: object, usage: object) -> None:
         self._count(usage)

@@ -1,4 +1,4 @@
-"""Where a client connects (R160): a preset, and over it what the user's `[providers.NAME]` says.
+"""The endpoint a client connects to: a preset, overridden by the user's `[providers.NAME]`.
 
 An Endpoint names its secrets and does not hold them: they are looked up when a request is built.
 """
@@ -11,13 +11,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clawft.config.masking import Secrets
-from clawft.config.providers import ProviderSettings
+from clawft.config.agents import ProviderSettings
+from clawft.config.redaction import Secrets
 from clawft.config.secret import SecretRef, expand, find_names
 from clawft.errors import ClawftError
-from clawft.trust.urls import is_loopback
-
-__all__ = ["PRESETS", "Endpoint", "Preset", "build_endpoint"]
+from clawft.trust.network import is_loopback
 
 Wire = Literal["openai", "anthropic"]
 
@@ -47,7 +45,7 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What one client connects to. Its repr shows the names of headers and variables, and no value."""
+    """The connection settings of one client. Its repr shows the names of headers and variables, and no value."""
 
     name: str
     wire: Wire
@@ -66,7 +64,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is on this machine."""
+        """Return whether the server is on this machine."""
         return is_loopback(self.host)
 
     def resolve_key(self, environ: Mapping[str, str]) -> str:
@@ -146,7 +144,7 @@ def _checked_url(name: str, base_url: str) -> str:
 
 
 def _url_problem(url: str) -> str:
-    """What is wrong with it; the URL itself is not shown, since it may hold a secret."""
+    """Return what is wrong with a URL, '' if nothing; the URL itself is not shown, since it may hold a secret."""
     try:
         parts = urlsplit(url)
         has_host = bool(parts.hostname) and parts.port != 0

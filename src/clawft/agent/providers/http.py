@@ -1,7 +1,4 @@
-"""One provider over HTTP: send, try again what may pass, and read the stream.
-
-It knows neither wire: each is given as a Wire. Nothing is tried again once part of an answer was handed on.
-"""
+"""A provider over HTTP: send a request, retry transient failures, and parse the stream of server-sent events."""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -13,15 +10,100 @@ import anyio
 import httpx2
 import msgspec
 
-from clawft.providers.client import build_client
-from clawft.providers.endpoint import Endpoint
-from clawft.providers.failures import bad_answer, broken_off, judge_status, timed_out, translated
-from clawft.providers.request import Chunk, ProviderError, Request, Retry
-from clawft.providers.retry import Passing, parse_retry_after, wait_before
-from clawft.providers.sse import SseParser
-from clawft.providers.wire import Reader, ServerSaid, Wire, find_error, is_json
+from clawft.agent.providers.endpoint import Endpoint
+from clawft.agent.providers.http_client import (
+    TransientError,
+    bad_answer,
+    broken_off,
+    build_client,
+    make_status_error,
+    parse_retry_after,
+    timed_out,
+    translate_http_errors,
+    wait_before,
+)
+from clawft.agent.providers.request import Chunk, ModelRequest, ProviderError, RetryChunk
+from clawft.agent.providers.wire import AnswerReader, ProviderWire, ServerError, find_error, is_json
 
-__all__ = ["MAX_ANSWER_BYTES", "HttpProvider"]
+MAX_EVENT_BYTES = 4 * 1024 * 1024  # a whole tool call may come in one event
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseParser:
+    """Feed it bytes as they come; it gives the data of every event that is complete.
+
+    Lines end with LF, CRLF or CR. Names of events are dropped: both wires repeat them inside the data.
+    """
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_bytes = max_event_bytes
+        self._rest = bytearray()  # a line without its end
+        self._searched = 0  # how much of the rest is known to hold no end of a line
+        self._data: list[bytes] = []
+        self._size = 0
+        self._at_start = True
+        self.lines = 0  # a server that sends lines is alive, even when it says nothing
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The data of events that this piece completes. Raises: ProviderError."""
+        self._rest += chunk
+        events: list[str] = []
+        while (line := self._take_line()) is not None:
+            self._read_line(line, events)
+        if self._size + len(self._rest) > self._max_bytes:
+            raise ProviderError("provider-bad-answer", f"The answer holds an event of over {self._max_bytes} bytes")
+        return events
+
+    def finish(self) -> list[str]:
+        """The data of an event that the end of the stream completes: some servers forget the last blank line."""
+        events: list[str] = []
+        for line in (bytes(self._rest).rstrip(b"\r"), b""):
+            self._read_line(line, events)
+        self._rest.clear()
+        return events
+
+    def _take_line(self) -> bytes | None:
+        if self._at_start and not self._skip_bom():
+            return None
+        end = _find_end(self._rest, self._searched)
+        is_cr = end >= 0 and self._rest[end] == 0x0D
+        if end < 0 or (is_cr and end + 1 == len(self._rest)):  # whether an LF follows is not known yet
+            self._searched = len(self._rest) if end < 0 else end
+            return None
+        line = bytes(self._rest[:end])
+        del self._rest[: end + (2 if is_cr and self._rest[end + 1] == 0x0A else 1)]
+        self._searched = 0
+        return line
+
+    def _skip_bom(self) -> bool:
+        """Return whether it is known that no byte order mark opens the stream any more."""
+        if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
+            return False
+        if self._rest.startswith(_BOM):
+            del self._rest[: len(_BOM)]
+        self._at_start = False
+        return True
+
+    def _read_line(self, line: bytes, events: list[str]) -> None:
+        self.lines += 1
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+            self._size += len(value) + 1
+            if self._size > self._max_bytes:
+                raise ProviderError("provider-bad-answer", f"The answer holds an event of over {self._max_bytes} bytes")
+        elif not line and self._data:
+            events.append(b"\n".join(self._data).decode("utf-8", "replace"))
+            self._data.clear()
+            self._size = 0
+
+
+def _find_end(text: bytearray, start: int) -> int:
+    """Find the next CR or LF; -1 if there is none."""
+    newline = text.find(b"\n", start)
+    carriage = text.find(b"\r", start, newline if newline >= 0 else len(text))
+    return carriage if carriage >= 0 else newline
+
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 MAX_ANSWER_S = 3600.0  # a server that only says that it is alive does not do so for ever
@@ -36,7 +118,7 @@ class HttpProvider:
     def __init__(
         self,
         endpoint: Endpoint,
-        wire: Wire,
+        wire: ProviderWire,
         environ: Mapping[str, str],
         *,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
@@ -55,7 +137,7 @@ class HttpProvider:
         if client is not None:
             await client.aclose()
 
-    async def stream(self, request: Request) -> AsyncGenerator[Chunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         """The answer. Closing the generator closes the connection. Raises: ProviderError, ClawftError."""
         body = _encode(self._wire.build_body(request, self._endpoint))
         for attempt in count(1):
@@ -66,12 +148,12 @@ class HttpProvider:
                         started = True
                         yield chunk
                 return
-            except Passing as failure:
+            except TransientError as failure:
                 if started:
                     raise broken_off(failure) from failure
                 if attempt > self._endpoint.max_retries:
                     raise
-                retry = Retry(attempt, wait_before(attempt, failure.retry_after_s), str(failure))
+                retry = RetryChunk(attempt, wait_before(attempt, failure.retry_after_s), str(failure))
             yield retry
             await self._sleep(retry.wait_s)
 
@@ -83,7 +165,7 @@ class HttpProvider:
             async with aclosing(self._read(response)) as chunks:
                 async for chunk in chunks:
                     yield chunk
-        except ServerSaid as said:
+        except ServerError as said:
             raise self._judge(said, response.headers) from None
         finally:
             await response.aclose()
@@ -99,7 +181,7 @@ class HttpProvider:
             **self._endpoint.expand_headers(self._environ),
         }
         url = self._endpoint.base_url + self._wire.path
-        with translated(self._endpoint, self._environ):
+        with translate_http_errors(self._endpoint, self._environ):
             request = self._client.build_request("POST", url, content=body, headers=headers)
             # httpx limits each read; a server that sends its headers byte by byte would never end.
             with anyio.fail_after(self._endpoint.connect_timeout_s + self._endpoint.timeout_s):
@@ -116,11 +198,11 @@ class HttpProvider:
         if not reader.complete:
             if kind not in ("", "text/event-stream"):
                 raise bad_answer(self._endpoint, f"The server answered with {kind[:50]!r} instead of a stream")
-            raise Passing("provider-bad-answer", f"The answer of '{self.name}' broke off before its end")
+            raise TransientError("provider-bad-answer", f"The answer of '{self.name}' broke off before its end")
         for chunk in reader.finish():
             yield chunk
 
-    async def _events(self, response: httpx2.Response, reader: Reader) -> AsyncGenerator[str]:
+    async def _events(self, response: httpx2.Response, reader: AnswerReader) -> AsyncGenerator[str]:
         """The data of each event, until the server says that it has ended."""
         parser = SseParser()
         async with aclosing(self._pieces(response, parser)) as pieces:
@@ -131,7 +213,7 @@ class HttpProvider:
                     if reader.ended:
                         await _drain(pieces)
                         return
-            except Passing:
+            except TransientError:
                 if not reader.complete:
                     raise
         for event in parser.finish():
@@ -144,7 +226,7 @@ class HttpProvider:
         async with aclosing(response.aiter_bytes()) as pieces:
             while True:
                 since = time.monotonic()
-                with translated(self._endpoint, self._environ):
+                with translate_http_errors(self._endpoint, self._environ):
                     piece = await anext(pieces, None)
                 if piece is None:
                     return
@@ -164,8 +246,8 @@ class HttpProvider:
                 body += piece
         yield body.decode("utf-8", "replace")
 
-    async def _read_failure(self, response: httpx2.Response) -> ServerSaid:
-        """What a server says beside a status that is no success; whatever can be read of it."""
+    async def _read_failure(self, response: httpx2.Response) -> ServerError:
+        """Read the error from a response with a failure status, as far as it can be read."""
         body = bytearray()
         with suppress(httpx2.HTTPError, TimeoutError), anyio.fail_after(min(self._endpoint.timeout_s, _ERROR_BODY_S)):
             async with aclosing(response.aiter_bytes()) as pieces:
@@ -174,13 +256,13 @@ class HttpProvider:
                     if len(body) > _MAX_ERROR_BYTES:
                         break
         text = body[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
-        said = find_error(text)
-        status = 402 if said and said.status == 402 else response.status_code
-        return ServerSaid(status, (said and said.message) or text)
+        error = find_error(text)
+        status = 402 if error and error.status == 402 else response.status_code
+        return ServerError(status, (error and error.message) or text)
 
-    def _judge(self, said: ServerSaid, headers: httpx2.Headers) -> ProviderError:
-        failure = judge_status(self._endpoint, said, self._environ)
-        if isinstance(failure, Passing):
+    def _judge(self, error: ServerError, headers: httpx2.Headers) -> ProviderError:
+        failure = make_status_error(self._endpoint, error, self._environ)
+        if isinstance(failure, TransientError):
             if headers.get("x-should-retry") == "false":
                 return ProviderError(failure.code, str(failure), hint=failure.hint)
             failure.retry_after_s = parse_retry_after(headers, self._now())
@@ -198,8 +280,8 @@ def _mended(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_mended(key): _mended(one) for key, one in value.items()}
-    return [_mended(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_mended(key): _mended(part) for key, part in value.items()}
+    return [_mended(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 async def _drain(pieces: AsyncGenerator[bytes]) -> None:

@@ -1,17 +1,99 @@
-"""The wire `openai`: chat completions, as OpenAI, Ollama, vLLM, llama.cpp, LM Studio and OpenRouter speak it."""
+"""The wire `openai`: chat completions as OpenAI, Ollama, vLLM, llama.cpp, LM Studio and OpenRouter speak them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from clawft.messages import Image, Message, Usage
-from clawft.providers.endpoint import Endpoint
-from clawft.providers.openai_calls import CallMerger
-from clawft.providers.request import Call, Chunk, Done, Request, Stop, Text
-from clawft.providers.wire import arguments_of, as_dict, count_tokens, decode_frame, read_error, safe_name
+from clawft.agent.providers.endpoint import Endpoint
+from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, ProviderError, Stop, TextChunk
+from clawft.agent.providers.wire import (
+    arguments_of,
+    as_dict,
+    count_tokens,
+    decode_frame,
+    is_json,
+    parse_call,
+    read_error,
+    safe_name,
+)
+from clawft.messages import Image, Message, ToolCall, Usage
 
-__all__ = ["OpenAiWire"]
+_MAX_CALLS = 128
+
+
+class _Slot:
+    """One call while it grows."""
+
+    def __init__(self, index: object, call_id: str) -> None:
+        self.index = index
+        self.id = call_id
+        self.name = ""
+        self.written: list[str] = []
+
+    @property
+    def is_whole(self) -> bool:
+        return is_json("".join(self.written))
+
+
+class CallMerger:
+    """Collects the pieces of parallel calls.
+
+    Servers differ: some leave out `index` or `id`, some repeat the id or the name in each piece, some send a
+    whole call at once, and some give every call of an answer the index 0.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+
+    def add(self, pieces: object) -> None:
+        """Take the `tool_calls` of one delta. Raises: ProviderError."""
+        for piece in pieces if isinstance(pieces, list) else ():
+            self._add_piece(as_dict(piece))
+
+    def finish(self) -> tuple[ToolCall, ...]:
+        """Every call that has a name, each with an id of its own."""
+        calls: list[ToolCall] = []
+        seen: set[str] = set()
+        for slot in self._slots:
+            call = parse_call("" if slot.id in seen else slot.id, slot.name, "".join(slot.written))
+            seen.add(call.id)
+            if slot.name:
+                calls.append(call)
+        return tuple(calls)
+
+    def _add_piece(self, piece: dict[str, Any]) -> None:
+        function = as_dict(piece.get("function"))
+        name, call_id = _string(function.get("name")), _string(piece.get("id"))
+        slot = self._find(piece.get("index"), call_id, name)
+        if slot is None:
+            if len(self._slots) >= _MAX_CALLS:
+                raise ProviderError("provider-bad-answer", f"The answer holds over {_MAX_CALLS} tool calls")
+            slot = _Slot(piece.get("index"), call_id)
+            self._slots.append(slot)
+        slot.id = slot.id or call_id
+        if name != slot.name:
+            slot.name += name
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = msgspec.json.encode(arguments).decode()
+        slot.written.append(_string(arguments))
+
+    def _find(self, index: object, call_id: str, name: str) -> _Slot | None:
+        """The call that a piece goes on with; None where it opens one."""
+        if isinstance(index, int):
+            same = next((slot for slot in reversed(self._slots) if slot.index == index), None)
+            is_other = same and call_id and same.id and call_id != same.id and name
+            return None if is_other else same
+        if call_id:
+            return next((slot for slot in self._slots if slot.id == call_id), None)
+        last = self._slots[-1] if self._slots else None
+        return None if last and name and last.is_whole else last
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
 
 _STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
 
@@ -22,7 +104,7 @@ class OpenAiWire:
     def build_headers(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"} if key else {}
 
-    def build_body(self, request: Request, endpoint: Endpoint) -> dict[str, Any]:
+    def build_body(self, request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
         # OpenAI's newer models refuse `max_tokens`; most other servers know nothing else.
         limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
         body: dict[str, Any] = {
@@ -62,7 +144,7 @@ def _message(message: Message, *, with_null: bool) -> dict[str, Any]:
     if message.images and message.role == "user":
         content = [*([_text(content)] if content else []), *map(_image, message.images)]
     if message.tool_calls and not content:
-        content = None  # D35: "" beside tool calls is refused by some
+        content = None  # some servers refuse "" together with tool calls
     if content is not None or with_null:
         written["content"] = content
     if message.tool_calls:
@@ -124,7 +206,7 @@ class _Reader:
         self._refused = self._refused or bool(refusal)
         for text in (_written(delta.get("content")), _written(refusal)):
             if text:
-                yield Text(text)
+                yield TextChunk(text)
         self._calls.add(delta.get("tool_calls"))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
@@ -133,9 +215,9 @@ class _Reader:
 
     def finish(self) -> Iterator[Chunk]:
         calls = self._calls.finish()
-        yield from map(Call, calls)
+        yield from map(CallChunk, calls)
         stop: Stop = "refusal" if self._refused else _STOPS.get(self._reason, "tools" if calls else "end")
-        yield Done(stop, self._usage)
+        yield DoneChunk(stop, self._usage)
 
 
 def _written(content: object) -> str:
@@ -146,7 +228,7 @@ def _written(content: object) -> str:
 
 
 def _usage(raw: dict[str, Any]) -> Usage | None:
-    """R155: `prompt_tokens` and `completion_tokens` are our input and output."""
+    """Parse the usage: `prompt_tokens` are the input and `completion_tokens` the output; None if there is none."""
     if not raw:
         return None
     details = as_dict(raw.get("prompt_tokens_details"))

@@ -1,4 +1,4 @@
-"""What every provider takes and gives: a request, and a stream of chunks. Wires differ; this does not."""
+"""The interface of every provider: a request in, a stream of chunks out. It is the same for all wire formats."""
 
 from collections.abc import AsyncGenerator
 from typing import Any, Literal, Protocol
@@ -8,24 +8,10 @@ from msgspec import Struct
 from clawft.errors import ClawftError
 from clawft.messages import Message, ToolCall, Usage
 
-__all__ = [
-    "Call",
-    "Chunk",
-    "Done",
-    "Provider",
-    "ProviderError",
-    "Request",
-    "Retry",
-    "Stop",
-    "StreamCut",
-    "Text",
-    "ToolSpec",
-]
-
 Stop = Literal["end", "tools", "length", "refusal"]
 
 
-class ToolSpec(Struct, frozen=True):
+class ModelTool(Struct, frozen=True):
     """A tool as a model sees it; `parameters` is a JSON Schema."""
 
     name: str
@@ -33,27 +19,27 @@ class ToolSpec(Struct, frozen=True):
     parameters: dict[str, Any]
 
 
-class Request(Struct, frozen=True):
+class ModelRequest(Struct, frozen=True):
     """One model call. `model` is the provider's own name for it; a system message comes first if there is one."""
 
     model: str
     messages: tuple[Message, ...]
-    tools: tuple[ToolSpec, ...] = ()
+    tools: tuple[ModelTool, ...] = ()
     temperature: float | None = None
     max_tokens: int = 4096
 
 
-class Text(Struct, frozen=True):
+class TextChunk(Struct, frozen=True):
     text: str
 
 
-class Call(Struct, frozen=True):
+class CallChunk(Struct, frozen=True):
     """A tool call, whole."""
 
     call: ToolCall
 
 
-class Retry(Struct, frozen=True):
+class RetryChunk(Struct, frozen=True):
     """The request failed in a way that may pass, and is tried again after a pause."""
 
     attempt: int
@@ -61,14 +47,14 @@ class Retry(Struct, frozen=True):
     reason: str
 
 
-class Done(Struct, frozen=True):
+class DoneChunk(Struct, frozen=True):
     """The last chunk of every stream that came to its end."""
 
     stop: Stop
     usage: Usage = Usage()
 
 
-Chunk = Text | Call | Retry | Done
+Chunk = TextChunk | CallChunk | RetryChunk | DoneChunk
 
 
 class Provider(Protocol):
@@ -76,7 +62,7 @@ class Provider(Protocol):
 
     name: str
 
-    def stream(self, request: Request) -> AsyncGenerator[Chunk]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         """An async generator: closing it closes the connection. Raises: ProviderError."""
         ...
 

@@ -1,11 +1,11 @@
-"""Answers from a file, for tests and demonstrations: always the same, without a model.
+"""A provider that answers from a file, for tests and demonstrations: always the same, without a model.
 
 The file is JSON, `{"steps": [STEP, …], "loop": false}` or a list of steps, or JSONL with one step per line. A STEP:
 `text`, `tool_calls` (`[{"name", "arguments", "id"}]`), `delay_ms` before it, `stop`, `error` (`{"code", "message"}`,
-raised after the text), and `expect`, a regular expression that is to be found in the last message of the user.
-Each call takes the first step that is not used yet and fits; with `loop` all are new again when none is left. With
-`by_turn` nothing is remembered: the first answer to a message is the first step that fits, the second the second.
-`{asked}` stands for the last message of the user, in texts and arguments.
+raised after the text), and `expect`, a regular expression that must match the last message of the user. Each call takes
+the first unused step that fits; with `loop` all steps become unused again when none is left. With `by_turn` nothing is
+remembered: the first answer to a message is the first step that fits, the second the second. `{asked}` is replaced by
+the last message of the user, in texts and arguments.
 """
 
 import os
@@ -17,12 +17,19 @@ import anyio
 import msgspec
 from msgspec import Meta, Struct
 
+from clawft.agent.providers.request import (
+    CallChunk,
+    Chunk,
+    DoneChunk,
+    ModelRequest,
+    ProviderError,
+    Stop,
+    StreamCut,
+    TextChunk,
+)
 from clawft.errors import ClawftError
 from clawft.files import read_regular
 from clawft.messages import Message, ToolCall, Usage
-from clawft.providers.request import Call, Chunk, Done, ProviderError, Request, Stop, StreamCut, Text
-
-__all__ = ["Script", "ScriptedProvider", "Step", "load_scripted", "parse_script"]
 
 _MAX_BYTES = 16 * 1024 * 1024
 _WORD = re.compile(r"\s*\S+\s*|\s+")
@@ -39,7 +46,7 @@ class ScriptedError(Struct, frozen=True, forbid_unknown_fields=True):
     message: str = "The script says so"
 
 
-class Step(Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedStep(Struct, frozen=True, forbid_unknown_fields=True):
     """One answer."""
 
     text: str = ""
@@ -51,7 +58,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
-    steps: Annotated[tuple[Step, ...], Meta(min_length=1)]
+    steps: Annotated[tuple[ScriptedStep, ...], Meta(min_length=1)]
     loop: bool = False
     by_turn: bool = False
 
@@ -91,7 +98,7 @@ class ScriptedProvider:
     async def close(self) -> None:
         return None
 
-    async def stream(self, request: Request) -> AsyncGenerator[Chunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         """The next step that fits. Raises: ProviderError."""
         asked = _last_user_text(request.messages)
         step = self._choose(request, asked) if self._script.by_turn else self._take(asked)
@@ -99,7 +106,7 @@ class ScriptedProvider:
         if step.delay_ms:
             await anyio.sleep(step.delay_ms / 1000)
         for piece in _WORD.findall(_fill(step.text, asked)):
-            yield Text(piece)
+            yield TextChunk(piece)
         if step.error:
             failure = StreamCut if step.text else ProviderError
             raise failure(step.error.code, step.error.message, hint="This is what the script says")
@@ -108,19 +115,19 @@ class ScriptedProvider:
             for number, call in enumerate(step.tool_calls, 1)
         ]
         for call in calls:
-            yield Call(call)
-        yield Done(step.stop or ("tools" if calls else "end"), _usage(request, step))
+            yield CallChunk(call)
+        yield DoneChunk(step.stop or ("tools" if calls else "end"), _usage(request, step))
 
-    def _choose(self, request: Request, asked: str) -> Step:
+    def _choose(self, request: ModelRequest, asked: str) -> ScriptedStep:
         """The step of a place in the conversation: so many answers were given since the user spoke."""
-        since = next(at for at, one in enumerate(reversed(request.messages)) if one.role in ("user", "system"))
-        given = sum(one.role == "assistant" for one in request.messages[len(request.messages) - since :])
+        since = next(at for at, message in enumerate(reversed(request.messages)) if message.role in ("user", "system"))
+        answered = sum(message.role == "assistant" for message in request.messages[len(request.messages) - since :])
         fitting = [step for step in self._script.steps if re.search(step.expect, asked)]
-        if given >= len(fitting):
-            raise ProviderError("script-ended", f"The script of '{self.name}' has no step {given + 1} that fits")
-        return fitting[given]
+        if answered >= len(fitting):
+            raise ProviderError("script-ended", f"The script of '{self.name}' has no step {answered + 1} that fits")
+        return fitting[answered]
 
-    def _take(self, asked: str) -> Step:
+    def _take(self, asked: str) -> ScriptedStep:
         found = self._find(asked)
         if found is None and self._script.loop:
             self._left = list(enumerate(self._script.steps))
@@ -131,8 +138,8 @@ class ScriptedProvider:
         self._left.remove(found)
         return found[1]
 
-    def _find(self, asked: str) -> tuple[int, Step] | None:
-        return next((one for one in self._left if re.search(one[1].expect, asked)), None)
+    def _find(self, asked: str) -> tuple[int, ScriptedStep] | None:
+        return next((entry for entry in self._left if re.search(entry[1].expect, asked)), None)
 
 
 def _decode(text: str | bytes) -> Script:
@@ -146,18 +153,18 @@ def _decode(text: str | bytes) -> Script:
 
 
 def _last_user_text(messages: tuple[Message, ...]) -> str:
-    return next((one.content or "" for one in reversed(messages) if one.role == "user"), "")
+    return next((message.content or "" for message in reversed(messages) if message.role == "user"), "")
 
 
 def _fill(value: Any, asked: str) -> Any:
     if isinstance(value, dict):
-        return {name: _fill(one, asked) for name, one in value.items()}
+        return {name: _fill(part, asked) for name, part in value.items()}
     if isinstance(value, list):
-        return [_fill(one, asked) for one in value]
+        return [_fill(part, asked) for part in value]
     return value.replace("{asked}", asked) if isinstance(value, str) else value
 
 
-def _usage(request: Request, step: Step) -> Usage:
+def _usage(request: ModelRequest, step: ScriptedStep) -> Usage:
     """About four characters make a token."""
     read = sum(len(message.content or "") for message in request.messages)
     written = len(step.text) + sum(len(call.name) + len(str(call.arguments)) for call in step.tool_calls)

@@ -1,14 +1,12 @@
-"""From `provider/model` to a provider: which one is meant, whether it is configured, and opening it (R115)."""
+"""The selection of a provider: from `provider/model` to one that is configured, and opening it."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
 
-from clawft.config.providers import ProviderSettings
+from clawft.agent.providers.endpoint import PRESETS, Endpoint, build_endpoint
+from clawft.agent.providers.request import Provider
+from clawft.config.agents import ProviderSettings
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.providers.endpoint import PRESETS, Endpoint, build_endpoint
-from clawft.providers.request import Provider
-
-__all__ = ["OFFLINE", "ModelName", "check_model", "is_claude_alias", "open_provider", "parse_model", "read_model"]
 
 OFFLINE = "offline"
 Providers = Mapping[str, ProviderSettings]
@@ -42,12 +40,12 @@ def read_model(written: str, providers: Providers) -> str:
 
 
 def is_claude_alias(model: str, providers: Providers) -> bool:
-    """Whether a model is one of the words that only Claude Code can tell the meaning of."""
+    """Return whether a model is one of the words that only Claude Code can tell the meaning of."""
     return model in _CLAUDE_ALIASES and model not in providers
 
 
 def check_model(model: str, providers: Providers, environ: Mapping[str, str]) -> None:
-    """Whether a model could be used, without opening anything. Raises: ClawftError."""
+    """Check that a model could be used, without opening anything. Raises: ClawftError."""
     _resolve(model, providers, environ)
 
 
@@ -65,11 +63,11 @@ def open_provider(
     closes them. Raises: ClawftError.
     """
     endpoint, name = _resolve(model, providers, environ)
-    kept = opened if opened is not None else {}
-    provider = kept.get(name.provider)
+    cache = opened if opened is not None else {}
+    provider = cache.get(name.provider)
     if provider is None:
         provider = _open_http(endpoint, environ) if endpoint else _open_local(name.provider, providers, base_dir)
-        kept[name.provider] = provider
+        cache[name.provider] = provider
     return provider, name.model or name.provider
 
 
@@ -115,18 +113,18 @@ def _not_found(name: ModelName, providers: Providers) -> NotFound:
 
 def _open_local(name: str, providers: Providers, base_dir: str) -> Provider:
     if name == OFFLINE:
-        from clawft.providers.offline import OfflineProvider
+        from clawft.agent.providers.offline import OfflineProvider
 
         return OfflineProvider()
-    from clawft.providers.scripted import load_scripted
+    from clawft.agent.providers.scripted import load_scripted
 
     return load_scripted(name, providers[name].script, base_dir=base_dir)
 
 
 def _open_http(endpoint: Endpoint, environ: Mapping[str, str]) -> Provider:
     """The HTTP library is slow to import, and not needed to check a model."""
-    from clawft.providers.anthropic import AnthropicWire
-    from clawft.providers.http import HttpProvider
-    from clawft.providers.openai import OpenAiWire
+    from clawft.agent.providers.anthropic import AnthropicWire
+    from clawft.agent.providers.http import HttpProvider
+    from clawft.agent.providers.openai import OpenAiWire
 
     return HttpProvider(endpoint, OpenAiWire() if endpoint.wire == "openai" else AnthropicWire(), environ)

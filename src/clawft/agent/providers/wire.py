@@ -1,4 +1,4 @@
-"""What a wire is to the HTTP client: how a request is written, and how the frames of an answer are read."""
+"""The wire format as the HTTP client sees it: how a request is written, and how the frames of an answer are read."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,24 +7,9 @@ from uuid import uuid4
 
 import msgspec
 
+from clawft.agent.providers.endpoint import Endpoint
+from clawft.agent.providers.request import Chunk, ModelRequest, ProviderError
 from clawft.messages import ToolCall
-from clawft.providers.endpoint import Endpoint
-from clawft.providers.request import Chunk, ProviderError, Request
-
-__all__ = [
-    "Reader",
-    "ServerSaid",
-    "Wire",
-    "arguments_of",
-    "as_dict",
-    "count_tokens",
-    "decode_frame",
-    "find_error",
-    "is_json",
-    "parse_call",
-    "read_error",
-    "safe_name",
-]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_COUNT = 10**12
@@ -42,7 +27,7 @@ _STATUS_OF_TYPE = {
 }
 
 
-class ServerSaid(Exception):
+class ServerError(Exception):
     """The server answered with an error, as a status or inside its stream."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -51,31 +36,31 @@ class ServerSaid(Exception):
         self.message = message
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Reads one answer. `complete`: nothing of it is missing; `ended`: the server said that nothing follows."""
 
     complete: bool
     ended: bool
 
     def read(self, frame: str) -> Iterator[Chunk]:
-        """What one frame, or a whole JSON answer, adds. Raises: ProviderError, ServerSaid."""
+        """Read the chunks of one frame, or of a whole JSON answer. Raises: ProviderError, ServerError."""
         ...
 
     def finish(self) -> Iterator[Chunk]:
-        """What was held back, and at last a Done."""
+        """Yield what was held back, and finally a Done."""
         ...
 
 
-class Wire(Protocol):
+class ProviderWire(Protocol):
     """One of the two languages that servers speak."""
 
     path: str
 
     def build_headers(self, key: str) -> dict[str, str]: ...
 
-    def build_body(self, request: Request, endpoint: Endpoint) -> dict[str, Any]: ...
+    def build_body(self, request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]: ...
 
-    def open_reader(self) -> Reader: ...
+    def open_reader(self) -> AnswerReader: ...
 
 
 def decode_frame(frame: str) -> dict[str, Any]:
@@ -96,7 +81,7 @@ def as_dict(value: object) -> dict[str, Any]:
 
 
 def count_tokens(value: object) -> int:
-    """A number of tokens as it should have been: whole, and not negative (R155)."""
+    """Return a number of tokens as a whole number that is not negative; 0 for anything else."""
     return min(max(value, 0), _MAX_COUNT) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
@@ -119,22 +104,22 @@ def safe_name(name: str) -> str:
     return _UNSAFE.sub("_", name)[:64] or "unknown"
 
 
-def read_error(body: Mapping[str, Any]) -> ServerSaid:
+def read_error(body: Mapping[str, Any]) -> ServerError:
     """The error object of either wire, in a stream or as a body."""
     error = body.get("error")
     if not isinstance(error, dict):
-        return ServerSaid(400, str(error or body.get("message") or body.get("detail") or ""))
+        return ServerError(400, str(error or body.get("message") or body.get("detail") or ""))
     message = str(error.get("message") or error.get("type") or "")
     for kind in (error.get("code"), error.get("type")):
         if isinstance(kind, int) and 400 <= kind < 600:
-            return ServerSaid(kind, message)
+            return ServerError(kind, message)
         if isinstance(kind, str) and kind in _STATUS_OF_TYPE:
-            return ServerSaid(_STATUS_OF_TYPE[kind], message)
-    return ServerSaid(400, message)
+            return ServerError(_STATUS_OF_TYPE[kind], message)
+    return ServerError(400, message)
 
 
-def find_error(body: str) -> ServerSaid | None:
-    """What the body of an error says, if it says it as both wires do."""
+def find_error(body: str) -> ServerError | None:
+    """Find the error in a response body, if it has the form that both wire formats use."""
     value = _decode(body)
     return read_error(value) if isinstance(value, dict) else None
 

@@ -1,14 +1,117 @@
-"""A session as one HTML page: no scripts, nothing loaded from elsewhere, everything in it escaped."""
+"""The export of a session as Markdown or as one HTML page."""
 
 import re
+from collections.abc import Iterator
 from html import escape
 
-from clawft.messages import Image, Message
-from clawft.sessions.export import describe, format_arguments, printable, turn_note, walk
-from clawft.sessions.record import CompactionRecord, MessageRecord, Record, SkillRecord, TurnRecord
-from clawft.sessions.transcript import Transcript
+import msgspec
 
-__all__ = ["render_html"]
+from clawft.agent.sessions.record import CompactionRecord, MessageRecord, SessionRecord, SkillRecord, TurnRecord
+from clawft.agent.sessions.transcript import Transcript
+from clawft.messages import Image, Message, ToolCall
+
+# Control characters have no place in a document; tab and line end stay.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_FENCES = re.compile("`{3,}")
+_NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
+
+
+def render_markdown(transcript: Transcript) -> str:
+    """The whole session; what tools got and gave stands in fenced blocks."""
+    lines = [f"# Session {_inline(transcript.key)}", ""]
+    lines += [f"- {label}: {_inline(value)}" for label, value in summarize_session(transcript)]
+    for record, begun in walk(transcript):
+        lines += ["", f"## Turn {begun}"] if begun else []
+        lines += ["", *_render(record)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def walk(transcript: Transcript) -> Iterator[tuple[SessionRecord, int]]:
+    """Every record, with the number of the turn that begins with it, or 0."""
+    last = 0
+    for record in transcript.records:
+        turn = record.turn if isinstance(record, MessageRecord | SkillRecord) else 0
+        yield record, turn if turn > last else 0
+        last = max(last, turn)
+
+
+def summarize_session(transcript: Transcript) -> list[tuple[str, str]]:
+    """Return the facts to show above a session."""
+    header, usage = transcript.header, transcript.usage
+    models = dict.fromkeys(turn.model for turn in transcript.turns if turn.model)
+    facts = [
+        ("Started", header.created),
+        ("Folder", header.cwd),
+        ("Copied from", header.forked_from),
+        ("Turns", str(len(transcript.turns))),
+        ("Messages", str(len(transcript.messages))),
+        ("Models", ", ".join(models)),
+        ("Tokens", f"{usage.input_tokens} in, {usage.output_tokens} out" if usage.total_tokens else ""),
+    ]
+    return [(label, value) for label, value in facts if value]
+
+
+def printable(text: str) -> str:
+    """A text without control characters, its line ends all alike."""
+    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def format_arguments(call: ToolCall) -> str:
+    """Format the arguments of a tool call for reading."""
+    if call.malformed:
+        return printable(call.malformed)
+    return printable(msgspec.json.format(msgspec.json.encode(call.arguments), indent=2).decode())
+
+
+def turn_note(record: TurnRecord) -> str:
+    """Return a note on how a turn ended, with its model, tokens and run where known."""
+    parts = [f"turn {record.turn} {record.status}", record.model]
+    if record.usage.total_tokens:
+        parts.append(f"{record.usage.input_tokens} tokens in, {record.usage.output_tokens} out")
+    parts.append(f"run {record.run}" if record.run else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _render(record: SessionRecord) -> list[str]:
+    if isinstance(record, MessageRecord):
+        return _render_message(record.message)
+    if isinstance(record, SkillRecord):
+        return [f"*Skill {_inline(record.name)} was loaded.*"] if record.is_skill else []
+    if isinstance(record, CompactionRecord):
+        return [f"*{record.replaces} earlier messages were summarised:*", "", *_quote(record.summary)]
+    return [f"*{_inline(turn_note(record))}*"] if isinstance(record, TurnRecord) else []
+
+
+def _render_message(message: Message) -> list[str]:
+    if message.role == "tool":
+        title = "Error of" if message.is_error else "Result of"
+        return [f"**{title} {_inline(message.name or 'a tool')}**", "", *_fence(message.content or "")]
+    lines = [f"### {_NAMES[message.role]}", ""]
+    if message.content:
+        text = printable(message.content)
+        lines += [text, ""] if message.role == "assistant" else [*_quote(text), ""]
+    lines += [f"*({len(message.images)} images)*", ""] if message.images else []
+    for call in message.tool_calls:
+        lines += [f"**Called {_inline(call.name)}**", "", *_fence(format_arguments(call), "json"), ""]
+    return lines[:-1]
+
+
+def _quote(text: str) -> list[str]:
+    """A text as a quotation: no line of it can pass for one of ours."""
+    return [f"> {line}".rstrip() for line in printable(text).split("\n")]
+
+
+def _fence(text: str, language: str = "") -> list[str]:
+    """A block that ends where we end it, whatever the text holds."""
+    text = printable(text)
+    fence = "`" * max([3, *(len(run) + 1 for run in _FENCES.findall(text))])
+    return [fence + language, text.rstrip("\n"), fence]
+
+
+def _inline(text: str) -> str:
+    """A text on one line, marks of Markdown and HTML shown as they are."""
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(printable(text).split()))
+
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -42,7 +145,7 @@ img { max-width: 100%; border-radius: .5rem; margin-top: .5rem; } .note { font-s
 def render_html(transcript: Transcript) -> str:
     """One page that needs nothing else; what tools got and gave is folded away."""
     title = _text(f"Session {transcript.key}")
-    facts = "".join(f"<dt>{_text(label)}</dt><dd>{_text(value)}</dd>" for label, value in describe(transcript))
+    facts = "".join(f"<dt>{_text(label)}</dt><dd>{_text(value)}</dd>" for label, value in summarize_session(transcript))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -57,13 +160,13 @@ def _body(transcript: Transcript) -> str:
     for record, begun in walk(transcript):
         if begun:
             parts.append(f"<h2>Turn {begun}</h2>")
-        parts.append(_render(record))
+        parts.append(_render_page(record))
     return "\n".join(parts)
 
 
-def _render(record: Record) -> str:
+def _render_page(record: SessionRecord) -> str:
     if isinstance(record, MessageRecord):
-        return _render_message(record.message, record.at)
+        return _render_message_page(record.message, record.at)
     if isinstance(record, SkillRecord):
         return _fold("Skill", record.name, record.content) if record.is_skill else ""
     if isinstance(record, CompactionRecord):
@@ -71,7 +174,7 @@ def _render(record: Record) -> str:
     return f'<p class="note">{_text(turn_note(record))}</p>' if isinstance(record, TurnRecord) else ""
 
 
-def _render_message(message: Message, at: str) -> str:
+def _render_message_page(message: Message, at: str) -> str:
     if message.role == "tool":
         title = "Error" if message.is_error else "Result"
         pictures = "".join(map(_picture, message.images))

@@ -10,11 +10,9 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
+from clawft.agent.sessions.record import decode_line
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import get_hint, lock_file, sync_folder
-from clawft.sessions.record import decode_line
-
-__all__ = ["MAX_BYTES", "Log", "find_end", "open_log", "open_regular", "read_range", "read_tails"]
 
 MAX_BYTES = 1 << 30  # of a file that is read whole
 TORN = ".torn"
@@ -75,7 +73,8 @@ def read_tails(descriptor: int, size: int, path: str) -> Iterator[tuple[bytes, b
 
 
 def find_end(descriptor: int, path: str) -> int:
-    """How many bytes of a file will stay as they are: whole lines, whoever is adding to them. Raises: Unreadable."""
+    """Find how many bytes of a file are final: whole lines, even while another process adds to them. Raises:
+    Unreadable."""
     size = os.fstat(descriptor).st_size  # before the note is looked for: it is made before the file grows
     adding = _load_note(path)
     if adding and not _is_added(adding, descriptor, path):
@@ -86,7 +85,7 @@ def find_end(descriptor: int, path: str) -> int:
     return 0
 
 
-class Log:
+class SessionLog:
     """A file that this process alone may write. Made by `open_log`."""
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -112,9 +111,10 @@ class Log:
             raise
 
     def append_whole(self, lines: bytes) -> None:
-        """Write many lines, or nothing of them, even if this process is killed or power is lost. Raises: ClawftError.
+        """Write many lines or none of them, even if this process is killed or power is lost. Raises: ClawftError.
 
-        A note beside the file tells where they begin until they are safe; whoever opens it next takes half a turn back.
+        Until they are safe, a note next to the file says where they begin; the next process that opens the file removes
+        a half-written turn.
         """
         adding = _Adding(self.size, len(lines), sha256(lines).hexdigest())
         note = self.path + ADDING
@@ -166,10 +166,10 @@ class Log:
         cut = read_range(self.descriptor, start, self.size, self.path)
         if not cut:
             return
-        beside = self.path + TORN
-        _save(beside, cut.removesuffix(b"\n"))
+        torn_path = self.path + TORN
+        _save(torn_path, cut.removesuffix(b"\n"))
         os.ftruncate(self.descriptor, start)
-        message = f"{why}; its {len(cut)} bytes were moved to {beside}"
+        message = f"{why}; its {len(cut)} bytes were moved to {torn_path}"
         self.diagnostics = (*self.diagnostics, Diagnostic("session-torn-line", "warning", message, self.path))
 
     def _torn_bytes(self) -> bytes:
@@ -186,7 +186,7 @@ class Log:
         return ClawftError("session-write", message, path=self.path, hint=hint)
 
 
-def open_log(path: str, *, create: bool) -> Log:
+def open_log(path: str, *, create: bool) -> SessionLog:
     """Open and lock a file for writing, its end healed. Raises: FileNotFoundError, ClawftError when it is in use."""
     for _ in range(_ATTEMPTS):
         descriptor = open_regular(path, _WRITE | os.O_CREAT if create else _WRITE)
@@ -194,7 +194,7 @@ def open_log(path: str, *, create: bool) -> Log:
             if _lock(descriptor, path):
                 with suppress(PermissionError):  # another owner's file, which we may write
                     os.fchmod(descriptor, 0o600)
-                log = Log(path, descriptor)
+                log = SessionLog(path, descriptor)
                 log.heal()
                 return log
         except BaseException:
@@ -221,14 +221,15 @@ def _save(path: str, data: bytes) -> None:
     """Add a line to a sidecar, safe before the bytes are cut from where they were."""
     descriptor = open_regular(path, _WRITE | os.O_CREAT)
     try:
-        Log(path, descriptor).append(data + b"\n")
+        SessionLog(path, descriptor).append(data + b"\n")
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _load_note(path: str) -> _Adding | None:
-    """What is being added to a file, or was when a process ended; None also for a note that was not written itself."""
+    """Load the note about an addition that is under way, or was when a process ended; None also for a note that was not
+    completely written."""
     try:
         descriptor = open_regular(path + ADDING)
     except FileNotFoundError:
@@ -243,7 +244,7 @@ def _load_note(path: str) -> _Adding | None:
 
 def _write_note(path: str, note: bytes) -> None:
     """Put a note beside a file, safe before anything else is written. Raises: ClawftError."""
-    log = Log(path, open_regular(path, _NOTE))
+    log = SessionLog(path, open_regular(path, _NOTE))
     try:
         log.append(note)
         log.sync()

@@ -12,36 +12,17 @@ from msgspec import Struct, field
 
 from clawft.messages import Message, Usage
 
-__all__ = [
-    "VERSION",
-    "CompactionRecord",
-    "Header",
-    "InTurn",
-    "MessageRecord",
-    "Record",
-    "SkillRecord",
-    "Status",
-    "TextLimits",
-    "Totals",
-    "TurnRecord",
-    "Unknown",
-    "decode_line",
-    "decode_whole",
-    "encode_lines",
-    "format_time",
-]
-
 VERSION = 1
 _MAX_DEPTH = 100
 
 Status = Literal["finished", "failed", "cancelled"]
 
 
-class Record(Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+class SessionRecord(Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
     """One line."""
 
 
-class Header(Record, frozen=True, kw_only=True, tag="session"):
+class SessionHeader(SessionRecord, frozen=True, kw_only=True, tag="session"):
     """The first line."""
 
     version: int = 0
@@ -51,22 +32,23 @@ class Header(Record, frozen=True, kw_only=True, tag="session"):
     forked_from: str = ""
 
 
-class InTurn(Record, frozen=True, kw_only=True):
+class TurnLine(SessionRecord, frozen=True, kw_only=True):
     """A line that is part of a turn."""
 
     turn: int
     at: str = ""
 
 
-class MessageRecord(InTurn, frozen=True, kw_only=True, tag="message"):
+class MessageRecord(TurnLine, frozen=True, kw_only=True, tag="message"):
     message: Message
 
 
 class TextLimits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a text that is not the user's own lets the model do unasked, as it was granted when the model read it.
+    """The limits of a text that is not the user's own: what it lets the model do without asking, as granted when the
+    model read it.
 
-    It binds as long as the text is in the conversation. `folder` and `digest` name the approval that must still be
-    there for `hosts` and `tools` to count; a hook has none.
+    They apply as long as the text is in the conversation. `folder` and `digest` name the approval that must still exist
+    for `hosts` and `tools` to apply; a hook has none.
     """
 
     who: str  # the skill 'x'
@@ -76,7 +58,7 @@ class TextLimits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     digest: str = ""
 
 
-class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
+class SkillRecord(TurnLine, frozen=True, kw_only=True, tag="skill"):
     """A text reached the model: that of a skill, or words of a `hook`, of a `fork`, or in the system `prompt`.
 
     `limits` is what binds the conversation since then: nothing for the user's own skill. None means that an earlier
@@ -92,11 +74,11 @@ class SkillRecord(InTurn, frozen=True, kw_only=True, tag="skill"):
 
     @property
     def is_skill(self) -> bool:
-        """Whether a skill was loaded; all else only binds."""
+        """Return whether a skill was loaded; all else only binds."""
         return self.scope not in ("hook", "fork", "prompt")
 
 
-class Totals(Struct, frozen=True, omit_defaults=True):
+class SessionTotals(Struct, frozen=True, omit_defaults=True):
     """All of a session up to a line: so nobody has to read it from its start."""
 
     turns: int = 0
@@ -104,7 +86,7 @@ class Totals(Struct, frozen=True, omit_defaults=True):
     usage: Usage = field(default_factory=Usage)
 
 
-class CompactionRecord(InTurn, frozen=True, kw_only=True, tag="compaction"):
+class CompactionRecord(TurnLine, frozen=True, kw_only=True, tag="compaction"):
     """A summary took the place of `replaces` messages; the last `keeps` before this line stay as they are.
 
     It says again which skills were activated, so that nothing above those messages is needed to go on.
@@ -114,20 +96,20 @@ class CompactionRecord(InTurn, frozen=True, kw_only=True, tag="compaction"):
     replaces: int
     keeps: int
     skills: tuple[SkillRecord, ...] = ()
-    totals: Totals = field(default_factory=Totals)
+    totals: SessionTotals = field(default_factory=SessionTotals)
 
 
-class TurnRecord(InTurn, frozen=True, kw_only=True, tag="turn"):
+class TurnRecord(TurnLine, frozen=True, kw_only=True, tag="turn"):
     """A turn is over. `totals` count it too; `run` is the background run that all of it came from, if one did."""
 
     status: Status
     usage: Usage = field(default_factory=Usage)
     model: str = ""
-    totals: Totals = field(default_factory=Totals)
+    totals: SessionTotals = field(default_factory=SessionTotals)
     run: str = ""
 
 
-class Unknown(Struct, frozen=True):
+class UnknownRecord(Struct, frozen=True):
     """A line of a kind that only a later version knows."""
 
     type: str
@@ -144,30 +126,30 @@ class _LegacyMessage(Struct, frozen=True):
 
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Header | MessageRecord | SkillRecord | CompactionRecord | TurnRecord)
+_DECODER = msgspec.json.Decoder(SessionHeader | MessageRecord | SkillRecord | CompactionRecord | TurnRecord)
 _LEGACY = msgspec.json.Decoder(_LegacyMessage)
 _KNOWN = frozenset({"session", "message", "skill", "compaction", "turn"})
 _BAD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def encode_lines(records: Iterable[Record]) -> bytes:
+def encode_lines(records: Iterable[SessionRecord]) -> bytes:
     """Records as whole lines, whatever the texts in them hold."""
     return b"".join(_encode(record) + b"\n" for record in records)
 
 
-def decode_line(line: bytes) -> Record | Unknown | None:
-    """What a line says; None for one that says nothing that can be read."""
+def decode_line(line: bytes) -> SessionRecord | UnknownRecord | None:
+    """Decode a line; None if it holds nothing readable."""
     try:
-        record: Record = _DECODER.decode(line)
+        record: SessionRecord = _DECODER.decode(line)
     except _BAD:
         return _decode_other(line)
     return record
 
 
-def decode_whole(data: bytes) -> list[Record] | None:
+def decode_whole(data: bytes) -> list[SessionRecord] | None:
     """The records of many lines at once; None when one of them needs a closer look."""
     try:
-        records: list[Record] = _DECODER.decode_lines(data)
+        records: list[SessionRecord] = _DECODER.decode_lines(data)
     except _BAD:
         return None
     return records
@@ -177,7 +159,7 @@ def format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _decode_other(line: bytes) -> Record | Unknown | None:
+def _decode_other(line: bytes) -> SessionRecord | UnknownRecord | None:
     try:
         values = msgspec.json.decode(line)
         if not isinstance(values, dict):
@@ -186,7 +168,7 @@ def _decode_other(line: bytes) -> Record | Unknown | None:
             return _legacy_header(values)
         kind = values.get("type")
         if isinstance(kind, str):
-            return None if kind in _KNOWN else Unknown(kind)
+            return None if kind in _KNOWN else UnknownRecord(kind)
         old = _LEGACY.decode(line)
     except _BAD:
         return None
@@ -195,14 +177,14 @@ def _decode_other(line: bytes) -> Record | Unknown | None:
     return MessageRecord(turn=0, at=old.timestamp, message=message)
 
 
-def _legacy_header(values: dict[str, Any]) -> Header | Unknown:
+def _legacy_header(values: dict[str, Any]) -> SessionHeader | UnknownRecord:
     if values["_type"] != "metadata":
-        return Unknown(str(values["_type"])[:40])
+        return UnknownRecord(str(values["_type"])[:40])
     key, created = values.get("key"), values.get("created_at")
-    return Header(key=key if isinstance(key, str) else "", created=created if isinstance(created, str) else "")
+    return SessionHeader(key=key if isinstance(key, str) else "", created=created if isinstance(created, str) else "")
 
 
-def _encode(record: Record) -> bytes:
+def _encode(record: SessionRecord) -> bytes:
     try:
         return _ENCODER.encode(record)
     except (UnicodeEncodeError, TypeError, RecursionError):

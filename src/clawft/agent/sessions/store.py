@@ -8,19 +8,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 
+from clawft.agent.sessions.keys import (
+    SUFFIX,
+    check_header,
+    decode_key,
+    encode_key,
+    is_fork_key,
+    load_header,
+    migrate_names,
+)
+from clawft.agent.sessions.log import TORN, SessionLog, open_log, open_regular, read_range
+from clawft.agent.sessions.record import VERSION, SessionHeader, TurnRecord, decode_line, encode_lines, format_time
+from clawft.agent.sessions.session import Session, SessionDraft, load_past
+from clawft.agent.sessions.summary import SessionHit, SessionSummary, load_summary, search_files
+from clawft.agent.sessions.transcript import Transcript, parse_transcript
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.files import check_version, get_hint, sync_folder
-from clawft.sessions.draft import Draft, load_past
-from clawft.sessions.keys import SUFFIX, decode_key, encode_key, is_fork_key
-from clawft.sessions.log import TORN, Log, open_log, open_regular, read_range
-from clawft.sessions.migrate import check_header, load_header, migrate_names
-from clawft.sessions.record import VERSION, Header, TurnRecord, decode_line, encode_lines, format_time
-from clawft.sessions.search import Hit, search_files
-from clawft.sessions.session import Session
-from clawft.sessions.summary import SessionSummary, load_summary
-from clawft.sessions.transcript import Transcript, parse_transcript
-
-__all__ = ["SessionStore"]
 
 
 class SessionStore:
@@ -46,14 +49,14 @@ class SessionStore:
         """Go on with a session, or start it. Raises: ClawftError, with code `session-busy` while another writes it."""
         return self._start(self._path(key), self._new_header(key, cwd))
 
-    def open_draft(self, key: str, *, cwd: str = "", base: int | None = None) -> Draft:
+    def open_draft(self, key: str, *, cwd: str = "", base: int | None = None) -> SessionDraft:
         """Go on from a session as it was when its file had `base` bytes, or as it is now, without writing to it yet.
 
         Raises: ClawftError, with code `session-not-here` when there is no such file on this machine.
         """
         path = self._path(key)
         past = load_past(path, base, self._new_header(key, cwd))
-        return Draft(past, path, self._clock, partial(self._start, path))
+        return SessionDraft(past, path, self._clock, partial(self._start, path))
 
     def read(self, key: str) -> Transcript:
         """All of a session, whether or not another process is writing it. Raises: ClawftError."""
@@ -67,23 +70,23 @@ class SessionStore:
     def list(self, limit: int | None = None, *, forks: bool = False) -> tuple[SessionSummary, ...]:
         """The newest sessions, newest first; those of forks only if they are asked for."""
         summaries = (self._summarise(key, path) for key, path in self._files() if forks or not is_fork_key(key))
-        return tuple(islice((one for one in summaries if one), limit))
+        return tuple(islice((summary for summary in summaries if summary), limit))
 
     def page(self, limit: int, cursor: str = "", *, forks: bool = False) -> tuple[tuple[SessionSummary, ...], str]:
-        """Some of the newest sessions, after those that a cursor stands for; the cursor of the next, '' at the end.
+        """Return the newest sessions after a cursor, and the cursor of the next page, '' at the end.
 
-        Raises: ClawftError for what is no cursor.
+        Raises: ClawftError for an invalid cursor.
         """
         last = _parse_cursor(cursor)
-        wanted = [one for one in self._dated() if one[:2] > last and (forks or not is_fork_key(one[1]))]
+        wanted = [entry for entry in self._dated() if entry[:2] > last and (forks or not is_fork_key(entry[1]))]
         found = [self._summarise(key, path) for _, key, path in wanted[:limit]]
         more = f"{-wanted[limit - 1][0]}:{wanted[limit - 1][1]}" if len(wanted) > limit else ""
-        return tuple(one for one in found if one), more
+        return tuple(summary for summary in found if summary), more
 
-    def search(self, query: str, limit: int = 20) -> tuple[Hit, ...]:
+    def search(self, query: str, limit: int = 20) -> tuple[SessionHit, ...]:
         """Messages that hold a text in any case, those of the newest sessions first."""
-        hits, said = search_files(self._files(), query, limit)
-        self._say(*said)
+        hits, diagnostics = search_files(self._files(), query, limit)
+        self._say(*diagnostics)
         return hits
 
     def resolve(self, text: str) -> str:
@@ -102,7 +105,7 @@ class SessionStore:
         raise self._not_found(text)
 
     def get(self, key: str) -> SessionSummary:
-        """What a list says of one session. Raises: ClawftError."""
+        """Return the summary of one session. Raises: ClawftError."""
         try:
             return load_summary(key, self._path(key))
         except FileNotFoundError as error:
@@ -134,14 +137,14 @@ class SessionStore:
         path, new_path = self._path(key), self._path(new_key)
         lines = self._load(key, path).split(b"\n")[:-1]
         first = decode_line(lines[0]) if lines else None
-        cwd = first.cwd if isinstance(first, Header) else ""
-        check_version(first.version if isinstance(first, Header) else 0, VERSION, path)
+        cwd = first.cwd if isinstance(first, SessionHeader) else ""
+        check_version(first.version if isinstance(first, SessionHeader) else 0, VERSION, path)
         header = self._new_header(new_key, cwd, forked_from=key)
-        kept = _first_turns(lines[1:] if isinstance(first, Header) else lines, turns)
+        copied = _first_turns(lines[1:] if isinstance(first, SessionHeader) else lines, turns)
         self._make_folder()
-        _write_new(new_path, encode_lines((header,)) + b"".join(line + b"\n" for line in kept), new_key)
+        _write_new(new_path, encode_lines((header,)) + b"".join(line + b"\n" for line in copied), new_key)
 
-    def _start(self, path: str, header: Header) -> Session:
+    def _start(self, path: str, header: SessionHeader) -> Session:
         """Open a file to write to it; a header is for one that is new."""
         self._make_folder()
         log = open_log(path, create=True)
@@ -155,8 +158,8 @@ class SessionStore:
             log.close()
             raise
 
-    def _new_header(self, key: str, cwd: str, forked_from: str = "") -> Header:
-        return Header(version=VERSION, key=key, created=self._now(), cwd=cwd, forked_from=forked_from)
+    def _new_header(self, key: str, cwd: str, forked_from: str = "") -> SessionHeader:
+        return SessionHeader(version=VERSION, key=key, created=self._now(), cwd=cwd, forked_from=forked_from)
 
     def _summarise(self, key: str, path: str) -> SessionSummary | None:
         try:
@@ -186,7 +189,8 @@ class SessionStore:
             return ()
 
     def _date(self, entry: os.DirEntry[str]) -> tuple[int, str, str] | None:
-        """What sorts sessions newest first: age, key and path; None for what is no session or was removed meanwhile."""
+        """Return the sort key for newest first: age, key and path; None for what is no session or was removed
+        meanwhile."""
         key = decode_key(entry.name.removesuffix(SUFFIX)) if entry.name.endswith(SUFFIX) else None
         try:
             if key is None or not entry.is_file(follow_symlinks=False):
@@ -231,15 +235,15 @@ class SessionStore:
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft sessions list"
         return NotFound("session-not-found", f"No session '{key}'", hint=hint)
 
-    def _say(self, *said: Diagnostic) -> None:
-        self.diagnostics = tuple(dict.fromkeys((*self.diagnostics, *said)))
+    def _say(self, *notes: Diagnostic) -> None:
+        self.diagnostics = tuple(dict.fromkeys((*self.diagnostics, *notes)))
 
     def _now(self) -> str:
         return format_time(self._clock())
 
 
 def _parse_cursor(text: str) -> tuple[float, str]:
-    """Age and key of the last session that was told of. Raises: ClawftError."""
+    """Parse a cursor to the age and key of the last session listed. Raises: ClawftError."""
     if not text:
         return -math.inf, ""
     time_ns, _, key = text.partition(":")
@@ -261,7 +265,7 @@ def _write_new(path: str, data: bytes, key: str) -> None:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            Log(temporary, descriptor).append(data)
+            SessionLog(temporary, descriptor).append(data)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

@@ -1,4 +1,6 @@
-"""`memory_read` and `memory_write`: what a model may recall and keep, in whatever memory it is given."""
+"""The built-in tools of an agent: `message`, `memory_read` and `memory_write`, and the list of all that need no
+conversation.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, TypeVar
@@ -7,11 +9,38 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from clawft.agent.tools.exec_shell import exec_shell_tool
+from clawft.agent.tools.file_changes import edit_file_tool, write_file_tool
+from clawft.agent.tools.file_search import glob_tool, grep_tool, list_directory_tool
+from clawft.agent.tools.read_file import read_file_tool
+from clawft.agent.tools.tool import Checked, ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.web import web_fetch_tool, web_search_tool
+from clawft.config import Config
 from clawft.contracts import MemoryBackend, MemoryResult
 from clawft.errors import ClawftError, find_close
-from clawft.tools.tool import Checked, ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.messages import MessageSent
+from clawft.trust.command_policy import CommandPolicy
 
-__all__ = ["memory_tools"]
+
+class MessageArguments(Struct, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(description="What to say, in a sentence or two", min_length=1, max_length=4000)]
+
+
+async def _send(arguments: MessageArguments, context: ToolContext) -> ToolResult:
+    context.emit(MessageSent(text=arguments.text))
+    return ToolResult("The message was shown.", data={"characters": len(arguments.text)})
+
+
+def message_tool() -> Tool:
+    tool = define_tool(
+        "message",
+        "Tell the person something at once, while you go on working: progress of long work, or a finding that matters."
+        " Not for the answer itself.",
+        MessageArguments,
+        _send,
+    )
+    return structs.replace(tool, repeatable=lambda _: True)  # read twice is better than never
+
 
 _READ = """Recall what was remembered in earlier sessions: facts, notes of the user, and what happened.
 Usage: give `query` to search, `key` for one fact in full, or neither to list all keys. Search before you ask the user
@@ -32,13 +61,13 @@ _MAX_LISTED = 500
 T = TypeVar("T")
 
 
-class ReadArguments(Struct, forbid_unknown_fields=True):
+class MemoryReadArguments(Struct, forbid_unknown_fields=True):
     query: Annotated[str, Meta(description="What to look for")] = ""
     key: Annotated[str, Meta(description="Key of one memory, as a search or the list names it")] = ""
     limit: Annotated[int, Meta(description="How many results a search returns", ge=1, le=100)] = 8
 
 
-class WriteArguments(Struct, forbid_unknown_fields=True):
+class MemoryWriteArguments(Struct, forbid_unknown_fields=True):
     key: Annotated[str, Meta(description="Short name of the memory, one line", min_length=1)]
     content: Annotated[str, Meta(description="The text to keep; not used by `delete`")] = ""
     mode: Annotated[Literal["replace", "append", "delete"], Meta(description="What to do with the text of the key")] = (
@@ -49,18 +78,18 @@ class WriteArguments(Struct, forbid_unknown_fields=True):
 def memory_tools(backend: MemoryBackend) -> tuple[Tool, ...]:
     """Both tools, for one memory."""
 
-    async def read(arguments: ReadArguments, _context: ToolContext) -> ToolResult:
+    async def read(arguments: MemoryReadArguments, _context: ToolContext) -> ToolResult:
         return await _run(lambda: _read(backend, arguments))
 
-    async def write(arguments: WriteArguments, _context: ToolContext) -> ToolResult:
+    async def write(arguments: MemoryWriteArguments, _context: ToolContext) -> ToolResult:
         return await _run(lambda: _write(backend, arguments))
 
-    async def check(arguments: WriteArguments, _context: ToolContext) -> Checked:
+    async def check(arguments: MemoryWriteArguments, _context: ToolContext) -> Checked:
         return await _run(lambda: _find_outcome(backend, arguments))
 
     return (
-        define_tool("memory_read", _READ, ReadArguments, read, read_only=True),
-        structs.replace(define_tool("memory_write", _WRITE, WriteArguments, write), check=check),
+        define_tool("memory_read", _READ, MemoryReadArguments, read, read_only=True),
+        structs.replace(define_tool("memory_write", _WRITE, MemoryWriteArguments, write), check=check),
     )
 
 
@@ -75,7 +104,7 @@ async def _run(work: Callable[[], T]) -> T:
         raise ToolError(code, error.diagnostic.message, hint=error.hint) from error
 
 
-def _read(backend: MemoryBackend, arguments: ReadArguments) -> ToolResult:
+def _read(backend: MemoryBackend, arguments: MemoryReadArguments) -> ToolResult:
     if arguments.key:
         value = backend.retrieve(arguments.key)
         if value is None:
@@ -93,11 +122,11 @@ def _read(backend: MemoryBackend, arguments: ReadArguments) -> ToolResult:
 def _describe(results: Sequence[MemoryResult]) -> ToolResult:
     if not results:
         return ToolResult("Nothing in the memory matches.", data={"results": []})
-    told = [f"## {one.key}\n{one.value}" for one in results]
-    return ToolResult("\n\n".join(told), data={"results": msgspec.to_builtins(results)})
+    sections = [f"## {result.key}\n{result.value}" for result in results]
+    return ToolResult("\n\n".join(sections), data={"results": msgspec.to_builtins(results)})
 
 
-def _write(backend: MemoryBackend, arguments: WriteArguments) -> ToolResult:
+def _write(backend: MemoryBackend, arguments: MemoryWriteArguments) -> ToolResult:
     key = arguments.key
     if arguments.mode == "delete":
         if not backend.delete(key):
@@ -110,20 +139,20 @@ def _write(backend: MemoryBackend, arguments: WriteArguments) -> ToolResult:
     return _tell(arguments)
 
 
-def _tell(arguments: WriteArguments) -> ToolResult:
+def _tell(arguments: MemoryWriteArguments) -> ToolResult:
     did = "Forgot" if arguments.mode == "delete" else "Remembered"
     return ToolResult(f"{did} '{arguments.key}'.", data={"key": arguments.key})
 
 
-def _find_outcome(backend: MemoryBackend, arguments: WriteArguments) -> Checked:
-    """What came of a write that may have been made, by what is remembered now."""
+def _find_outcome(backend: MemoryBackend, arguments: MemoryWriteArguments) -> Checked:
+    """Find the outcome of a write that may have been made, from what is remembered now."""
     if arguments.mode != "delete" and not arguments.content.strip():
         return "not-done"  # it is refused
     value = backend.retrieve(arguments.key)
     if arguments.mode == "delete":
         return _tell(arguments) if value is None else "not-done"
     held, wanted = _plain(value or ""), _plain(arguments.content)
-    if arguments.mode == "replace":  # another text is the one before, or of somebody who was later
+    if arguments.mode == "replace":  # another text was there before, or another writer replaced this one
         return _tell(arguments) if held == wanted else "not-done"
     if held == wanted or held.endswith(f"\n\n{wanted}"):
         return _tell(arguments)
@@ -139,3 +168,23 @@ def _not_found(backend: MemoryBackend, key: str) -> ToolError:
     close = find_close(key, backend.list_keys())
     hint = f"Did you mean '{close}'?" if close else "Call memory_read without arguments to list the keys"
     return ToolError("NOT_FOUND", f"Nothing is remembered under '{key}'", hint=hint)
+
+
+def build_tools(config: Config, memory: MemoryBackend | None) -> dict[str, tuple[Tool, ...]]:
+    """Every tool that does not depend on a conversation. Raises: ClawftError for a policy that makes no sense."""
+    settings = config.tools
+    search = web_search_tool(settings.web)
+    return {
+        "files": (
+            read_file_tool(),
+            write_file_tool(),
+            edit_file_tool(),
+            list_directory_tool(),
+            glob_tool(),
+            grep_tool(),
+        ),
+        "shell": (exec_shell_tool(settings.exec, CommandPolicy(settings.exec)),),
+        "web": (web_fetch_tool(settings.web), *((search,) if search else ())),
+        "memory": memory_tools(memory) if memory else (),
+        "message": (message_tool(),),
+    }

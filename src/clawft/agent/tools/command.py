@@ -1,26 +1,87 @@
-"""What commands of a conversation may reach in the sandbox, and what is said where it is not there or in the way."""
+"""A command of a conversation: the paths on its line, its sandbox confinement, and its result for the model."""
 
+import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from msgspec import structs
 
+from clawft.agent.tools.file_access import reading_filter, resolve_inside
+from clawft.agent.tools.tool import ToolContext, ToolError, ToolResult
 from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.process import FLOOD_BYTES, Finished
 from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Ask
-from clawft.tools.tool import ToolContext, ToolResult
-from clawft.trust.granted import granted_hosts
+from clawft.trust.permissions import list_granted_hosts
 
-__all__ = [
-    "ask_unconfined",
-    "begin_after",
-    "confine",
-    "explain_sandbox",
-    "hosts_for",
-    "is_confined",
-    "record_hosts",
-]
+MAX_MATCHES = 2_000
+MAX_BELOW = 50_000
+
+
+class CommandPlaces:
+    """The paths of a command that is to run in `cwd`."""
+
+    def __init__(self, cwd: str, context: ToolContext) -> None:
+        self._cwd = cwd
+        self._context = context
+
+    def is_inside(self, path: str) -> bool:
+        """Return whether a path is one that file tools may read."""
+        return self._find(path) is not None
+
+    def is_open(self, path: str) -> bool:
+        """Return whether file tools may read all below a path; too much to be looked at counts as no."""
+        real = self._find(path)
+        if real is None:
+            return False
+        may_read = reading_filter(self._context, real)
+        left = MAX_BELOW
+        for where, folders, files in os.walk(real):
+            left -= len(folders) + len(files)
+            if left < 0 or not all(may_read(os.path.join(where, name)) for name in (*folders, *files)):
+                return False
+        return True
+
+    def expand(self, pattern: str) -> Sequence[str] | None:
+        """Expand a glob to everything the shell may put in its place, and perhaps more; None if it is too much."""
+        start, rest = self._split(pattern)
+        found = [start]
+        for part in rest.split("/"):
+            found = [f"{folder}/{name}" for folder in found for name in _match(folder, part)]
+            if len(found) > MAX_MATCHES:
+                return None
+        return found
+
+    def _split(self, path: str) -> tuple[str, str]:
+        """The folder that a path starts at, and the rest of it as it is written."""
+        if path == "~" or path.startswith("~/"):
+            return self._context.workspace.home, path[2:]
+        return ("", path[1:]) if path.startswith("/") else (self._cwd, path)
+
+    def _find(self, path: str) -> str | None:
+        try:
+            return resolve_inside(self._context, "/".join(self._split(path)))
+        except ToolError:
+            return None
+
+
+def _match(folder: str, part: str) -> Iterator[str]:
+    """Names in a folder that a part of a pattern may match: those with its start, and with its end if that is sure."""
+    signs = [index for index, char in enumerate(part) if char in "*?["]
+    if not signs:
+        yield part
+        return
+    start, end = part[: signs[0]], "" if "[" in part else part[signs[-1] + 1 :]
+    try:
+        names = os.listdir(folder or "/")
+    except OSError:
+        return
+    for name in names:
+        if name.startswith(start) and name.endswith(end) and (name[0] != "." or start):
+            yield name
+
 
 _IN_THE_WAY = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|Could not resolve host"
@@ -36,7 +97,8 @@ _EXPLAINED = (
 
 
 def confine(context: ToolContext) -> Confinement:
-    """What every command of the conversation gets: the project, to read the skills that are loaded, granted hosts."""
+    """Return the sandbox limits of every command of the conversation: it writes in the project, reads loaded skills and
+    reaches granted hosts."""
     readable = (context.spill_dir, *context.read_roots)
     return Confinement(writable=(context.workspace.project,), readable=readable, hosts=hosts_for(context))
 
@@ -48,12 +110,12 @@ def is_confined(context: ToolContext) -> bool:
 
 def hosts_for(context: ToolContext) -> tuple[str, ...]:
     """The hosts that programs of the conversation may reach now."""
-    approved = [one.hosts for one in context.active if one.stranger]
-    return granted_hosts(context.rules, approved)
+    approved = [skill.hosts for skill in context.active if skill.is_untrusted]
+    return list_granted_hosts(context.rules, approved)
 
 
 def record_hosts(context: ToolContext) -> Record:
-    """Writes down which hosts a program reaches, and keeps those it was refused, to be told."""
+    """Return a recorder that logs the hosts a program reaches and collects those it was refused, for the report."""
 
     def record(kind: str, subject: str, decision: str, rule: str) -> None:
         if decision == "deny":
@@ -67,7 +129,7 @@ def ask_unconfined(context: ToolContext, shown: str) -> Ask:
     """Asks a person, each time, whether a command may run without a sandbox where there is none."""
 
     async def ask(reason: str) -> bool:
-        return await context.ask(f"Run WITHOUT a sandbox: {shown}", f"there is none here: {reason}", grave=True)
+        return await context.ask(f"Run WITHOUT a sandbox: {shown}", f"there is none here: {reason}", dangerous=True)
 
     return ask
 
@@ -84,7 +146,7 @@ def begin_after(ask: Ask, begin: Callable[[], None]) -> Ask:
     return ask_and_begin
 
 
-def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:
+def explain_sandbox_result(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:
     """The result with a word on the sandbox where that was likely in the way, and on hosts that were refused.
 
     `hindered` is the same for people, who are not shown the text.
@@ -103,5 +165,49 @@ def explain_sandbox(result: ToolResult, context: ToolContext, words: str = _EXPL
 
 def _hint_hosts(subjects: list[str]) -> str:
     """The command that would let programs reach these hosts."""
-    rules = dict.fromkeys(shlex.quote(f"WebFetch(domain:{_PORTS.sub('', one)})") for one in subjects)
+    rules = dict.fromkeys(shlex.quote(f"WebFetch(domain:{_PORTS.sub('', subject)})") for subject in subjects)
     return f". To allow it: weft permissions allow {' '.join(rules)}" if rules else ""
+
+
+_EXCEEDED = {
+    "processes": "it started more processes than sandbox.max_processes allows",
+    "memory": "it took more memory than sandbox.memory_mb allows",
+}
+
+
+def make_command_result(finished: Finished, cwd: str) -> ToolResult:
+    """A result: `partial` unless the program ended well and all of its output is there."""
+    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
+    if finished.truncated:
+        saved = f"the whole is in {finished.saved_to}, to be read with read_file" if finished.saved_to else "it is lost"
+        gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {saved}]\n"
+        text = head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+    else:
+        text = finished.output.decode("utf-8", "replace")
+    note = _note(finished)
+    shown = "\n".join(filter(None, (text.rstrip("\n"), f"[{note}]" if note else ""))) or "[no output]"
+    data: dict[str, Any] = {
+        "exit_code": finished.code,
+        "seconds": round(finished.seconds, 3),
+        "timed_out": finished.timed_out,
+        "truncated": finished.truncated,
+    }
+    if finished.saved_to:
+        data["saved_to"] = finished.saved_to
+    whole = finished.code == 0 and not finished.truncated and not finished.timed_out
+    return ToolResult(shown, "success" if whole else "partial", data, path_resolved=cwd)
+
+
+def _note(finished: Finished) -> str:
+    took = f"after {finished.seconds:.1f} s"
+    if finished.timed_out:
+        return f"stopped {took}: its time was up"
+    if finished.flooded:
+        return f"stopped {took}: it wrote more than {FLOOD_BYTES} bytes"
+    if finished.exceeded:
+        return f"stopped {took}: {_EXCEEDED[finished.exceeded]}"
+    if finished.code < 0:
+        return f"ended by signal {-finished.code} {took}"
+    if finished.code:
+        return f"exit code {finished.code} {took}"
+    return took if finished.seconds >= 1 else ""

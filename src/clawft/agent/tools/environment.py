@@ -1,52 +1,88 @@
-"""The variables that the user configured for a skill: for programs of that skill, and for no others (R174)."""
+"""The environment of a command: variables that settings let through, and those configured for one skill."""
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clawft.config.masking import Secrets
+from clawft.config.redaction import Secrets
 from clawft.config.secret import SecretRef, names_secret
 from clawft.config.skills import SkillEntry
-from clawft.format.model import Skill
-from clawft.trust.cleared import Cleared
+from clawft.config.tools import ExecSettings
+from clawft.skills.parse.model import Skill
+from clawft.trust.permissions import UsableSkill
+from clawft.trust.programs import Launcher, find_program
+from clawft.trust.readonly import find_read_only
 
 if TYPE_CHECKING:
-    from clawft.trust.audit import Audit
+    from clawft.trust.audit import AuditLog
 
-__all__ = ["Supplied", "Supplies", "find_entry", "skill_env"]
+
+# Nothing waits for a person, and git neither takes a folder of files for a repository nor runs what its settings
+# name as a monitor: a tool could have written both.
+_QUIET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+}
+
+
+def command_env(settings: ExecSettings, environ: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Everything a command gets of the environment; `own` is what its skill was configured to get."""
+    chosen = {name: environ[name] for name in settings.env if name in environ}
+    if "PATH" in chosen:  # a relative folder of it would make a file of the project a listed command
+        chosen["PATH"] = os.pathsep.join(part for part in chosen["PATH"].split(os.pathsep) if os.path.isabs(part))
+    return {**_QUIET, **chosen, **own}
+
+
+def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], launcher: Launcher) -> str:
+    """Return why a command that is known to only look may do something else: the program that would be started lies
+    where commands can write. Nothing if all are what they seem."""
+    for name in dict.fromkeys(words[0] for words in commands if find_read_only(words)):
+        found = find_program(name, env.get("PATH", os.defpath))
+        if found and launcher.is_writable(found):
+            return f"'{name}' would be {found}, which commands can write"
+    return ""
+
 
 Entries = Mapping[str, SkillEntry]
 
 
-class Supplied(Struct, frozen=True):
+class SuppliedVariables(Struct, frozen=True):
     """Variables for one program; `note` says what it does not get, and why."""
 
     env: dict[str, str] = {}
     note: str = ""
 
 
-class Supplies:
+class SkillVariables:
     """Gives skills their variables. Each use of a secret is a line of the audit log, and no text may hold it then.
 
     `load_entries` reads the user's settings anew: what a person has just stored counts.
     """
 
     def __init__(
-        self, load_entries: Callable[[], Entries], environ: Mapping[str, str], secrets: Secrets, audit: "Audit"
+        self, load_entries: Callable[[], Entries], environ: Mapping[str, str], secrets: Secrets, audit: "AuditLog"
     ) -> None:
         self._load_entries = load_entries
         self._environ = environ
         self._secrets = secrets
         self._audit = audit
 
-    def take(self, cleared: Cleared, session: str) -> dict[str, str]:
+    def take(self, cleared: UsableSkill, session: str) -> dict[str, str]:
         """The variables of one skill, for a program of its own. Raises: ClawftError if they may not be used."""
         entries = self._load_entries()
-        given = _configured(cleared, entries)
+        variables = _configured(cleared, entries)
         env = skill_env(cleared, entries, self._environ)
         for name in env:
-            if given[name].is_reference or names_secret(name):
+            if variables[name].is_reference or names_secret(name):
                 self._secrets.add([env[name]])
                 self._audit.write(
                     "secret",
@@ -59,23 +95,23 @@ class Supplies:
                 )
         return env
 
-    def take_alone(self, active: Sequence[Cleared], inherited: Sequence[str], session: str) -> Supplied:
+    def take_alone(self, active: Sequence[UsableSkill], inherited: Sequence[str], session: str) -> SuppliedVariables:
         """The variables for a command that a model made up: those of the only skill that could have asked for it.
 
         `inherited` are the names of those that are at work above.
         """
-        if len({*inherited, *(one.skill.name for one in active)}) == 1 and active:
-            return Supplied(self.take(active[-1], session))
+        if len({*inherited, *(cleared.skill.name for cleared in active)}) == 1 and active:
+            return SuppliedVariables(self.take(active[-1], session))
         entries = self._load_entries()
-        withheld = [one.skill.name for one in active if _configured(one, entries)]
+        withheld = [cleared.skill.name for cleared in active if _configured(cleared, entries)]
         if not withheld:
-            return Supplied()
+            return SuppliedVariables()
         names = ", ".join(dict.fromkeys(withheld))
-        return Supplied(note=f"several skills are active, so the command did not get the variables of {names}")
+        return SuppliedVariables(note=f"several skills are active, so the command did not get the variables of {names}")
 
 
-def skill_env(cleared: Cleared, entries: Entries, environ: Mapping[str, str]) -> dict[str, str]:
-    """What one skill gets; what a reference leads to and is not set is left out. Raises: ClawftError."""
+def skill_env(cleared: UsableSkill, entries: Entries, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of one skill; a reference to something that is not set is left out. Raises: ClawftError."""
     resolved = {name: value.resolve(environ) for name, value in _configured(cleared, entries).items()}
     return {name: text for name, text in resolved.items() if text}
 
@@ -85,17 +121,18 @@ def find_entry(entries: Entries, skill: Skill) -> SkillEntry | None:
     return entries.get(skill.name) or entries.get(skill.skill_key)
 
 
-def _configured(cleared: Cleared, entries: Entries) -> dict[str, SecretRef]:
-    """What the user set for a skill. A stranger's gets only what it names, as the user saw when they approved it."""
+def _configured(cleared: UsableSkill, entries: Entries) -> dict[str, SecretRef]:
+    """Return the variables that the user set for a skill. An untrusted skill gets only those that it names, as the user
+    saw when approving it."""
     skill = cleared.skill
-    # The key that a skill gives itself may be the name of another, whose keys a stranger's must not get.
-    entry = entries.get(skill.name) if cleared.stranger else find_entry(entries, skill)
+    # The key that a skill gives itself may be the name of another skill, whose secrets an untrusted skill must not get.
+    entry = entries.get(skill.name) if cleared.is_untrusted else find_entry(entries, skill)
     if entry is None:
         return {}
-    given: dict[str, SecretRef] = dict(entry.env)
+    variables: dict[str, SecretRef] = dict(entry.env)
     if skill.primary_env and entry.api_key is not None:
-        given[skill.primary_env] = entry.api_key
-    if not cleared.stranger:
-        return given
+        variables[skill.primary_env] = entry.api_key
+    if not cleared.is_untrusted:
+        return variables
     named = {*skill.requires.env, skill.primary_env, *(cleared.granted.env if cleared.granted else ())}
-    return {name: value for name, value in given.items() if name in named}
+    return {name: value for name, value in variables.items() if name in named}

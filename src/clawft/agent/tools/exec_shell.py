@@ -1,7 +1,7 @@
-"""The tool `exec_shell`: a command line, judged by the command policy before it runs in the sandbox (D56).
+"""The tool `exec_shell`: a command line, judged by the command policy before it runs in the sandbox.
 
-A command that ends with another code than 0 has run all the same: its result is `partial`, with the code in its
-text and data. The same holds where it was stopped; what it wrote until then is kept.
+A command with an exit code other than 0 did run: its result is `partial`, with the code in its text and data. The same
+holds where it was stopped; what it wrote until then is kept.
 """
 
 import os
@@ -12,30 +12,27 @@ from typing import Annotated, Any
 from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
-from clawft.config.tools import ExecSettings
-from clawft.files import real_path
-from clawft.programs import Program, clean_environ, find_files, show_files
-from clawft.sandbox.process import Finished, Streams, run_process
-from clawft.tools.command_places import CommandPlaces
-from clawft.tools.confined import (
+from clawft.agent.tools.command import (
+    CommandPlaces,
     ask_unconfined,
     begin_after,
     confine,
-    explain_sandbox,
+    explain_sandbox_result,
     is_confined,
+    make_command_result,
     record_hosts,
 )
-from clawft.tools.environment import command_env, find_planted
-from clawft.tools.finished import tell_finished
-from clawft.tools.paths import base_folder, resolve_inside
-from clawft.tools.spill import mask_file, new_spill_path
-from clawft.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
-from clawft.trust.commands import CommandPolicy, Verdict
-from clawft.trust.git import find_git_program
-from clawft.trust.shell import NotUnderstood, parse_line
-from clawft.trust.strictness import Judge, judge_by_mode
-
-__all__ = ["exec_shell_tool", "show_all"]
+from clawft.agent.tools.environment import command_env, find_planted
+from clawft.agent.tools.file_access import base_folder, resolve_inside
+from clawft.agent.tools.saved_files import mask_file, new_spill_path
+from clawft.agent.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.config.tools import ExecSettings
+from clawft.files import real_path
+from clawft.git import find_unsafe_git_setting
+from clawft.sandbox.process import Finished, Streams, run_process
+from clawft.skills.render.shell import NotUnderstood, parse_line
+from clawft.trust.command_policy import CommandPolicy, CommandVerdict, Judge, judge_by_mode
+from clawft.trust.programs import PreparedProgram, clean_environ, find_files, show_files
 
 _DESCRIPTION = """\
 Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
@@ -45,7 +42,7 @@ the network holds only hosts that the person allowed. To read, write and search 
 _ROOM_FOR_NOTES = 2048
 
 
-class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+class ExecShellArguments(Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(min_length=1, max_length=100_000, description="The command line.")]
     timeout_s: Annotated[float, Meta(gt=0, description="Stop it sooner, after so many seconds.")] | None = None
     cwd: Annotated[str, Meta(description="The folder of the project to run it in; the current one unless given.")] = ""
@@ -60,18 +57,19 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
     reading = CommandPolicy(ExecSettings())  # the list that a user wrote may hold more than what reads
 
     def looks(arguments: Mapping[str, Any]) -> bool:
-        """Whether a command only looks, whatever it is run in. What git does depends on the repository."""
+        """Return whether a command only looks, whatever it is run in. What git does depends on the repository."""
         verdict = reading.judge(arguments["command"])
         return verdict.decision == "allow" and not _uses_git(verdict) and not arguments.get("outside_sandbox")
 
-    async def check(arguments: Arguments, context: ToolContext) -> Checked:
-        """What only looks, where it runs, may be run now; of all else nothing is known."""
+    async def check(arguments: ExecShellArguments, context: ToolContext) -> Checked:
+        """Check the outcome of an interrupted call: a command that only reads may be run again; of any other nothing is
+        known."""
         env = command_env(settings, context.environ, {})
         verdict = await to_thread.run_sync(reading.judge, arguments.command)
         verdict = _look_closer(verdict, _find_cwd(arguments, context), context, env)
         return "not-done" if verdict.decision == "allow" and not arguments.outside_sandbox else None
 
-    async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
+    async def run(arguments: ExecShellArguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
         await _check(arguments, judge, await _prepare(arguments, cwd, {}, context), context)
         supplied = await to_thread.run_sync(context.take_shell_env)
@@ -82,12 +80,14 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
-        told = tell_finished(finished, cwd)
+        result = make_command_result(finished, cwd)
         if supplied.note:
-            told = structs.replace(told, text=f"{told.text}\n[{supplied.note}]")
-        return told if arguments.outside_sandbox else explain_sandbox(told, context)
+            result = structs.replace(result, text=f"{result.text}\n[{supplied.note}]")
+        return result if arguments.outside_sandbox else explain_sandbox_result(result, context)
 
-    async def _prepare(arguments: Arguments, cwd: str, own: Mapping[str, str], context: ToolContext) -> Program:
+    async def _prepare(
+        arguments: ExecShellArguments, cwd: str, own: Mapping[str, str], context: ToolContext
+    ) -> PreparedProgram:
         """Prepare what is started; its files are named where no sandbox confines them. Raises: Refused."""
         command = arguments.command
         names = _name_programs(command)
@@ -97,9 +97,11 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         env = command_env(settings, context.environ, own)
         confined = await to_thread.run_sync(is_confined, context)
         files = () if confined else find_files(names, env.get("PATH", os.defpath), cwd)
-        return Program(("/bin/sh", "-c", command), cwd, env, files)
+        return PreparedProgram(("/bin/sh", "-c", command), cwd, env, files)
 
-    async def _run(arguments: Arguments, program: Program, streams: Streams, context: ToolContext) -> Finished:
+    async def _run(
+        arguments: ExecShellArguments, program: PreparedProgram, streams: Streams, context: ToolContext
+    ) -> Finished:
         outside, command = arguments.outside_sandbox, arguments.command
         where = "outside" if outside else context.sandbox.status().kind
         detail = {"sandbox": where, "cwd": program.cwd, **({"files": program.files} if program.files else {})}
@@ -121,19 +123,19 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
             streams=streams,
         )
 
-    tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), Arguments, run)
+    tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), ExecShellArguments, run)
     limit = settings.max_output_bytes + _ROOM_FOR_NOTES
     return structs.replace(tool, max_chars=limit, repeatable=looks, check=check)
 
 
-def _find_cwd(arguments: Arguments, context: ToolContext) -> str:
+def _find_cwd(arguments: ExecShellArguments, context: ToolContext) -> str:
     cwd = resolve_inside(context, arguments.cwd) if arguments.cwd else base_folder(context)
     if not os.path.isdir(cwd):
         raise ToolError("INVALID_PARAM", f"`cwd` '{arguments.cwd}' is no folder")
     return cwd
 
 
-async def _check(arguments: Arguments, judge: Judge, program: Program, context: ToolContext) -> None:
+async def _check(arguments: ExecShellArguments, judge: Judge, program: PreparedProgram, context: ToolContext) -> None:
     """Have a person agree to what needs it. Raises: ToolError."""
     cwd = program.cwd
     command = arguments.command
@@ -152,7 +154,7 @@ async def _check(arguments: Arguments, judge: Judge, program: Program, context: 
         rights = "it gets all your rights: your files, your keys and the network" if outside else ""
         started = _suspect_repository(verdict, cwd) if outside else ""
         reason = "; ".join(filter(None, (rights, started, verdict.reason if verdict.decision == "ask" else "")))
-        if not await context.ask(question, reason, grave=arguments.outside_sandbox):
+        if not await context.ask(question, reason, dangerous=arguments.outside_sandbox):
             raise ToolError(
                 "PERMISSION_DENIED",
                 f"The command needs approval, which was not given: {reason}",
@@ -163,12 +165,12 @@ async def _check(arguments: Arguments, judge: Judge, program: Program, context: 
 def _name_programs(command: str) -> list[str]:
     """The names of the programs that a line starts, as far as it is understood."""
     try:
-        return [one.texts[0] for one in parse_line(command).commands]
+        return [part.texts[0] for part in parse_line(command).commands]
     except NotUnderstood:
         return []
 
 
-def _look_closer(verdict: Verdict, cwd: str, context: ToolContext, env: Mapping[str, str]) -> Verdict:
+def _look_closer(verdict: CommandVerdict, cwd: str, context: ToolContext, env: Mapping[str, str]) -> CommandVerdict:
     """The verdict on a command where it is run: what only looks by its words may start programs there."""
     if verdict.decision == "allow" and (reason := _suspect_repository(verdict, cwd)):
         return structs.replace(verdict, decision="ask", reason=reason)
@@ -177,16 +179,16 @@ def _look_closer(verdict: Verdict, cwd: str, context: ToolContext, env: Mapping[
     return verdict
 
 
-def _suspect_repository(verdict: Verdict, cwd: str) -> str:
+def _suspect_repository(verdict: CommandVerdict, cwd: str) -> str:
     """Return why git may do something else in a folder than what a line says; '' where it does not, or is not used."""
-    program = find_git_program(cwd) if _uses_git(verdict) else ""
+    program = find_unsafe_git_setting(cwd) if _uses_git(verdict) else ""
     return program and f"what this repository says may start a program, or lead elsewhere ({program})"
 
 
-def _uses_git(verdict: Verdict) -> bool:
+def _uses_git(verdict: CommandVerdict) -> bool:
     return any(words[0] == "git" for words in verdict.commands)
 
 
 def show_all(command: str) -> str:
-    """What is to be run as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
+    """Return a command as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)

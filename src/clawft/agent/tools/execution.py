@@ -1,32 +1,51 @@
-"""Run one tool call: check its arguments, bound its time, catch what goes wrong, and wrap the result (R63, R64).
-
-The one place where a tool's failure becomes something a model reads. What a failure says is always valid JSON (R119).
-"""
+"""The execution of one tool call: check arguments, bound its time, catch failures, and wrap the result."""
 
 import copy
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import anyio
 import msgspec
 from msgspec import Struct
 
+from clawft.agent.tools.file_access import base_folder
+from clawft.agent.tools.saved_files import save_text
+from clawft.agent.tools.tool import AskPerson, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.files import real_path
 from clawft.messages import Image
-from clawft.tools.clock import Clock
-from clawft.tools.paths import base_folder
-from clawft.tools.spill import save_text
-from clawft.tools.tool import Ask, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
 
-__all__ = ["Envelope", "check_tool", "fail", "render_for_model", "run_tool", "tell_doubtful"]
+
+class PausableClock:
+    """The clock of a scope with a deadline. Several may stop it at once: it goes on when the last of them lets it."""
+
+    def __init__(self, scope: anyio.CancelScope) -> None:
+        self._scope = scope
+        self._left = math.inf
+        self._stops = 0
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        if not self._stops:
+            self._left = self._scope.deadline - anyio.current_time()
+            self._scope.deadline = math.inf
+        self._stops += 1
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if not self._stops:
+                self._scope.deadline = anyio.current_time() + self._left
+
 
 _LONGEST_PARAM = 2000
 
 
 class Envelope(Struct, frozen=True):
-    """The result of a tool call (R63). Images travel beside it, as wires carry them on their own."""
+    """The result of a tool call. Images are separate, as wire formats send them on their own."""
 
     status: Status
     data: dict[str, Any]
@@ -55,23 +74,23 @@ async def run_tool(
         ready = _read_arguments(tool, arguments, malformed)
         result = await _run_bounded(tool, ready, context, timeout_s)
     except Exception as error:
-        return fail(error, arguments, context, started)
+        return make_failure(error, arguments, context, started)
     return _wrap(tool, result, arguments, context, started)
 
 
 def _wrap(tool: Tool, result: ToolResult, arguments: dict[str, Any], context: ToolContext, started: float) -> Envelope:
-    said = _said_context(context, arguments)
+    call_context = _make_context(context, arguments)
     if result.path_resolved:
-        said["path_resolved"] = _clean(result.path_resolved)
+        call_context["path_resolved"] = _clean(result.path_resolved)
     status, text = _cap(tool, result, context)
-    told = {"code": "EXECUTION_ERROR", "message": text or "The tool reported an error"} if status == "error" else {}
-    return Envelope(status, _plain(result.data), text, _stats(started), said, told, result.images)
+    failure = {"code": "EXECUTION_ERROR", "message": text or "The tool reported an error"} if status == "error" else {}
+    return Envelope(status, _plain(result.data), text, _stats(started), call_context, failure, result.images)
 
 
 async def check_tool(
     tool: Tool, arguments: dict[str, Any], context: ToolContext
 ) -> Envelope | Literal["not-done"] | None:
-    """What came of a call that a crash cut short; None if nobody can tell."""
+    """Check the outcome of a call that a crash cut short; None if it cannot be known."""
     started = anyio.current_time()
     try:
         ready = _read_arguments(tool, arguments, "")
@@ -86,21 +105,23 @@ async def check_tool(
     return _wrap(tool, found, arguments, context, started) if isinstance(found, ToolResult) else found
 
 
-def tell_doubtful(arguments: dict[str, Any], context: ToolContext, answer: str) -> Envelope:
-    """What a model is told of a call that nobody knows the end of, and that is not made again."""
+def render_doubtful_call(arguments: dict[str, Any], context: ToolContext, answer: str) -> Envelope:
+    """Render for the model a call that a crash interrupted and that is not repeated."""
     if answer == "done":
-        said = _said_context(context, arguments)
+        call_context = _make_context(context, arguments)
         text = "The call was made. What it printed is lost, since the machine stopped meanwhile."
-        return Envelope("partial", {}, text, _stats(None), said)
+        return Envelope("partial", {}, text, _stats(None), call_context)
     lost = "The machine stopped while this ran. Nobody knows whether it was done; it was not tried again."
-    return fail(ToolError("EXECUTION_ERROR", lost), arguments, context)
+    return make_failure(ToolError("EXECUTION_ERROR", lost), arguments, context)
 
 
-def fail(error: Exception, arguments: dict[str, Any], context: ToolContext, started: float | None = None) -> Envelope:
+def make_failure(
+    error: Exception, arguments: dict[str, Any], context: ToolContext, started: float | None = None
+) -> Envelope:
     """The envelope of a call that failed, or that was refused before its tool was run."""
     code, message = _describe(error)
-    said = _said_context(context, arguments)
-    return Envelope("error", {}, message, _stats(started), said, {"code": code, "message": message})
+    call_context = _make_context(context, arguments)
+    return Envelope("error", {}, message, _stats(started), call_context, {"code": code, "message": message})
 
 
 def _stats(started: float | None) -> dict[str, Any]:
@@ -108,7 +129,7 @@ def _stats(started: float | None) -> dict[str, Any]:
 
 
 def render_for_model(envelope: Envelope) -> str:
-    """What the model reads of a result: its text, or for an error a JSON object."""
+    """Return what the model reads of a result: its text, or for an error a JSON object."""
     if not envelope.error:
         return envelope.text
     return msgspec.json.encode({"status": "error", "error": envelope.error}).decode()
@@ -117,17 +138,17 @@ def render_for_model(envelope: Envelope) -> str:
 async def _run_bounded(tool: Tool, arguments: Any, context: ToolContext, timeout_s: float) -> ToolResult:
     with anyio.move_on_after(timeout_s) as scope:
         own = copy.copy(context)
-        own.ask = _patient_ask(context, Clock(scope))
+        own.ask = _patient_ask(context, PausableClock(scope))
         return await tool.run(arguments, own)
     raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
 
 
-def _patient_ask(context: ToolContext, clock: Clock) -> Ask:
+def _patient_ask(context: ToolContext, clock: PausableClock) -> AskPerson:
     """Ask with the clock stopped: a person may take their time."""
 
-    async def ask(question: str, reason: str, *, grave: bool = False) -> bool:
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         with clock.stopped():
-            return await context.ask(question, reason, grave=grave)
+            return await context.ask(question, reason, dangerous=dangerous)
 
     return ask
 
@@ -141,22 +162,22 @@ def _read_arguments(tool: Tool, arguments: dict[str, Any], malformed: str) -> An
             raise ToolError("INVALID_PARAM", f"'{missing[0]}' is missing")
         return arguments
     # Models often write null for what they leave out.
-    given = {name: value for name, value in arguments.items() if value is not None}
+    values = {name: value for name, value in arguments.items() if value is not None}
     try:
-        return msgspec.convert(given, tool.arguments, strict=False)
+        return msgspec.convert(values, tool.arguments, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ToolError("INVALID_PARAM", str(error), hint=_hint_names(tool, given)) from error
+        raise ToolError("INVALID_PARAM", str(error), hint=_hint_names(tool, values)) from error
 
 
-def _hint_names(tool: Tool, given: Mapping[str, Any]) -> str:
+def _hint_names(tool: Tool, values: Mapping[str, Any]) -> str:
     known = list(tool.parameters["properties"])
-    unknown = next((name for name in given if name not in known), None)
+    unknown = next((name for name in values if name not in known), None)
     close = find_close(unknown, known) if unknown is not None else None
     return f"Did you mean '{close}'?" if close else f"{tool.name} takes {', '.join(known)}"
 
 
 def _describe(error: Exception) -> tuple[ErrorCode, str]:
-    """What a model is told of an exception: no traceback, and of a bug only its kind."""
+    """Return the error code and message of an exception for the model: no traceback, and of a bug only its kind."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ClawftError):
@@ -193,28 +214,28 @@ def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, 
     return "partial", f"{text[:end].rstrip()}\n[cut: {end} of {len(text)} characters are shown; {where}]"
 
 
-def _said_context(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+def _make_context(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
     cwd = os.path.relpath(base_folder(context) or "/", real_path(context.workspace.project) or "/")
     return {"cwd": _clean(cwd), "params_input": {_clean(k): _shorten(v) for k, v in _plain(arguments).items()}}
 
 
 def _shorten(value: Any) -> Any:
-    """A long text, as of a file that is written, is told by its start: the record need not hold it twice."""
+    """Shorten a long text, such as the content of a file that is written: the record need not hold it twice."""
     if isinstance(value, str) and len(value) > _LONGEST_PARAM:
         return f"{value[:_LONGEST_PARAM]}… ({len(value)} characters)"
     return value
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """The same, sure to be JSON: what cannot be encoded is told as text."""
+    """Return the same value, sure to be JSON: what cannot be encoded becomes text."""
     try:
         msgspec.json.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
-        return {_clean(str(key)): _told(part) for key, part in value.items()}
+        return {_clean(str(key)): _to_plain(part) for key, part in value.items()}
     return value
 
 
-def _told(value: Any) -> str | int | bool | None:
+def _to_plain(value: Any) -> str | int | bool | None:
     if isinstance(value, str):
         return _clean(value)
     return value if isinstance(value, int | None) else f"<{type(value).__name__}>"

@@ -1,18 +1,201 @@
-"""Where file tools may go: inside the project, and nowhere that holds secrets or gives power.
+"""File access of tools: which paths they may use, opening a file without following new links, and its text encoding."""
 
-A path is judged by what it says and by where its links lead. `beneath` then opens exactly that place.
-"""
-
+import codecs
 import os
-from collections.abc import Callable, Iterable
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
-from clawft.files import is_within, real_path
+from msgspec import Struct
+
+from clawft.agent.tools.tool import ToolContext, ToolError
+from clawft.errors import Unreadable
+from clawft.files import is_within, read_regular, real_path
+from clawft.git import is_git_dir
 from clawft.sandbox.secret_files import holds_secret
-from clawft.tools.tool import ToolContext, ToolError
-from clawft.trust.places import is_power, is_private, own_folders, steers_home
+from clawft.trust.protected_paths import is_private, is_protected, own_folders, steers_in_home
 from clawft.workspace import resolve_path
 
-__all__ = ["base_folder", "reading_filter", "resolve_inside", "show_path"]
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A folder on the way needs the right to pass only, not to list.
+_PASS = _FOLDER | getattr(os, "O_PATH", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def open_folder(real: str, *, create: bool = False) -> Iterator[int]:
+    """A descriptor of a folder whose path has no links; missing folders are made on `create`.
+
+    Raises: OSError, ToolError.
+    """
+    parts = [part for part in real.split("/") if part]
+    descriptor = os.open("/", _FOLDER if not parts else _PASS)
+    try:
+        for index, part in enumerate(parts):
+            flags = _FOLDER if index == len(parts) - 1 else _PASS
+            inner = _open_part(descriptor, part, flags, create=create)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open_part(folder: int, name: str, flags: int, *, create: bool) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+        with suppress(FileExistsError):  # another process created it
+            os.mkdir(name, dir_fd=folder)
+        return os.open(name, flags, dir_fd=folder)
+    except NotADirectoryError as error:
+        raise ToolError("NOT_FOUND", f"'{name}' is no folder, or became a link just now") from error
+
+
+def read_file_at(real: str, max_bytes: int) -> tuple[bytes, os.stat_result]:
+    """The bytes and status of a regular file.
+
+    Raises: OSError, ToolError.
+    """
+    name = os.path.basename(real)
+    with open_folder(os.path.dirname(real)) as folder:
+        try:
+            return read_regular(name, max_bytes, folder=folder)
+        except Unreadable as error:
+            raise _translate(error, name) from error
+
+
+def _translate(error: Unreadable, name: str) -> ToolError:
+    if error.code == "not-a-file":
+        return ToolError("INVALID_PARAM", f"'{name}' is not a regular file", hint="list_directory shows folders")
+    if error.code == "file-too-large":
+        return ToolError("INVALID_PARAM", f"'{name}': {error}", hint="Look into it with grep")
+    if error.code == "is-a-link":
+        return ToolError("PERMISSION_DENIED", f"'{name}' became a link just now")
+    denied = isinstance(error.__cause__, PermissionError)
+    return ToolError("PERMISSION_DENIED" if denied else "EXECUTION_ERROR", f"'{name}': {error}")
+
+
+def read_status_at(folder: int, name: str) -> os.stat_result | None:
+    """The status of what stands under a name; of a link itself."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def write_file_at(real: str, content: bytes, before: os.stat_result | None, mode: int = 0) -> None:
+    """Put a whole new content in place at once, or leave all as it was. `before` is what is being replaced; a file
+    that is made gets the rights `mode`, 0 for the usual ones.
+
+    Raises: OSError, ToolError.
+    """
+    name = os.path.basename(real)
+    with open_folder(os.path.dirname(real), create=before is None) as folder:
+        temporary = f".{secrets.token_hex(8)}.tmp"
+        try:
+            _write_new(folder, temporary, content, stat.S_IMODE(before.st_mode) if before else mode)
+            if not _same(read_status_at(folder, name), before):
+                raise ToolError("CONFLICT", f"'{name}' was changed meanwhile by somebody else", hint="Read it again")
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            _remove(folder, temporary)
+            raise
+        os.fsync(folder)
+
+
+def remove_file_at(real: str, before: os.stat_result) -> None:
+    """Remove a file, if it is still the one that was looked at.
+
+    Raises: OSError, ToolError.
+    """
+    name = os.path.basename(real)
+    with open_folder(os.path.dirname(real)) as folder:
+        if not _same(read_status_at(folder, name), before):
+            raise ToolError("CONFLICT", f"'{name}' was changed meanwhile by somebody else")
+        os.unlink(name, dir_fd=folder)
+
+
+def _write_new(folder: int, name: str, content: bytes, mode: int) -> None:
+    descriptor = os.open(name, _NEW, 0o600 if mode else 0o666, dir_fd=folder)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        if mode:
+            os.fchmod(descriptor, mode & 0o777)
+        os.fsync(descriptor)
+
+
+def _remove(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
+    if now is None or before is None:
+        return now is before
+    return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns) == (
+        before.st_dev,
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    )
+
+
+_LOOK_AT = 8192
+# UTF-32 first: its mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class DecodedFile(Struct, frozen=True):
+    """A text, and what is needed to write it back: its encoding and the mark at its start."""
+
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def newline(self) -> str:
+        """The line ending that most lines have."""
+        return "\r\n" if 2 * self.text.count("\r\n") > self.text.count("\n") else "\n"
+
+
+def decode(raw: bytes) -> DecodedFile | None:
+    """The text of a file; None if it is none. What is neither marked nor UTF-8 is taken as Latin-1."""
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return _try(raw[len(mark) :], encoding, mark)
+    if b"\0" in raw[:_LOOK_AT]:
+        return None
+    return _try(raw, "utf-8", b"") or DecodedFile(raw.decode("latin-1"), "latin-1")
+
+
+def encode(text: str, like: DecodedFile) -> bytes:
+    """A text in the encoding of the file it goes to.
+
+    Raises: ToolError.
+    """
+    try:
+        return like.mark + text.encode(like.encoding)
+    except UnicodeEncodeError as error:
+        raise ToolError("INVALID_PARAM", f"The text has characters that {like.encoding} cannot hold") from error
+
+
+def _try(raw: bytes, encoding: str, mark: bytes) -> DecodedFile | None:
+    try:
+        return DecodedFile(raw.decode(encoding), encoding, mark)
+    except UnicodeDecodeError:
+        return None
+
 
 _MAX_PATH = 4096
 _MAX_NAME = 255
@@ -41,12 +224,14 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
             f"'{path}' is outside the project",
             hint=f"Files may be {'written' if write else 'read'} inside {context.workspace.project} only",
         )
-    relatives = [os.path.relpath(one, project) for one in {full, real} if is_within(one, project)]
+    relatives = [os.path.relpath(candidate, project) for candidate in {full, real} if is_within(candidate, project)]
     _check_rules(context, path, real)
     _check_private(path, real, relatives)
     if write:
-        at_home = project == real_path(context.workspace.home)
-        _check_power(path, relatives, at_home=at_home)
+        home = real_path(context.workspace.home)
+        at_home = project == home
+        steers = any(steers_in_home(candidate, home) for candidate in (full, real)) or _is_in_repository(real, project)
+        _check_power(path, relatives, steers=steers)
         _check_own(path, real, _program_folders(context) if at_home else ())
     return real
 
@@ -59,7 +244,7 @@ def base_folder(context: ToolContext) -> str:
 
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
     """Tells, for walks below a folder that may be read, which real paths are left out of them."""
-    if any(is_within(root, one) for one in _reading_roots(context)):
+    if any(is_within(root, reading_root) for reading_root in _reading_roots(context)):
         return context.may_read
     project = real_path(context.workspace.project)
     closed = {root for root, _ in _closed_roots(context)}
@@ -96,7 +281,8 @@ def _check_text(path: str) -> str:
 
 
 def _check_rules(context: ToolContext, path: str, real: str) -> None:
-    """What is refused inside the project too, which may be the home folder or even `/`."""
+    """Check that a path is in no folder that is refused inside the project too, which may be the home folder or even
+    `/`. Raises: ToolError."""
     for root, reason in _closed_roots(context):
         if is_within(real, root):
             raise ToolError("PERMISSION_DENIED", f"'{path}' {reason}")
@@ -106,7 +292,11 @@ def _closed_roots(context: ToolContext) -> list[tuple[str, str]]:
     project, user_dir = real_path(context.workspace.project), real_path(context.workspace.user_dir)
     closed = [(root, "belongs to the system, not to the project") for root in _SYSTEM]
     closed.append((user_dir, "holds this program's own settings and records"))
-    return [(root, reason) for root, reason in closed if not is_within(project, root)]
+    home = real_path(context.workspace.home)
+    closed.append(
+        (home, "is in your home folder, which lies inside this project: start weft in the folder you work on")
+    )
+    return [(root, reason) for root, reason in closed if root and not is_within(project, root)]
 
 
 def _check_private(path: str, real: str, relatives: Iterable[str]) -> None:
@@ -118,8 +308,8 @@ def _check_private(path: str, real: str, relatives: Iterable[str]) -> None:
         )
 
 
-def _check_power(path: str, relatives: Iterable[str], *, at_home: bool) -> None:
-    if any(is_power(one) or (at_home and steers_home(one.partition("/")[0])) for one in relatives):
+def _check_power(path: str, relatives: Iterable[str], *, steers: bool) -> None:
+    if steers or any(map(is_protected, relatives)):
         raise ToolError(
             "PERMISSION_DENIED",
             f"'{path}' steers programs or agents; tools do not write there",
@@ -127,9 +317,19 @@ def _check_power(path: str, relatives: Iterable[str], *, at_home: bool) -> None:
         )
 
 
+def _is_in_repository(real: str, project: str) -> bool:
+    """Return whether a path lies among the files of a repository of git, which may have another name than `.git`."""
+    folder = os.path.dirname(real)
+    while is_within(folder, project):
+        if is_git_dir(folder):
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
 def _program_folders(context: ToolContext) -> tuple[str, ...]:
-    """Where the person's shell searches for programs."""
-    return tuple(real_path(one) for one in context.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one))
+    """Return the folders where the user's shell searches for programs."""
+    return tuple(real_path(part) for part in context.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(part))
 
 
 def _check_own(path: str, real: str, programs: Iterable[str]) -> None:

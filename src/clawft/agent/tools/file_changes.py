@@ -1,28 +1,110 @@
-"""The tool `edit_file`: replace exact text in a file, all of the edits or none.
+"""The tools `write_file` and `edit_file`, and the undo of what they changed."""
 
-Line ends and encoding stay as they are: in a file of Windows lines a plain newline means one of those.
-
-An edit may not be made twice: many add to a text that they leave in place, and would add again. Whether one that a
-crash cut short was made is told by what it kept of the file, else by the texts that are there.
-"""
-
+import os
 import re
+import secrets
+import stat
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Annotated
 
+import msgspec
 from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
-from clawft.tools.beneath import read_file_at
-from clawft.tools.encoding import decode, encode
-from clawft.tools.paths import resolve_inside, show_path
-from clawft.tools.spill import find_kept
-from clawft.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
-from clawft.tools.write_file import MAX_WRITE_BYTES, replace_file
+from clawft.agent.tools.file_access import (
+    decode,
+    encode,
+    read_file_at,
+    remove_file_at,
+    resolve_inside,
+    show_path,
+    write_file_at,
+)
+from clawft.agent.tools.saved_files import (
+    MANIFEST,
+    OriginalFile,
+    SavedChange,
+    digest_of,
+    find_saved_change,
+    load_originals,
+    load_saved,
+    save_original,
+    write_original,
+)
+from clawft.agent.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.errors import ClawftError
+from clawft.files import is_within, real_path
 
-__all__ = ["edit_file_tool"]
-
+MAX_WRITE_BYTES = 10 * 1024 * 1024
 _DESCRIPTION = """\
+Write a whole file inside the project, and the folders it needs. What was there is replaced; to change a part of a
+file use edit_file."""
+
+
+class WriteFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the current folder or absolute.")]
+    content: Annotated[str, Meta(description="All that the file is to hold.")]
+
+
+def write_file_tool() -> Tool:
+    # The same bytes once more change nothing, and `_was_done` sees to what others wrote since.
+    return structs.replace(define_tool("write_file", _DESCRIPTION, WriteFileArguments, _run), repeatable=lambda _: True)
+
+
+async def _run(arguments: WriteFileArguments, context: ToolContext) -> ToolResult:
+    # Not abandoned when cancelled: a write is done, or not begun.
+    return await to_thread.run_sync(_write, arguments, context)
+
+
+def _write(arguments: WriteFileArguments, context: ToolContext) -> ToolResult:
+    real = resolve_inside(context, arguments.path, write=True)
+    try:
+        content = arguments.content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError("INVALID_PARAM", "`content` has halves of characters, which no file can hold") from error
+    before = _find_before(real)
+    saved = find_saved_change(context, real)
+    if saved and saved.change.after != digest_of(content):
+        saved = None
+    if saved is None or not _was_done(before, saved, content):
+        replace_file(context, real, content, before)
+    created = (saved.before if saved else before) is None
+    did = "Created" if created else "Replaced"
+    data = {"created": created, "bytes": len(content)}
+    return ToolResult(f"{did} {show_path(context, real)}: {len(content)} bytes", data=data, path_resolved=real)
+
+
+def _was_done(now: tuple[bytes, os.stat_result] | None, saved: SavedChange, content: bytes) -> bool:
+    """Return whether this call wrote the file already, before a crash. Raises: ToolError if others did so since."""
+    held = now[0] if now else None
+    if held not in (content, saved.before):
+        raise ToolError("CONFLICT", "The file was changed by somebody else since this was first tried", hint="Read it")
+    return held == content
+
+
+def replace_file(context: ToolContext, real: str, content: bytes, before: tuple[bytes, os.stat_result] | None) -> None:
+    """Keep what is there, as it was read, then put the new content in its place.
+
+    Raises: OSError, ToolError.
+    """
+    if len(content) > MAX_WRITE_BYTES:
+        raise ToolError("INVALID_PARAM", f"The file would have {len(content)} bytes; {MAX_WRITE_BYTES} is the limit")
+    raw, status = before or (None, None)
+    if status is not None and not status.st_mode & stat.S_IWUSR:
+        raise ToolError("PERMISSION_DENIED", f"'{os.path.basename(real)}' may only be read")
+    write_original(context, real, raw, status.st_mode if status else 0, content)
+    write_file_at(real, content, status)
+
+
+def _find_before(real: str) -> tuple[bytes, os.stat_result] | None:
+    try:
+        return read_file_at(real, MAX_WRITE_BYTES)
+    except FileNotFoundError:
+        return None
+
+
+_EDIT_FILE_DESCRIPTION = """\
 Replace text in a file of the project. `old_string` must be in the file exactly as given, with its indentation and
 without the line numbers that read_file shows, and only once unless `replace_all`. Several edits of one file go into
 `edits`; they are made in order, and either all of them or none."""
@@ -39,7 +121,7 @@ class Replacement(Struct, frozen=True, forbid_unknown_fields=True):
     replace_all: Annotated[bool, Meta(description="Replace it wherever it stands.")] = False
 
 
-class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+class EditFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="The file, relative to the current folder or absolute.")]
     old_string: Annotated[str, Meta(description="The text to be replaced.")] = ""
     new_string: Annotated[str, Meta(description="The text to stand there instead.")] = ""
@@ -48,19 +130,21 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def edit_file_tool() -> Tool:
-    return structs.replace(define_tool("edit_file", _DESCRIPTION, Arguments, _run), check=_check)
+    return structs.replace(
+        define_tool("edit_file", _EDIT_FILE_DESCRIPTION, EditFileArguments, _run_edit_file), check=_check
+    )
 
 
-async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
+async def _run_edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolResult:
     # Not abandoned when cancelled: an edit is done, or not begun.
     return await to_thread.run_sync(_edit, arguments, context)
 
 
-async def _check(arguments: Arguments, context: ToolContext) -> Checked:
+async def _check(arguments: EditFileArguments, context: ToolContext) -> Checked:
     return await to_thread.run_sync(_find_outcome, arguments, context)
 
 
-def _edit(arguments: Arguments, context: ToolContext) -> ToolResult:
+def _edit(arguments: EditFileArguments, context: ToolContext) -> ToolResult:
     edits = _list_edits(arguments)
     real = resolve_inside(context, arguments.path, write=True)
     raw, status = read_file_at(real, MAX_WRITE_BYTES)
@@ -69,17 +153,17 @@ def _edit(arguments: Arguments, context: ToolContext) -> ToolResult:
     return _tell(context, real, count)
 
 
-def _find_outcome(arguments: Arguments, context: ToolContext) -> Checked:
-    """What came of an edit that may have been made. Raises: OSError, ToolError where nothing can be told."""
+def _find_outcome(arguments: EditFileArguments, context: ToolContext) -> Checked:
+    """Find the outcome of an edit that may have been made. Raises: OSError, ToolError where it cannot be known."""
     edits = _list_edits(arguments)
     real = resolve_inside(context, arguments.path, write=True)
     raw, _ = read_file_at(real, MAX_WRITE_BYTES)
-    kept = find_kept(context, real)
-    if kept is None or kept.before is None:
+    saved = find_saved_change(context, real)
+    if saved is None or saved.before is None:
         return _judge(raw, edits, context, real)
-    if raw == kept.before:
+    if raw == saved.before:
         return "not-done"
-    changed, count = _change(kept.before, edits, show_path(context, real))
+    changed, count = _change(saved.before, edits, show_path(context, real))
     return _tell(context, real, count) if raw == changed else None
 
 
@@ -96,7 +180,8 @@ def _judge(raw: bytes, edits: tuple[Replacement, ...], context: ToolContext, rea
 
 
 def _was_made(text: str, edit: Replacement) -> bool | None:
-    """Whether a text has an edit; None if that cannot be told, as where the old text stands in the new one only."""
+    """Return whether a text contains an edit; None if unknown, such as where the old text occurs only inside the new
+    one."""
     old, new = _plain(edit.old_string), _plain(edit.new_string)
     rest = text.replace(new, "\0") if new else text
     if old in rest and (edit.replace_all or text.count(old) == 1):
@@ -122,11 +207,11 @@ def _change(raw: bytes, edits: tuple[Replacement, ...], shown: str) -> tuple[byt
 
 
 def _tell(context: ToolContext, real: str, count: int) -> ToolResult:
-    said = f"Changed {show_path(context, real)}: {count} replacement{'s' if count > 1 else ''}"
-    return ToolResult(said, data={"replacements": count}, path_resolved=real)
+    text = f"Changed {show_path(context, real)}: {count} replacement{'s' if count > 1 else ''}"
+    return ToolResult(text, data={"replacements": count}, path_resolved=real)
 
 
-def _list_edits(arguments: Arguments) -> tuple[Replacement, ...]:
+def _list_edits(arguments: EditFileArguments) -> tuple[Replacement, ...]:
     single = Replacement(arguments.old_string, arguments.new_string, arguments.replace_all)
     edits = arguments.edits or (single,)
     if arguments.edits and (arguments.old_string or arguments.new_string):
@@ -142,7 +227,7 @@ def _list_edits(arguments: Arguments) -> tuple[Replacement, ...]:
 def _apply(text: str, edit: Replacement, newline: str, place: str) -> tuple[str, int]:
     old, new = edit.old_string, edit.new_string
     if newline == "\r\n":
-        windows = [re.sub(r"\r?\n", "\r\n", one) for one in (old, new)]
+        windows = [re.sub(r"\r?\n", "\r\n", part) for part in (old, new)]
         if windows[0] in text:
             old, new = windows
     count = text.count(old)
@@ -170,7 +255,8 @@ def _lines_of(text: str, part: str, limit: int = 10) -> list[int]:
 
 
 def _hint_nearest(text: str, old: str) -> str:
-    """What was most likely meant: numbers left in, other blanks, or a line that is nearly the same."""
+    """Return a hint at what was most likely meant: line numbers left in, different whitespace, or a line that is nearly
+    the same."""
     wanted = [line for line in old.split("\n") if line.strip()]
     if wanted and all(_NUMBERED.match(line) for line in wanted):
         return "Leave out the line numbers that read_file shows"
@@ -182,3 +268,124 @@ def _hint_nearest(text: str, old: str) -> str:
     if close:
         return f"The nearest is line {lines.index(close[0]) + 1}: {close[0]}"
     return "Read the file again"
+
+
+class UndoStep(Struct, frozen=True):
+    """One file, and what it goes back to: `saved` names the bytes, '' removes it. `seen` is what it holds now.
+
+    `changed` tells that this is not what the agent left there; a `problem`, that nothing can be done.
+    """
+
+    path: str
+    saved: str = ""
+    mode: int = 0
+    seen: str = ""
+    changed: bool = False
+    problem: str = ""
+
+
+class UndoPlan(Struct, frozen=True):
+    """The changes to take back: those of a turn, or of an undo."""
+
+    name: str
+    turn: int
+    steps: tuple[UndoStep, ...]
+
+
+def find_undo(keep_dir: str, project: str, *, redo: bool = False) -> UndoPlan | None:
+    """The last change that is still there, or with `redo` the last undo; None where there is nothing.
+
+    Raises: ClawftError.
+    """
+    done, undone = _stack(load_originals(keep_dir))
+    hopeless = None
+    for change in reversed(undone if redo else done):
+        steps = tuple(step for step in _plan(change, real_path(project), keep_dir) if step)
+        undo = UndoPlan(_name(change[0]), change[0].turn, steps)
+        if any(not step.problem for step in steps):
+            return undo
+        hopeless = hopeless or (undo if steps else None)
+    return hopeless
+
+
+def run_undo(keep_dir: str, undo: UndoPlan, paths: Collection[str]) -> dict[str, str]:
+    """Take a change back for some of its paths, whatever they hold; by path, '' or why it stayed as it is."""
+    name = f"undo-{secrets.token_hex(6)}"
+    problems = {step.path: step.problem for step in undo.steps if step.path in paths}
+    for step in undo.steps:
+        if step.path in paths and not step.problem:
+            try:
+                _restore(keep_dir, step, OriginalFile(step.path, "", turn=undo.turn, undo=name, undoes=undo.name))
+            except (OSError, ClawftError) as error:
+                problems[step.path] = _why(error)
+    return problems
+
+
+def _restore(keep_dir: str, step: UndoStep, change: OriginalFile) -> None:
+    content, status = _read(step.path) or (None, None)
+    if digest_of(content) != step.seen:
+        raise ToolError("CONFLICT", "it was changed just now")
+    wanted = load_saved(keep_dir, step.saved) if step.saved else None
+    mode = status.st_mode if status else step.mode
+    original = msgspec.structs.replace(change, mode=mode, after=digest_of(wanted))
+    save_original(os.path.join(keep_dir, os.path.dirname(MANIFEST)), original, content)
+    if wanted is not None:
+        write_file_at(step.path, wanted, status, step.mode)
+    elif status is not None:
+        remove_file_at(step.path, status)
+
+
+def _name(original: OriginalFile) -> str:
+    return original.undo or f"turn-{original.turn}"
+
+
+def _stack(originals: Iterable[OriginalFile]) -> tuple[list[list[OriginalFile]], list[list[OriginalFile]]]:
+    """The changes that stand, and the undos that could be taken back, oldest first."""
+    changes: dict[str, list[OriginalFile]] = {}
+    for original in originals:
+        changes.setdefault(_name(original), []).append(original)
+    done: list[list[OriginalFile]] = []
+    undone: list[list[OriginalFile]] = []
+    for change in changes.values():
+        taken_back = changes.get(change[0].undoes)
+        if taken_back is None:
+            done.append(change)
+            undone.clear()  # something new was done: the way forward is lost
+        elif taken_back in done:
+            done.remove(taken_back)
+            undone.append(change)
+        elif taken_back in undone:
+            undone.remove(taken_back)
+            done.append(changes[taken_back[0].undoes])
+    return done, undone
+
+
+def _plan(change: Sequence[OriginalFile], project: str, keep_dir: str) -> Iterable[UndoStep | None]:
+    """A step for every file that is not as it was; its first original counts, and what was last written to it."""
+    first = {original.path: original for original in reversed(change)}
+    last = {original.path: original for original in change}
+    return [_plan_one(first[path], last[path].after, project, keep_dir) for path in last]
+
+
+def _plan_one(original: OriginalFile, after: str, project: str, keep_dir: str) -> UndoStep | None:
+    step = UndoStep(original.path, original.saved, original.mode)
+    try:
+        if not is_within(step.path, project):
+            raise ToolError("PERMISSION_DENIED", "it is in another project")
+        before = digest_of(load_saved(keep_dir, step.saved) if step.saved else None)
+        now = _read(step.path)
+    except (OSError, ClawftError) as error:
+        return msgspec.structs.replace(step, problem=_why(error))
+    seen = digest_of(now[0] if now else None)
+    return None if seen == before else msgspec.structs.replace(step, seen=seen, changed=seen != after)
+
+
+def _why(error: OSError | ClawftError) -> str:
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
+def _read(path: str) -> tuple[bytes, os.stat_result] | None:
+    try:
+        return read_file_at(path, MAX_WRITE_BYTES)
+    except FileNotFoundError:
+        return None

@@ -8,14 +8,10 @@ from typing import Annotated
 from anyio import to_thread
 from msgspec import Meta, Struct
 
+from clawft.agent.tools.file_access import decode, read_file_at, resolve_inside, show_path
+from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.files import real_path
 from clawft.messages import Image
-from clawft.tools.beneath import read_file_at
-from clawft.tools.encoding import decode
-from clawft.tools.paths import resolve_inside, show_path
-from clawft.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
-
-__all__ = ["MAX_IMAGE_BYTES", "find_image_type", "read_file_tool", "read_path"]
 
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
 _MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -30,14 +26,14 @@ out in edit_file. Long files are read in parts with `offset` and `limit`. Pictur
 Check = Callable[[bytes], None]
 
 
-class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+class ReadFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="The file, relative to the current folder or absolute.")]
     offset: Annotated[int, Meta(ge=1, description="The first line to read; 1 is the first of the file.")] = 1
     limit: Annotated[int, Meta(ge=1, description=f"How many lines to read, at most {_MAX_LINES}.")] = _MAX_LINES
 
 
 def read_file_tool() -> Tool:
-    return define_tool("read_file", _DESCRIPTION, Arguments, _run, read_only=True)
+    return define_tool("read_file", _DESCRIPTION, ReadFileArguments, _run, read_only=True)
 
 
 async def read_path(
@@ -48,17 +44,17 @@ async def read_path(
     `check` is given the bytes before they are shown. Raises: OSError, ToolError; what `check` raises.
     """
     real = os.path.join(real_path(os.path.dirname(path)), os.path.basename(path))
-    arguments = Arguments(shown, offset, limit)
+    arguments = ReadFileArguments(shown, offset, limit)
     return await to_thread.run_sync(_read, real, shown, arguments, check, abandon_on_cancel=True)
 
 
-async def _run(arguments: Arguments, context: ToolContext) -> ToolResult:
+async def _run(arguments: ReadFileArguments, context: ToolContext) -> ToolResult:
     real = resolve_inside(context, arguments.path)
     shown = show_path(context, real)
     return await to_thread.run_sync(_read, real, shown, arguments, abandon_on_cancel=True)
 
 
-def _read(real: str, shown: str, arguments: Arguments, check: Check = lambda _: None) -> ToolResult:
+def _read(real: str, shown: str, arguments: ReadFileArguments, check: Check = lambda _: None) -> ToolResult:
     raw, _ = read_file_at(real, _MAX_FILE_BYTES)
     check(raw)
     media_type = find_image_type(raw)
@@ -74,7 +70,7 @@ def _read(real: str, shown: str, arguments: Arguments, check: Check = lambda _: 
     return _show_lines(lines, arguments, note, real)
 
 
-def _show_lines(lines: list[str], arguments: Arguments, note: str, real: str) -> ToolResult:
+def _show_lines(lines: list[str], arguments: ReadFileArguments, note: str, real: str) -> ToolResult:
     first, total = arguments.offset, len(lines)
     if first > max(total, 1):
         raise ToolError("INVALID_PARAM", f"`offset` is {first}, but the file has {total} lines")
@@ -117,5 +113,5 @@ def _show_image(raw: bytes, media_type: str, shown: str, real: str) -> ToolResul
     if len(raw) > MAX_IMAGE_BYTES:
         raise ToolError("INVALID_PARAM", f"'{shown}' has {len(raw)} bytes; {MAX_IMAGE_BYTES} is the limit for pictures")
     image = Image(media_type, base64.b64encode(raw).decode("ascii"))
-    said = f"{shown}: a picture ({media_type}, {len(raw)} bytes)"
-    return ToolResult(said, data={"media_type": media_type, "bytes": len(raw)}, images=(image,), path_resolved=real)
+    caption = f"{shown}: a picture ({media_type}, {len(raw)} bytes)"
+    return ToolResult(caption, data={"media_type": media_type, "bytes": len(raw)}, images=(image,), path_resolved=real)

@@ -1,7 +1,4 @@
-"""What a tool keeps on disk for later: the whole of a long text, and files as they were before a change.
-
-All of it is in the session's spill folder, which only its owner may read. `read_file` reads it too.
-"""
+"""Files that a tool saves: the whole of a long output, and originals before a change."""
 
 import os
 import re
@@ -12,24 +9,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
+from clawft.agent.tools.tool import ToolContext, ToolError
 from clawft.errors import ClawftError
 from clawft.files import check_json_version, read_regular
-from clawft.tools.tool import ToolContext, ToolError
-
-__all__ = [
-    "MANIFEST",
-    "Kept",
-    "Original",
-    "digest_of",
-    "find_kept",
-    "keep_original",
-    "load_originals",
-    "load_saved",
-    "mask_file",
-    "new_spill_path",
-    "save_original",
-    "save_text",
-]
 
 MANIFEST = "originals/manifest.jsonl"
 _MAX_READ = 64 << 20
@@ -37,7 +19,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Original(Struct, frozen=True, omit_defaults=True):
+class OriginalFile(Struct, frozen=True, omit_defaults=True):
     """A file as it was before a change: where its bytes are kept, '' where there was none, and what it held after.
 
     `after` is a digest, '' where the change removed the file. A change was made in a turn, or took one back: then
@@ -55,10 +37,10 @@ class Original(Struct, frozen=True, omit_defaults=True):
     call: str = ""
 
 
-class Kept(NamedTuple):
+class SavedChange(NamedTuple):
     """A change with the bytes that it replaced, None where there was no file."""
 
-    change: Original
+    change: OriginalFile
     before: bytes | None
 
 
@@ -86,42 +68,42 @@ def mask_file(context: ToolContext, path: str) -> None:
 
 
 def digest_of(content: bytes | None) -> str:
-    """What tells one content of a file from another; '' for no file."""
+    """Return the digest of a file's content; '' for no file."""
     return "" if content is None else sha256(content).hexdigest()
 
 
-def keep_original(context: ToolContext, path: str, before: bytes | None, mode: int, after: bytes) -> None:
+def write_original(context: ToolContext, path: str, before: bytes | None, mode: int, after: bytes) -> None:
     """Keep a file's bytes before it is changed, None where it is about to be made. Raises: OSError."""
-    change = Original(path, "", mode, digest_of(after), context.turn, call=context.call)
+    change = OriginalFile(path, "", mode, digest_of(after), context.turn, call=context.call)
     save_original(os.path.join(context.keep_dir, os.path.dirname(MANIFEST)), change, before)
 
 
-def save_original(folder: str, change: Original, before: bytes | None) -> None:
+def save_original(folder: str, change: OriginalFile, before: bytes | None) -> None:
     """Keep the bytes that a change is about to replace, then note it in the manifest. Raises: OSError."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     saved = os.path.join(folder, secrets.token_hex(8)) if before is not None else ""
     if before is not None:
         _write(saved, before, _NEW)
     path = change.path.encode("utf-8", "replace").decode()
-    kept = structs.replace(change, path=path, saved=saved, mode=change.mode & 0o777)
-    _write(os.path.join(folder, os.path.basename(MANIFEST)), msgspec.json.encode(kept) + b"\n", _APPEND)
+    record = structs.replace(change, path=path, saved=saved, mode=change.mode & 0o777)
+    _write(os.path.join(folder, os.path.basename(MANIFEST)), msgspec.json.encode(record) + b"\n", _APPEND)
 
 
-def load_originals(keep_dir: str, holding: bytes = b"") -> list[Original]:
-    """What the manifest says where it holds a text, without lines that a crash cut short. Raises: ClawftError."""
+def load_originals(keep_dir: str, holding: bytes = b"") -> list[OriginalFile]:
+    """Load the manifest lines that contain `holding`, without lines that a crash cut short. Raises: ClawftError."""
     try:
         lines = read_regular(os.path.join(keep_dir, MANIFEST), _MAX_READ)[0].splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return []
-    kept = []
+    originals = []
     for line in lines:
         try:
             if holding in line:
                 check_json_version(line, 1, os.path.join(keep_dir, MANIFEST))
-                kept.append(msgspec.json.decode(line, type=Original))
+                originals.append(msgspec.json.decode(line, type=OriginalFile))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
-    return kept
+    return originals
 
 
 def load_saved(keep_dir: str, saved: str) -> bytes:
@@ -133,14 +115,18 @@ def load_saved(keep_dir: str, saved: str) -> bytes:
         raise ToolError("NOT_FOUND", "what it held before is gone") from error
 
 
-def find_kept(context: ToolContext, path: str) -> Kept | None:
-    """What this very call kept of a file when it was made before a crash; None if nothing is known of it."""
+def find_saved_change(context: ToolContext, path: str) -> SavedChange | None:
+    """Find the change of a file that this same call saved before a crash; None if nothing is known of it."""
     if not context.call:
         return None
     try:
         made = load_originals(context.keep_dir, msgspec.json.encode(context.call))
-        own = [one for one in made if (one.call, one.path) == (context.call, path)]
-        return Kept(own[-1], load_saved(context.keep_dir, own[-1].saved) if own[-1].saved else None) if own else None
+        own = [original for original in made if (original.call, original.path) == (context.call, path)]
+        return (
+            SavedChange(own[-1], load_saved(context.keep_dir, own[-1].saved) if own[-1].saved else None)
+            if own
+            else None
+        )
     except (OSError, ClawftError):
         return None
 

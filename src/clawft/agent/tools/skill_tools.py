@@ -1,22 +1,64 @@
-"""The tools that a skill declares: which can be offered, with which program, and why others are not (R17, D14)."""
+"""The tools that a skill declares: which can be offered, with which program or engine, and why others cannot."""
 
 import os
 import posixpath
 import re
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawft.config.plugins import WasmSettings
-from clawft.discovery.digest import list_files
+from clawft.config.extensions import WasmSettings
+from clawft.contracts import ToolOutput
 from clawft.errors import Diagnostic
-from clawft.format.model import Skill, ToolDefinition
-from clawft.format.schema import check_schema
-from clawft.tools.starting import ENDINGS, find_start
+from clawft.skills.discovery.digest import list_files
+from clawft.skills.discovery.locations import Location
+from clawft.skills.parse.model import Skill, ToolDefinition
+from clawft.skills.parse.schema import check_schema
 
-__all__ = ["SCRIPTS", "WASM", "Means", "Provided", "check_provided", "find_file", "list_scripts"]
+if TYPE_CHECKING:
+    from clawft.sandbox.wasi import Wasi
+
+
+# Ending -> what runs such a file, where it is not a program by itself.
+ENDINGS: dict[str, tuple[str, ...]] = {
+    ".sh": ("sh",),
+    ".bash": ("bash",),
+    ".zsh": ("zsh",),
+    ".py": ("python3",),
+    ".js": ("node",),
+    ".mjs": ("node",),
+    ".cjs": ("node",),
+    ".rb": ("ruby",),
+    ".pl": ("perl",),
+    ".php": ("php",),
+    ".lua": ("lua",),
+    ".r": ("Rscript",),
+    ".ps1": ("pwsh", "-File"),
+}
+_INTERPRETERS = frozenset(words[0] for words in ENDINGS.values()) | {"dash", "ksh", "python", "deno", "bun"}
+_SHEBANG = re.compile(rb"#![ \t]*(?:/usr/bin/env[ \t]+(?:-S[ \t]+)?)?(?:[^ \t\n]*/)?([A-Za-z0-9.+-]+)[ \t\r]*(?:\n|\Z)")
+_HEAD = 256
+
+
+def find_start(path: str) -> tuple[str, ...] | None:
+    """The words that start a file, to be followed by its path; None if nobody can tell what would run it.
+
+    Raises: OSError.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        head = file.read(_HEAD)
+        executable = bool(os.fstat(file.fileno()).st_mode & 0o111)
+    if executable and head.startswith((b"#!", b"\x7fELF")):
+        return ()
+    named = ENDINGS.get(os.path.splitext(path)[1].lower())
+    if named is not None:
+        return named
+    match = _SHEBANG.match(head)
+    interpreter = match[1].decode() if match else ""
+    return (interpreter,) if interpreter in _INTERPRETERS else None
+
 
 SCRIPTS = "scripts/"
 WASM = ".wasm"
@@ -29,15 +71,15 @@ _COMPONENT = b"\0asm\x0d\0\x01\0"
 _PLACEHOLDER = re.compile(r"\$\{?([A-Za-z_]\w*)\}?|\{\{?[ ]?([A-Za-z_][\w-]*)[ ]?\}\}?")
 
 
-class Means(Struct, frozen=True):
-    """What there is to run the tools of a skill with: WebAssembly, and the plugin that it is of, where that runs."""
+class SkillRuntime(Struct, frozen=True):
+    """The engines that run a skill's tools: WebAssembly, and the plugin that brings the skill, if it runs."""
 
     wasm: WasmSettings = WasmSettings()
     plugin: str = ""
     no_plugin: str = "only a plugin's skill has such tools"  # why there is none
 
 
-class Provided(Struct, frozen=True):
+class DeclaredTool(Struct, frozen=True):
     """A tool that can be offered. `file` is the program among the skill's files, else it is found on PATH.
 
     Without words, `plugin` does it.
@@ -57,36 +99,38 @@ class Provided(Struct, frozen=True):
         return " ".join(self.words) or f"plugin {self.plugin}"
 
 
-def check_provided(
+def check_declared_tools(
     skill: Skill,
     folder: str,
     path: str,
-    means: Means = Means(),  # noqa: B008
-) -> tuple[tuple[Provided, ...], tuple[Diagnostic, ...]]:
+    runtime: SkillRuntime = SkillRuntime(),  # noqa: B008
+) -> tuple[tuple[DeclaredTool, ...], tuple[Diagnostic, ...]]:
     """The tools of a skill that can be offered, and what there is to say about them. `path` is the skill's file."""
     files = list_files(folder) if skill.provided_tools else ()
-    offered: dict[str, Provided] = {}
-    said: list[Diagnostic] = []
-    for one in skill.provided_tools:
-        found = _check(one, one.execution or skill.execution, means) or _make(one, skill, folder, files, means)
+    offered: dict[str, DeclaredTool] = {}
+    diagnostics: list[Diagnostic] = []
+    for provided_tool in skill.provided_tools:
+        found = _check(provided_tool, provided_tool.execution or skill.execution, runtime) or _make(
+            provided_tool, skill, folder, files, runtime
+        )
         if isinstance(found, Diagnostic):
-            said.append(_at(found, path))
+            diagnostics.append(_at(found, path))
         elif len(offered) == MAX_TOOLS:
-            said.append(_at(_refuse("tool-limit", one, f"a skill may bring {MAX_TOOLS}"), path))
+            diagnostics.append(_at(_refuse("tool-limit", provided_tool, f"a skill may bring {MAX_TOOLS}"), path))
         elif found.name.lower() in offered:
-            said.append(_at(_refuse("tool-name", one, "another of its name comes first"), path))
+            diagnostics.append(_at(_refuse("tool-name", provided_tool, "another of its name comes first"), path))
         else:
             offered[found.name.lower()] = found
-            said += [_at(warning, path) for warning in _warn(found)]
-    return tuple(offered.values()), tuple(said)
+            diagnostics += [_at(warning, path) for warning in _warn(found)]
+    return tuple(offered.values()), tuple(diagnostics)
 
 
-def _check(one: ToolDefinition, execution: str, means: Means) -> Diagnostic | None:
-    """Why a tool cannot be offered, whatever its program is."""
+def _check(one: ToolDefinition, execution: str, runtime: SkillRuntime) -> Diagnostic | None:
+    """Return why a tool cannot be offered, whatever its program is; None if it can."""
     if execution == "prompt":
         return _refuse("tool-execution", one, "nothing says how it runs", "Write execution: shell, wasm or native")
-    if execution == "native" and not means.plugin:
-        return _refuse("tool-execution", one, f"its execution is native, and {means.no_plugin}", _NATIVE)
+    if execution == "native" and not runtime.plugin:
+        return _refuse("tool-execution", one, f"its execution is native, and {runtime.no_plugin}", _NATIVE)
     if execution == "wasm" and not find_spec("wasmtime"):
         return _refuse("wasm-missing", one, "WebAssembly is not installed", "Install clawft[wasm]")
     if not _NAME.fullmatch(one.name) or "__" in one.name:
@@ -98,24 +142,24 @@ def _check(one: ToolDefinition, execution: str, means: Means) -> Diagnostic | No
 
 
 def _make(
-    one: ToolDefinition, skill: Skill, folder: str, files: Collection[str], means: Means
-) -> Provided | Diagnostic:
+    one: ToolDefinition, skill: Skill, folder: str, files: Collection[str], runtime: SkillRuntime
+) -> DeclaredTool | Diagnostic:
     """The tool with its program; why it cannot be offered, if there is none."""
     execution, parameters = one.execution or skill.execution, _complete(one.parameters)
     if execution == "native":
-        return Provided(one.name, one.description, parameters, (), "", one.repeatable, means.plugin)
+        return DeclaredTool(one.name, one.description, parameters, (), "", one.repeatable, runtime.plugin)
     is_wasm = execution == "wasm"
     program = _find_module(one, files) if is_wasm else _find_program(one, files)
     if isinstance(program, Diagnostic):
         return program
     words, file = program
     at = os.path.join(folder, file)
-    if is_wasm and (why := _why_no_module(at, file, means.wasm)):
+    if is_wasm and (why := _why_no_module(at, file, runtime.wasm)):
         return _refuse("tool-program", one, *why)
     if file and not is_wasm and (problem := _why_no_start(at, file)):
         return _refuse("tool-program", one, problem, "Give it a first line like #!/bin/sh, or an ending like .py")
     repeatable = one.repeatable or is_wasm  # which can change nothing that outlives it
-    return Provided(one.name, one.description, parameters, words, file, repeatable)
+    return DeclaredTool(one.name, one.description, parameters, words, file, repeatable)
 
 
 def _find_program(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[str, ...], str] | Diagnostic:
@@ -176,7 +220,8 @@ def _why_no_start(path: str, file: str) -> str:
 
 
 def _why_no_module(path: str, file: str, settings: WasmSettings) -> tuple[str, str] | None:
-    """Why a file cannot be a module, by its first bytes and its size, and a hint; the rest is seen when it is run."""
+    """Return why a file cannot be a module, by its first bytes and its size, and a hint; None if it may be one. The
+    rest is checked when it runs."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             head, size = opened.read(len(_MODULE)), os.fstat(opened.fileno()).st_size
@@ -196,7 +241,7 @@ def _complete(schema: dict[str, Any]) -> dict[str, Any]:
     return {"additionalProperties": False, "properties": {}, **schema, "type": "object"}
 
 
-def _warn(one: Provided) -> list[Diagnostic]:
+def _warn(one: DeclaredTool) -> list[Diagnostic]:
     """Words that look as if an argument were to be put into them: none ever is."""
     names = set(one.parameters["properties"])
     for word in one.words[1:]:
@@ -214,3 +259,25 @@ def _refuse(code: str, one: ToolDefinition, why: str, hint: str = "") -> Diagnos
 
 def _at(one: Diagnostic, path: str) -> Diagnostic:
     return Diagnostic(one.code, one.severity, one.message, path, 0, one.hint)
+
+
+# The plugin, the skill, the tool and its arguments. Raises: PluginError.
+CallPlugin = Callable[[str, str, str, Mapping[str, Any]], Awaitable[ToolOutput]]
+
+
+class SkillEngines(Struct, frozen=True):
+    """`plugins` are those that can be called."""
+
+    wasm: WasmSettings
+    open_wasi: Callable[[], "Wasi"]
+    plugins: Collection[str] = ()
+    call_plugin: CallPlugin | None = None
+
+
+def find_skill_runtime(location: Location | None, wasm: WasmSettings, plugins: Collection[str]) -> SkillRuntime:
+    """Find the engines for a skill at a location. Only the plugin that brings a skill runs its tools."""
+    if location is None or location.scope != "plugin":
+        return SkillRuntime(wasm)
+    if location.layer in plugins:
+        return SkillRuntime(wasm, location.layer)
+    return SkillRuntime(wasm, no_plugin=f"the plugin '{location.layer}' does not run, or has no code")

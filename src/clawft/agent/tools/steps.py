@@ -1,7 +1,7 @@
 """The steps of a turn: what takes time, costs money or changes something.
 
 In the foreground a step is just done. A run that must survive its process keeps what came of each, and does none twice
-(`run/durable/journal.py`).
+(`jobs/journal.py`).
 """
 
 import uuid
@@ -11,9 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from clawft.sessions import OpenSession, SessionStore
-
-__all__ = ["STAYS", "Check", "Doubt", "Step", "Steps"]
+from clawft.agent.sessions import OpenSession, SessionStore
 
 STAYS = ("parked", "lost", "stopped")  # how a run goes on elsewhere: what was asked in it waits on
 
@@ -22,7 +20,7 @@ R = TypeVar("R")
 Check = Callable[[], Awaitable[Any | Literal["not-done"] | None]]
 
 
-class Step(Struct, frozen=True):
+class TurnStep(Struct, frozen=True):
     """One step. `repeatable`: to do it again, where nobody knows whether it was done, does no harm."""
 
     kind: Literal["model", "tool", "command", "hook", "stage"]
@@ -35,41 +33,48 @@ def _tell_nothing(answer: str) -> Any:
     raise AssertionError(f"nobody can be told {answer}: the step may be repeated")
 
 
-class Doubt(Struct, frozen=True):
-    """What to do about a step that may or may not have been done: find out, or go on with what a person says, which is
-    `done` or `skip`."""
+class StepDoubt(Struct, frozen=True):
+    """The way out of a step that may or may not have been done: check it, or follow a person's answer, `done` or
+    `skip`."""
 
     check: Check | None = None
     tell: Callable[[str], Any] = _tell_nothing
 
 
-class Steps:
+class TurnSteps:
     """The steps of one conversation, in the foreground."""
 
     owner = ""  # the run that they are steps of; what came of them then outlasts this process
 
     @property
     def ending(self) -> str:
-        """Why that run ends here, if it does."""
+        """The reason why that run ends here; '' if it does not."""
         return ""
 
     async def run(
-        self, step: Step, work: Callable[[], Awaitable[R]], result: Any, *, at: str = "", doubt: Doubt | None = None
+        self,
+        step: TurnStep,
+        work: Callable[[], Awaitable[R]],
+        result: Any,
+        *,
+        at: str = "",
+        doubt: StepDoubt | None = None,
     ) -> R:
         """Do a step, or take what came of it before. `result` is its type, and `at` tells it from others beside it."""
         return await work()
 
     @contextmanager
     def within(self, at: str) -> Iterator[None]:
-        """What is done meanwhile are steps of their own, below one place."""
+        """Treat the steps done meanwhile as steps below one place."""
         yield
 
-    def below(self) -> "Steps":
+    def below(self) -> "TurnSteps":
         """The steps of a conversation that is forked from here."""
         return self
 
     def name(self, at: str) -> str:
-        """What a step is called in all the world, however often it is done; '' for one that is done once."""
+        """Return the globally unique name of a step, the same however often it is done; '' for a step that is done
+        once."""
         return ""
 
     def mark(self) -> str:

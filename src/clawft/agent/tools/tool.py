@@ -1,39 +1,25 @@
-"""What a tool is: a name, arguments, a function, and the envelope of its results (R63)."""
+"""The tool: a name, JSON Schema arguments, a run function, its context and its result; and the registry of tools."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.sandbox import SandboxSettings
+from clawft.agent.tools.environment import SuppliedVariables
+from clawft.config.tools import SandboxSettings
 from clawft.errors import ClawftError
 from clawft.messages import Event, Image
 from clawft.sandbox.sandbox import Sandbox
-from clawft.tools.skill_env import Supplied
-from clawft.trust.decide import Decision
 from clawft.trust.modes import Mode
-from clawft.trust.rules import Rules
+from clawft.trust.patterns import denies_whole_tool, names_tool
+from clawft.trust.permissions import PermissionRules, ToolDecision
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clawft.trust.cleared import AtWork
+    from clawft.trust.permissions import ActiveSkill
 
-__all__ = [
-    "Act",
-    "Ask",
-    "Checked",
-    "ErrorCode",
-    "Record",
-    "Status",
-    "Tool",
-    "ToolContext",
-    "ToolError",
-    "ToolResult",
-    "define_tool",
-    "may_repeat",
-]
 
 Status = Literal["success", "partial", "error"]
 ErrorCode = Literal[
@@ -43,7 +29,7 @@ A = TypeVar("A", bound=Struct)
 
 
 class ToolError(ClawftError):
-    """A tool could not do what it was asked; `error_code` is what the model is told (R64)."""
+    """The failure of a tool to do what was asked; the model reads its `error_code`."""
 
     def __init__(self, error_code: ErrorCode, message: str, *, hint: str = "") -> None:
         super().__init__(error_code.lower().replace("_", "-"), message, hint=hint)
@@ -51,7 +37,7 @@ class ToolError(ClawftError):
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool found or did. `text` is what the model reads; `data` holds facts for programs."""
+    """The result of a tool. `text` is what the model reads; `data` holds facts for programs."""
 
     text: str
     status: Status = "success"
@@ -66,13 +52,14 @@ class ToolResult(Struct, frozen=True):
 Checked = ToolResult | Literal["not-done"] | None
 
 
-class Ask(Protocol):
-    """Puts a question to whoever started the turn; False where nobody answers. `grave`: only a person may say yes."""
+class AskPerson(Protocol):
+    """A callback that asks the person who started the turn; False where nobody answers. `dangerous`: only a person may
+    say yes."""
 
-    async def __call__(self, question: str, reason: str, *, grave: bool = False) -> bool: ...
+    async def __call__(self, question: str, reason: str, *, dangerous: bool = False) -> bool: ...
 
 
-class Record(Protocol):
+class RecordDecision(Protocol):
     """Writes a line of the audit log. Raises: Refused if what is allowed cannot be written down."""
 
     def __call__(
@@ -86,7 +73,7 @@ def _record_nothing(
     """Outside of a turn there is no log."""
 
 
-class Act:
+class CallAct:
     """The moment at which a call begins to act: all is decided, and nobody is asked any more."""
 
     def __init__(self, write: Callable[[], None] = lambda: None) -> None:
@@ -101,7 +88,8 @@ class Act:
 
 
 class ToolContext:
-    """What a running tool may use: the workspace, where long output goes, and whom to ask."""
+    """The environment of a running tool: the workspace, the folder for long output, and the callback that asks for
+    approval."""
 
     def __init__(
         self,
@@ -109,7 +97,7 @@ class ToolContext:
         environ: Mapping[str, str],
         *,
         spill_dir: str,
-        ask: Ask,
+        ask: AskPerson,
         emit: Callable[[Event], None],
     ) -> None:
         self.workspace = workspace
@@ -122,15 +110,17 @@ class ToolContext:
         self.ask = ask
         self.emit = emit
         self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
-        self.take_shell_env: Callable[[], Supplied] = Supplied  # R174: variables for a command that a model made up
+        self.take_shell_env: Callable[[], SuppliedVariables] = (
+            SuppliedVariables  # variables for a command that a model wrote
+        )
         self.mode = Mode.AUTO_EDIT
-        self.rules = Rules()
-        self.active: tuple[AtWork, ...] = ()  # the skills that are at work, those that were inherited first
-        self.granted = Decision("pass")  # what was decided about this call; an `allow` answers what the tool asks
+        self.rules = PermissionRules()
+        self.active: tuple[ActiveSkill, ...] = ()  # the skills that are at work, those that were inherited first
+        self.granted = ToolDecision("pass")  # what was decided about this call; an `allow` answers what the tool asks
         self.must_ask = ""  # why a person is asked even for what the policy allows
-        self.decide: Callable[[str, Mapping[str, Any]], Decision] = lambda _tool, _arguments: Decision("pass")
-        self.record: Record = _record_nothing
-        self.act = Act()  # a tool that `asks` by itself begins it, when it has the answer
+        self.decide: Callable[[str, Mapping[str, Any]], ToolDecision] = lambda _tool, _arguments: ToolDecision("pass")
+        self.record: RecordDecision = _record_nothing
+        self.act = CallAct()  # a tool that `asks` by itself begins it, when it has the answer
         self.refused_hosts: list[tuple[str, str]] = []  # those that a program wanted and may not reach, each with why
         self.check_path: Callable[[str], None] = lambda _real: None  # raises a ToolError where the call may not reach
         self.may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
@@ -138,7 +128,7 @@ class ToolContext:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """Where programs run; the runtime's own takes its place."""
+        """The sandbox in which programs run; the runtime replaces it by its own."""
         return Sandbox(SandboxSettings(), self.workspace, self.environ)
 
 
@@ -158,7 +148,9 @@ class Tool(Struct, frozen=True):
     summarise: Callable[[Mapping[str, Any]], str] | None = None
     max_chars: int = 32 * 1024  # how much of a result's text reaches the model; the whole is then saved to a file
     timeout_s: float | None = None  # of one call; None is what the settings say
-    beside: Callable[[Mapping[str, Any]], bool] | None = None  # whether a call may run beside others, though it acts
+    may_run_parallel: Callable[[Mapping[str, Any]], bool] | None = (
+        None  # whether a call may run beside others, though it acts
+    )
     asks: bool = False  # it asks by itself, also where a mode or a rule wants a question, and begins `context.act`
     repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
     plugin: str = ""  # the id of the plugin that brings it
@@ -166,7 +158,8 @@ class Tool(Struct, frozen=True):
 
 
 def may_repeat(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call may be made again where nobody knows if it was made; not, if its arguments make no sense."""
+    """Return whether a call may be made again where nobody knows if it was made; not, if its arguments make no
+    sense."""
     if tool.repeatable is None:
         return tool.read_only
     try:
@@ -204,4 +197,35 @@ def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
         if "$ref" in schema:
             return _inline(components[schema["$ref"]], components)
         return {key: _inline(value, components) for key, value in schema.items() if key != "title"}
-    return [_inline(one, components) for one in schema] if isinstance(schema, list) else schema
+    return [_inline(part, components) for part in schema] if isinstance(schema, list) else schema
+
+
+class ToolRegistry:
+    """An ordered, immutable set of tools."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def find(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def view(self, allowed: tuple[str, ...] | None = None, denied: tuple[str, ...] = ()) -> "ToolRegistry":
+        """The tools that `allowed` speaks of (None: all), without those that `denied` takes away as a whole.
+
+        What the arguments of a pattern leave of a tool is decided when it is used.
+        """
+        return ToolRegistry(
+            tool
+            for tool in self
+            if (allowed is None or names_tool(allowed, tool.name)) and not denies_whole_tool(denied, tool.name)
+        )

@@ -1,16 +1,10 @@
-"""What a reader of a web page sees, as plain, well-formed and shallow HTML.
-
-Hidden text is how a page gives orders to a model behind the reader's back: it is dropped, with scripts, comments and
-menus. What only a style sheet hides is not known here. One pass over the page, whatever is wrong with it.
-"""
+"""The visible part of a web page, as plain, well-formed and shallow HTML."""
 
 import re
 from collections import Counter
 from html import escape
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
-
-__all__ = ["Visible", "strip_invisible"]
 
 _MAX_DEPTH = 60
 _ITEMS_AT_ONCE = 200
@@ -48,7 +42,7 @@ def strip_invisible(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
-class Visible(HTMLParser):
+class VisibleHtmlParser(HTMLParser):
     """Feed it a page, `close` it, then take `title` and `html`."""
 
     def __init__(self, url: str) -> None:
@@ -76,18 +70,18 @@ class Visible(HTMLParser):
             self._end_last()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "base" and given.get("href"):
-            self._base = self._join(given["href"]) or self._base
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "base" and attributes.get("href"):
+            self._base = self._join(attributes["href"]) or self._base
         if self._hidden_at is None and tag in _ENDS:
             self._end_implied(*_ENDS[tag])
         if tag in _VOID:
-            if self._hidden_at is None and tag in ("br", "hr", "img") and not _is_hidden(given):
-                self._written.append(self._show(tag, given))
+            if self._hidden_at is None and tag in ("br", "hr", "img") and not _is_hidden(attributes):
+                self._written.append(self._show(tag, attributes))
             return
-        if self._hidden_at is None and (tag in _DROPPED or _is_hidden(given)):
+        if self._hidden_at is None and (tag in _DROPPED or _is_hidden(attributes)):
             self._hidden_at = len(self._open)
-        self._begin(tag, given)
+        self._begin(tag, attributes)
 
     def handle_endtag(self, tag: str) -> None:
         if self._count[tag]:
@@ -100,14 +94,14 @@ class Visible(HTMLParser):
         elif self._open[-1][0] == "title" and not self._count["svg"]:
             self._title.append(data)
 
-    def _begin(self, tag: str, given: dict[str, str]) -> None:
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
         shown = self._hidden_at is None and self._depth < _MAX_DEPTH
         if shown:
             if tag == "li":
                 self._number_item()
             if tag in ("ul", "ol"):
                 self._items.append(0)
-            self._written.append(self._show(tag, given))
+            self._written.append(self._show(tag, attributes))
             self._depth += 1
         self._open.append((tag, shown))
         self._count[tag] += 1
@@ -143,15 +137,15 @@ class Visible(HTMLParser):
             if count % _ITEMS_AT_ONCE == 0:
                 self._written.append(f'</{name}><{name} start="{count}">')
 
-    def _show(self, tag: str, given: dict[str, str]) -> str:
+    def _show(self, tag: str, attributes: dict[str, str]) -> str:
         """A tag with what is needed of its attributes."""
-        kept = {name: self._join(given[name]) for name in ("href", "src") if given.get(name)}
+        remaining = {name: self._join(attributes[name]) for name in ("href", "src") if attributes.get(name)}
         if tag == "img":
-            kept["alt"] = " ".join(given.get("alt", "").split())[:200]
-        if tag == "ol" and given.get("start", "").isdecimal():
-            kept["start"] = given["start"][:6]
+            remaining["alt"] = " ".join(attributes.get("alt", "").split())[:200]
+        if tag == "ol" and attributes.get("start", "").isdecimal():
+            remaining["start"] = attributes["start"][:6]
         name = tag if tag.isalnum() and tag.isascii() else "span"
-        shown = [f'{key}="{escape(strip_invisible(value))}"' for key, value in kept.items() if value]
+        shown = [f'{key}="{escape(strip_invisible(value))}"' for key, value in remaining.items() if value]
         return f"<{' '.join([name, *shown])}>"
 
     def _join(self, link: str) -> str:
@@ -163,8 +157,8 @@ class Visible(HTMLParser):
             return ""
 
 
-def _is_hidden(given: dict[str, str]) -> bool:
-    if "hidden" in given or given.get("aria-hidden", "").strip().lower() == "true":
+def _is_hidden(attributes: dict[str, str]) -> bool:
+    if "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true":
         return True
-    style = "".join(given.get("style", "").lower().split())
+    style = "".join(attributes.get("style", "").lower().split())
     return bool(style) and _HIDING.search(re.sub(r"/\*[^*]*\*/", "", style)) is not None

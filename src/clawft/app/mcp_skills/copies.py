@@ -1,34 +1,28 @@
-"""A skill of a server on its way here: fetched, looked at, kept as it was approved, and given back.
-
-Nothing of it is fetched before somebody wants to approve it: to be looked at, it has to be read.
-"""
+"""Local copies of skills that MCP servers offer: fetched, reviewed, stored as approved, and removed."""
 
 import os
 from typing import TYPE_CHECKING
 
-from clawft.borrowing.states import Borrowed
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.load import load_catalog
-from clawft.discovery.locations import Location
-from clawft.discovery.served import Served
+from clawft.agent.mcp import McpHub
+from clawft.agent.mcp.offered_skills import fetch_files, place_skill, remove_served
+from clawft.app.mcp_skills.offers import ServerSkillState
 from clawft.errors import NotFound, Refused
-from clawft.mcp import McpHub
-from clawft.mcp.skill_store import place_skill, remove_served
+from clawft.skills.discovery.catalog import load_catalog
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.locations import Location
+from clawft.skills.discovery.mcp_copies import McpSkillCopy
 from clawft.trust.approvals import make_approval
 
 if TYPE_CHECKING:
-    from clawft.app import App
+    from clawft.app.app import App
     from clawft.trust.review import Review
 
-__all__ = ["fetch_offered", "give_back", "keep_borrowed", "mend_borrowed", "review_borrowed"]
 
-
-async def fetch_offered(hub: McpHub, one: Borrowed, place: str) -> str:
+async def fetch_offered(hub: McpHub, one: ServerSkillState, place: str) -> str:
     """Read a skill into a new folder, every file as it was promised; its own folder there.
 
     Raises: ClawftError, OSError.
     """
-    from clawft.mcp.skill_files import fetch_files
 
     if one.offered is None:
         message = f"The MCP server '{one.origin.server}' does not offer '{one.name}' any more"
@@ -42,34 +36,35 @@ async def fetch_offered(hub: McpHub, one: Borrowed, place: str) -> str:
     return folder
 
 
-def review_borrowed(app: "App", one: Borrowed, folder: str) -> "Review":
-    """What a person is to see before they approve what was fetched. Raises: ClawftError; Refused if it is blocked."""
-    from clawft.scan.screening import screen_report
-    from clawft.trust.blocking import Scanned, check_screening
+def review_copy(app: "App", one: ServerSkillState, folder: str) -> "Review":
+    """Make the review that a user sees before approving a fetched skill. Raises: ClawftError; Refused if it is
+    blocked."""
+    from clawft.scanner.screening import screen_report
+    from clawft.trust.overrides import ScreenedSkills, check_screening
 
     limit = app.config.skills.max_skill_prompt_bytes
     location = Location("mcp", one.origin.server, os.path.dirname(folder))
     found = next(found for found in load_catalog([location], max_prompt_bytes=limit).found if found.folder == folder)
-    review = app.desk.review(found, place=one.folder)
+    review = app.reviewer.review(found, place=one.folder)
     screening = screen_report(review.report)
-    scanned = Scanned((screening,), block_critical=app.config.skills.security.block_critical)
-    blocked, said = check_screening(found, screening, scanned) if screening else (False, ())
+    scanned = ScreenedSkills((screening,), block_critical=app.config.skills.security.block_critical)
+    blocked, diagnostics = check_screening(found, screening, scanned) if screening else (False, ())
     if blocked:
-        message = f"The skill '{one.reference}' is blocked by the scanner: {said[0].message}"
+        message = f"The skill '{one.reference}' is blocked by the scanner: {diagnostics[0].message}"
         raise Refused("skill-blocked", message, path=one.origin.uri, hint="Nothing of it was kept")
     return review
 
 
-def keep_borrowed(app: "App", one: Borrowed, review: "Review") -> None:
+def store_copy(app: "App", one: ServerSkillState, review: "Review") -> None:
     """Put what was looked at into its place, approved as it is. Raises: ClawftError, OSError."""
     place_skill(app.workspace.user_dir, one.origin, review.found.folder)
     approval = make_approval("skill", one.folder, review.digest, one.name, review.report.power)
-    for said in app.desk.approve_placed([approval]):
-        raise Refused(said.code, said.message, path=said.path, hint=said.hint)
+    for diagnostic in app.reviewer.approve_installed([approval]):
+        raise Refused(diagnostic.code, diagnostic.message, path=diagnostic.path, hint=diagnostic.hint)
 
 
-def mend_borrowed(app: "App", one: Borrowed, review: "Review") -> bool:
-    """Put what is approved into its place again where somebody changed or removed it; whether that was so.
+def repair_copy(app: "App", one: ServerSkillState, review: "Review") -> bool:
+    """Restore the approved copy where it was changed or removed; return whether that was necessary.
 
     Raises: OSError.
     """
@@ -79,8 +74,8 @@ def mend_borrowed(app: "App", one: Borrowed, review: "Review") -> bool:
     return True
 
 
-def give_back(app: "App", meant: list[Served]) -> None:
+def remove_copies(app: "App", meant: list[McpSkillCopy]) -> None:
     """Take back approvals of skills of servers, and remove what lies here of them. Raises: ClawftError, OSError."""
-    app.desk.revoke_folders([one.folder for one in meant])
-    for one in meant:
-        remove_served(app.workspace.user_dir, one.origin)
+    app.reviewer.revoke_folders([skill_copy.folder for skill_copy in meant])
+    for skill_copy in meant:
+        remove_served(app.workspace.user_dir, skill_copy.origin)

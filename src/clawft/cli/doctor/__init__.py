@@ -1,4 +1,4 @@
-"""`weft doctor`: is everything in place, and where is what looked for? Each problem comes with what mends it."""
+"""`weft doctor`: check the installation and show which places are searched. Each problem comes with its fix."""
 
 import click
 
@@ -16,7 +16,7 @@ def command(online: bool, output: str) -> int:
 
     Looks at the installation, the config, the model and the folders that are searched.
 
-    Each problem comes with the reason it matters and the command that mends it. Exits 1 when something would keep a
+    Each problem comes with the reason it matters and the command that fixes it. Exits 1 when something would keep a
     turn or a skill from working.
     """
     from clawft.cli.doctor.check import print_check
@@ -25,7 +25,7 @@ def command(online: bool, output: str) -> int:
     checks = list(run_checks(open_here(), online=online))
     healthy = all(check.status != "problem" for check in checks)
     if output == "json":
-        print_json("clawft.doctor.v1", ok=healthy, checks=[one.to_json() for one in checks])
+        print_json("clawft.doctor.v1", ok=healthy, checks=[check.to_json() for check in checks])
     else:
         for check in checks:
             print_check(check)

@@ -1,4 +1,4 @@
-"""What one check found: what is so, why it matters, and the command that mends it."""
+"""The result of one check: what was found, why it matters, and the command that fixes it."""
 
 import os
 import re
@@ -14,16 +14,17 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import find_existing, get_hint
 from clawft.workspace import Workspace
 
-__all__ = ["Check", "Status", "from_error", "from_failure", "mend", "move_away", "print_check", "quote"]
-
 Status = Literal["ok", "note", "problem"]
 _RUN = "Run: "
 _AWAY = re.compile(r"\bmove \S+ away\b", re.IGNORECASE)
-_BESIDE = ("-wal", "-shm")  # what SQLite has beside a database, and would take for that of another in its place
+_SQLITE_SIDE_FILES = (
+    "-wal",
+    "-shm",
+)  # what SQLite has beside a database, and would take for that of another in its place
 _INDENT = "    "
 
 
-class Check(Struct, frozen=True):
+class DoctorCheck(Struct, frozen=True):
     """One line of the report. A problem keeps a turn or a skill from working; a note does not."""
 
     name: str
@@ -44,7 +45,7 @@ class Check(Struct, frozen=True):
         }
 
 
-def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace, **more: Any) -> Check:
+def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace, **more: Any) -> DoctorCheck:
     """A check that ended with an error. A hint that is a command, to move something away or to look at its permissions,
     becomes the fix, unless `more` has one."""
     one = error.diagnostic if isinstance(error, ClawftError) else error
@@ -53,13 +54,13 @@ def from_error(name: str, error: ClawftError | Diagnostic, workspace: Workspace,
     if one.path and _AWAY.search(one.hint):
         command = move_away(one.path)
     elif one.path and one.hint.startswith("Check its permissions"):
-        command = mend("u+rwX", find_existing(one.path))
-    given = {"status": "problem", "fix": command, **more}
-    hint = "" if given["fix"] and one.hint.endswith(str(given["fix"])) else one.hint  # not the same twice
-    return Check(name, given.pop("status"), f"{one.message}{where}", hint, **given)
+        command = quote_chmod("u+rwX", find_existing(one.path))
+    values = {"status": "problem", "fix": command, **more}
+    hint = "" if values["fix"] and one.hint.endswith(str(values["fix"])) else one.hint  # not the same twice
+    return DoctorCheck(name, values.pop("status"), f"{one.message}{where}", hint, **values)
 
 
-def from_failure(name: str, error: Exception, workspace: Workspace, why: str = "") -> Check:
+def from_failure(name: str, error: Exception, workspace: Workspace, why: str = "") -> DoctorCheck:
     """A check that failed: what a person can fix, what the system refused, or a bug."""
     if isinstance(error, ClawftError):
         return from_error(name, error, workspace, why=why)
@@ -67,15 +68,15 @@ def from_failure(name: str, error: Exception, workspace: Workspace, why: str = "
         path = str(error.filename or "")
         failed = ClawftError("system", error.strerror or str(error), path=path, hint=get_hint(error, path))
         return from_error(name, failed, workspace, why=why)
-    from clawft.cli._bug import describe_bug  # which nobody should need
+    from clawft.cli.bug_report import make_bug_error  # which nobody should need
 
-    return from_error(name, describe_bug(error, "CLAWFT_DEBUG"), workspace, why=why)
+    return from_error(name, make_bug_error(error, "CLAWFT_DEBUG"), workspace, why=why)
 
 
 def move_away(path: str) -> str:
     """The command that puts a damaged file or folder aside, with what belongs to it."""
     path = path if os.path.lexists(path) else os.path.dirname(path)
-    names = ("", *(ending for ending in _BESIDE if os.path.lexists(f"{path}{ending}")))
+    names = ("", *(ending for ending in _SQLITE_SIDE_FILES if os.path.lexists(f"{path}{ending}")))
     return " && ".join(f"mv {quote(f'{path}{name}')} {quote(f'{path}.damaged{name}')}" for name in names)
 
 
@@ -83,12 +84,12 @@ def quote(path: str) -> str:
     return shlex.quote(path)
 
 
-def mend(mode: str, path: str) -> str:
+def quote_chmod(mode: str, path: str) -> str:
     """The command that changes the rights of a file or folder."""
     return f"chmod {'-R ' if os.path.isdir(path) and mode.startswith('u') else ''}{mode} {quote(path)}"
 
 
-def print_check(check: Check) -> None:
+def print_check(check: DoctorCheck) -> None:
     """A mark and what is so; below it why that matters, and what to do. Lines fit the terminal; commands stay whole."""
     mark = {"ok": "✓", "problem": "✗"}.get(check.status, "!" if check.fix else "·")
     _echo(f"{mark} {check.name}: {one_line(check.message)}", "  ")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from clawft.errors import NotFound, find_close
 
-__all__ = ["list_topics", "load_topic", "render_topic", "summary"]
+__all__ = ["get_topic_summary", "list_topics", "load_topic", "render_topic"]
 
 _TOPICS = (
     "skills",
@@ -62,7 +62,7 @@ def render_topic(name: str, inserts: Mapping[str, str]) -> str:
     return _MARK.sub(lambda mark: inserts[mark[1]], load_topic(name))
 
 
-def summary(name: str) -> str:
+def get_topic_summary(name: str) -> str:
     """The first sentence of a topic. Raises: NotFound."""
     first = _SENTENCE.match(load_topic(name))
     return f"{' '.join(first[1].split())}." if first else ""

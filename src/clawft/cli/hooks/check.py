@@ -5,22 +5,18 @@ from collections.abc import Iterable, Iterator
 import anyio
 import click
 
-from clawft.app import App
-from clawft.cli._complete import complete_hooks
-from clawft.cli.hooks._given import find_vain, load_given
-from clawft.cli.hooks.show import all_reasons
+from clawft.agent.hooks.deno import DenoRunner, find_deno
+from clawft.agent.hooks.handlers import HookAudit, HookLaunch
+from clawft.app.app import App
+from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows
+from clawft.cli.completion import complete_hooks
+from clawft.cli.hooks.show import all_reasons, find_unusable_inputs, load_inputs
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic
-from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, Diagnostic
-from clawft.hooking import HookRow, find_row, hook_settings, load_rows
-from clawft.hooks.deno import Deno, find_deno
-from clawft.hooks.grants import HookJob
-from clawft.hooks.notes import Notes
 from clawft.sandbox.sandbox import Sandbox
-from clawft.trust.hooks import HOOK_STATES, HookStanding
-
-__all__ = ["command"]
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.trust.hooks import HOOK_STATES, HookStatus
 
 _FAILS = frozenset({"broken", "blocked", "ineligible"})  # what is to run, and cannot
 
@@ -43,13 +39,23 @@ def command(name: str | None, output: str) -> int:
     failed = bool(shared) or any(row.state in _FAILS or _has_error(own[id(row)]) for row in chosen)
     if output == "json":
         checked = [
-            {"name": row.name, "kind": row.kind, "state": row.state, "problems": [to_json(one) for one in own[id(row)]]}
+            {
+                "name": row.name,
+                "kind": row.kind,
+                "state": row.state,
+                "problems": [diagnostic_json(diagnostic) for diagnostic in own[id(row)]],
+            }
             for row in chosen
         ]
-        print_json("clawft.hooks.check.v1", ok=not failed, hooks=checked, problems=[to_json(one) for one in shared])
+        print_json(
+            "clawft.hooks.check.v1",
+            ok=not failed,
+            hooks=checked,
+            problems=[diagnostic_json(diagnostic) for diagnostic in shared],
+        )
         return int(failed)
-    for one in shared:
-        show_diagnostic(one, where="", err=False)
+    for diagnostic in shared:
+        show_diagnostic(diagnostic, where="", err=False)
     for row in chosen:
         _print(app, row, own[id(row)])
     if not chosen:
@@ -62,42 +68,50 @@ def _print(app: App, row: HookRow, problems: Iterable[Diagnostic]) -> None:
     mark = "✗" if fails else "✓" if row.state == "ready" else "·"
     meaning = "but cannot run" if fails and row.state == "ready" else HOOK_STATES.get(row.state, "")
     click.echo(one_line(f"{mark} {row.name} is {row.state}{',' if meaning.startswith('but') else ':'} {meaning}"))
-    for one in problems:
-        where = app.workspace.shorten(one.where) if one.path != row.file else f"line {one.line}" if one.line else ""
-        show_diagnostic(one, where=where, err=False, indent="    ")
+    for problem in problems:
+        where = (
+            app.workspace.shorten(problem.where)
+            if problem.path != row.file
+            else f"line {problem.line}"
+            if problem.line
+            else ""
+        )
+        show_diagnostic(problem, where=where, err=False, indent="    ")
 
 
 def _has_error(problems: Iterable[Diagnostic]) -> bool:
-    return any(one.severity == "error" for one in problems)
+    return any(problem.severity == "error" for problem in problems)
 
 
 def _check_row(app: App, row: HookRow, sandbox: Sandbox | None) -> list[Diagnostic]:
-    """What there is to say of one hook; a secret that it is to get and that is not there, too. With a sandbox to run in
-    it is loaded."""
-    said = list(all_reasons(row))
-    if row.state == "ready" and isinstance(row.standing, HookStanding):
-        given = load_given(app, row.standing, hook_settings(app))
-        said += [given.problem] if given.problem else []
-        said += find_vain(app, given, row.file)
-        if given.missing:
+    """Check one hook, including secrets that it should get and that have no value.
+
+    With a sandbox to run in, the hook is loaded as well.
+    """
+    diagnostics = list(all_reasons(row))
+    if row.state == "ready" and isinstance(row.hook_status, HookStatus):
+        inputs = load_inputs(app, row.hook_status, hook_settings(app))
+        diagnostics += [inputs.problem] if inputs.problem else []
+        diagnostics += find_unusable_inputs(app, inputs, row.file)
+        if inputs.missing:
             hint = f"Give them in env of [hooks.entries.{row.name}] of your config"
-            message = f"It is to get variables that have no value: {', '.join(given.missing)}"
-            said.append(Diagnostic("hook-env", "warning", message, row.file, 0, hint))
-        said += _load(app, sandbox, given.job) if sandbox and given.job else []
-    return said
+            message = f"It is to get variables that have no value: {', '.join(inputs.missing)}"
+            diagnostics.append(Diagnostic("hook-env", "warning", message, row.file, 0, hint))
+        diagnostics += _load(app, sandbox, inputs.job) if sandbox and inputs.job else []
+    return diagnostics
 
 
-def _load(app: App, sandbox: Sandbox, job: HookJob) -> list[Diagnostic]:
-    """What is wrong with a handler, as a turn would find out."""
+def _load(app: App, sandbox: Sandbox, job: HookLaunch) -> list[Diagnostic]:
+    """Load a handler as a turn would, and return the diagnostics."""
     try:
-        anyio.run(Deno(sandbox, Notes(app.audit, app.secrets)).load, job)
+        anyio.run(DenoRunner(sandbox, HookAudit(app.audit, app.secrets)).load, job)
     except ClawftError as error:
         return [error.diagnostic]
     return []
 
 
 def _check_machine(app: App, rows: Iterable[HookRow]) -> Iterator[Diagnostic]:
-    """What keeps all of them from running, each said once."""
+    """Check what keeps all hooks from running on this machine; each problem is yielded once."""
     ready = [row for row in rows if row.state == "ready"]
     if any(row.kind == "deno" for row in ready):
         try:

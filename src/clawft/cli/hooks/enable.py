@@ -1,38 +1,80 @@
-"""`weft hooks enable NAME`: a hook is put into use; a stranger's is looked at and approved first."""
+"""`weft hooks enable` and `disable`: review and approve hooks, and turn them on or off."""
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec import structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_hooks
-from clawft.cli._confirm import confirm
-from clawft.cli.hooks._brought import asks_line, command_line
-from clawft.cli.hooks._entries import as_enabled, tell, write_enabled
-from clawft.cli.hooks._given import given_lines, load_given
+from clawft.app.app import App
+from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows
+from clawft.cli.completion import complete_hooks
+from clawft.cli.config_entries import write_switches
+from clawft.cli.hooks.list import row_json
+from clawft.cli.hooks.show import load_inputs, render_inputs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, say
-from clawft.cli.skills._review import review_lines
-from clawft.cli.skills._scanned import finding_lines, power_lines
-from clawft.describe.reviews import review_json
-from clawft.discovery import Found
-from clawft.discovery.locations import Location
-from clawft.errors import ClawftError, Refused
-from clawft.format.model import Skill
-from clawft.hooking import HookRow, find_row, hook_settings, load_rows
-from clawft.trust.command_hooks import CommandStanding, approve_commands
-from clawft.trust.hooks import HookStanding
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.prompts import confirm
+from clawft.cli.review import finding_lines, power_lines, render_hook_command, render_requests, review_lines
+from clawft.config.changes import EditedConfig
+from clawft.config.extensions import HookEntry, HooksSettings
+from clawft.errors import ClawftError, NotFound, Refused
+from clawft.server.views.review import review_json
+from clawft.skills.discovery import DiscoveredSkill
+from clawft.skills.discovery.locations import Location
+from clawft.skills.parse.model import Skill
+from clawft.trust.approvals import Approval
+from clawft.trust.command_hooks import KIND, CommandHooksStatus, approve_commands
+from clawft.trust.hooks import HOOK_STATES, HookStatus, get_hook_entry
 from clawft.trust.review import HookReview
 
-__all__ = ["command"]
+
+def find_config_key(row: HookRow, settings: HooksSettings) -> str:
+    """Under which name the config has a hook: its own, or the key that it gives itself."""
+    if not isinstance(row.hook_status, HookStatus) or row.name in settings.entries:
+        return row.name
+    entry, hook = get_hook_entry(row.hook_status.found, settings), row.hook_status.found.hook
+    return hook.key if hook and settings.entries.get(hook.key) is entry else row.name
+
+
+def as_enabled(settings: HooksSettings, rows: Sequence[HookRow]) -> HooksSettings:
+    """The settings as if nothing turned these hooks off."""
+    entries = dict(settings.entries)
+    for row in rows:
+        key = find_config_key(row, settings)
+        entries[key] = structs.replace(entries.get(key, HookEntry()), enabled=True)
+    return structs.replace(settings, enabled=True, claude=True, entries=entries)
+
+
+def write_enabled(app: App, rows: Sequence[HookRow], *, enabled: bool) -> EditedConfig:
+    """Have hooks on or off. Raises: ClawftError."""
+    settings = hook_settings(app)
+    return write_switches(app, "hooks", (find_config_key(row, settings) for row in rows), enabled=enabled)
+
+
+def print_hook_changes(meant: Sequence[HookRow], edited: EditedConfig | None, output: str, **more: Any) -> None:
+    """Print the current state of hooks and what was written to the config."""
+    app = open_here()
+    now = {(row.name, row.file): row for row in load_rows(app)}
+    rows = [now.get((row.name, row.file), row) for row in meant]
+    if output == "json":
+        file_fields = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
+        return print_json("clawft.hooks.entries.v1", hooks=[row_json(row) for row in rows], **file_fields, **more)
+    for row in rows:
+        click.echo(one_line(f"{row.name} is {row.state}: {HOOK_STATES.get(row.state, '')}"))
+        for reason in row.reasons if row.state != "ready" else ():
+            show_diagnostic(reason, where="", indent="  ")
+    if edited is not None and edited.changed:
+        say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
+    return None
 
 
 @click.command("enable")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_hooks)
 @click.option("--yes", "-y", is_flag=True, help="Approve what a stranger brought without being asked.")
 @format_option
-def command(names: tuple[str, ...], yes: bool, output: str) -> int:
+def enable_command(names: tuple[str, ...], yes: bool, output: str) -> int:
     """Put hooks into use.
 
     Of one that came with a project, a plugin or an installer you are shown what it hears, what it may reach and what
@@ -48,12 +90,14 @@ def command(names: tuple[str, ...], yes: bool, output: str) -> int:
     for row in rows:
         _check(row)
     reviews = [_look_at(app, row) for row in rows if row.state == "untrusted"]
-    if any(not _approve(app, one, yes=yes, output=output) for one in reviews):
+    if any(not _approve(app, review, yes=yes, output=output) for review in reviews):
         say("Nothing was approved")
         return 1
     edited = write_enabled(app, chosen, enabled=True)
-    approved = [review_json(one.whole) | {"path": one.hook.folder} for one in reviews if isinstance(one, HookReview)]
-    tell(rows, edited, output, approved=approved)
+    approved = [
+        review_json(review.whole) | {"path": review.hook.folder} for review in reviews if isinstance(review, HookReview)
+    ]
+    print_hook_changes(rows, edited, output, approved=approved)
     return 0
 
 
@@ -68,22 +112,22 @@ def _check(row: HookRow) -> None:
         raise Refused(
             "hook-scan-blocked", message, path=first.path if first else row.file, hint=first.hint if first else ""
         )
-    skill = row.standing.found.skill if row.standing else None
+    skill = row.hook_status.found.skill if row.hook_status else None
     if skill is not None and row.state in ("untrusted", "disabled"):
         message = f"The hook '{row.name}' belongs to the skill '{skill.name}', which is {row.state}"
         verb = "trust" if row.state == "untrusted" else "enable"
         raise Refused("hook-untrusted", message, path=row.file, hint=f"Run: weft skills {verb} {skill.name}")
 
 
-def _look_at(app: App, row: HookRow) -> HookReview | CommandStanding:
-    """What is to be seen of a stranger's hook. Raises: ClawftError."""
-    if isinstance(row.standing, HookStanding):
-        return app.desk.review_hook(row.standing.found)
-    assert row.standing is not None
-    return row.standing
+def _look_at(app: App, row: HookRow) -> HookReview | CommandHooksStatus:
+    """Return the review of an untrusted hook, for the user to look at. Raises: ClawftError."""
+    if isinstance(row.hook_status, HookStatus):
+        return app.reviewer.review_hook(row.hook_status.found)
+    assert row.hook_status is not None
+    return row.hook_status
 
 
-def _approve(app: App, look: HookReview | CommandStanding, *, yes: bool, output: str) -> bool:
+def _approve(app: App, look: HookReview | CommandHooksStatus, *, yes: bool, output: str) -> bool:
     """Show it, ask, and keep the decision. Raises: ClawftError, Refused where there is nobody to ask."""
     shown = _hook_lines(app, look) if isinstance(look, HookReview) else _command_lines(app, look)
     if output == "table" or not yes:  # nobody is asked about what they did not see
@@ -97,44 +141,88 @@ def _approve(app: App, look: HookReview | CommandStanding, *, yes: bool, output:
         )
     finally:
         if not agreed and isinstance(look, HookReview):
-            app.desk.refuse(look)
+            app.reviewer.refuse(look)
     if agreed and isinstance(look, HookReview):
-        app.desk.approve_hooks([look])
-    elif agreed and isinstance(look, CommandStanding):
+        app.reviewer.approve_hooks([look])
+    elif agreed and isinstance(look, CommandHooksStatus):
         approve_commands(look.found, look.digest, app.approvals, app.audit)  # as it was when it was shown
     return agreed
 
 
 def _hook_lines(app: App, review: HookReview) -> list[str]:
-    """What it is, hears and may reach, and what the scanner says of it."""
+    """Render what a hook is, which events it handles, what it may reach, and what the scanner found."""
     found, hook, whole = review.hook, review.hook.hook, review.whole
     assert hook is not None
     power = structs.replace(whole.report.power, hooks=())  # that it is a hook is known
     shown = structs.replace(whole, report=structs.replace(whole.report, power=power))
     head, *rest = review_lines(shown, app.workspace.shorten)
     about = [rest.pop(0)] if hook.about.description else []
-    given = load_given(app, HookStanding(found, "untrusted"), hook_settings(app))
-    gets, *limits = given_lines(given, app.workspace.shorten)
-    same = given.job is not None and given.asked and tuple(given.job.grants.env) == hook.wants.env
-    hears = f"Hears: {', '.join(hook.events) or 'no event that happens here'}"
-    return [head, *about, hears, f"Asks for: {asks_line(hook.wants)}", *([] if same else [gets]), *limits, *rest]
+    inputs = load_inputs(app, HookStatus(found, "untrusted"), hook_settings(app))
+    gets, *limits = render_inputs(inputs, app.workspace.shorten)
+    same = inputs.job is not None and inputs.asked and tuple(inputs.job.grants.env) == hook.wants.env
+    matches_event = f"Hears: {', '.join(hook.events) or 'no event that happens here'}"
+    return [
+        head,
+        *about,
+        matches_event,
+        f"Asks for: {render_requests(hook.wants)}",
+        *([] if same else [gets]),
+        *limits,
+        *rest,
+    ]
 
 
-def _command_lines(app: App, standing: CommandStanding) -> list[str]:
-    lines = [one_line(f"{standing.name} ({app.workspace.shorten(standing.file)})"), "Runs these commands:"]
-    for one in standing.found.hooks:
-        matcher = f" ({one.matcher})" if one.matcher else ""
-        lines.append("  " + one_line(f"at {one.event}{matcher}: ") + " " + command_line(one.command))
-    scripts = ", ".join(app.workspace.shorten(path) for path, _ in standing.scripts)
+def _command_lines(app: App, status: CommandHooksStatus) -> list[str]:
+    lines = [one_line(f"{status.name} ({app.workspace.shorten(status.file)})"), "Runs these commands:"]
+    for hook in status.found.hooks:
+        matcher = f" ({hook.matcher})" if hook.matcher else ""
+        lines.append("  " + one_line(f"at {hook.event}{matcher}: ") + " " + render_hook_command(hook.command))
+    scripts = ", ".join(app.workspace.shorten(path) for path, _ in status.scripts)
     lines += [one_line(f"With the scripts of the project as they are now: {scripts}")] if scripts else []
-    return [*lines, *_plugin_lines(app, standing)] if standing.found.folder else lines
+    return [*lines, *_plugin_lines(app, status)] if status.found.folder else lines
 
 
-def _plugin_lines(app: App, standing: CommandStanding) -> list[str]:
-    """What the scanner says of all that a plugin brings, which is approved as one."""
-    folder = standing.found.folder
-    at = Location("plugin", standing.name, os.path.dirname(folder))
-    report = app.load_report(Found(at, folder, standing.file, Skill(name=standing.name)))
+def _plugin_lines(app: App, status: CommandHooksStatus) -> list[str]:
+    """Render what the scanner found in a whole plugin, which is approved as one."""
+    folder = status.found.folder
+    at = Location("plugin", status.name, os.path.dirname(folder))
+    report = app.load_report(DiscoveredSkill(at, folder, status.file, Skill(name=status.name)))
     verdict = "not scanned" if report.failed else f"{report.verdict} ({report.confidence:.0%} sure)"
     lines = [one_line(f"With all files of {app.workspace.shorten(folder)} as they are now"), f"Verdict: {verdict}"]
     return [*lines, *power_lines("Would use", report.power), *finding_lines(report)]
+
+
+@click.command("disable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_hooks)
+@click.option("--revoke", is_flag=True, help="Take back the approval instead: it is asked for again.")
+@format_option
+def disable_command(names: tuple[str, ...], revoke: bool, output: str) -> None:
+    """Take hooks out of use: they hear nothing any more. `weft hooks enable` puts them back."""
+    app = open_here()
+    found = load_rows(app)
+    rows = [find_row(found, name) for name in names]
+    if not revoke:
+        return print_hook_changes(rows, write_enabled(app, rows, enabled=False), output)
+    known = app.approvals.load()
+    meant = [approval for approval in known for row in rows if _covers(approval, row)]
+    lost = next((row for row in rows if not any(_covers(approval, row) for approval in known)), None)
+    if lost is not None:
+        hint = _whose(lost)
+        raise NotFound("approval-not-found", one_line(f"Nothing is approved as the hook '{lost.name}'"), hint=hint)
+    taken = app.reviewer.revoke(meant)
+    for approval in taken if output == "table" else ():
+        click.echo(one_line(f"Taken back: the approval of {approval.name}"))
+    return print_hook_changes(rows, None, output, revoked=[approval.path for approval in taken])
+
+
+def _covers(approval: Approval, row: HookRow) -> bool:
+    status = row.hook_status
+    if isinstance(status, HookStatus):
+        return (approval.kind, approval.path) == ("hook", status.found.folder)
+    return (approval.kind, approval.path) == (KIND, row.file)
+
+
+def _whose(row: HookRow) -> str:
+    """Return the command that turns off a hook which was not approved by itself."""
+    skill = row.hook_status.found.skill if row.hook_status else None
+    return f"Run: weft skills trust --revoke {skill.name}" if skill else f"Run: weft hooks disable {row.name}"

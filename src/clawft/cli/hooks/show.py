@@ -1,25 +1,124 @@
-"""`weft hooks show NAME`: all there is to know about one hook."""
+"""`weft hooks show`: everything about one hook, and what it would get when it runs."""
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
+from msgspec import Struct, structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_hooks
-from clawft.cli.hooks._brought import asks_line, command_line
-from clawft.cli.hooks._given import Given, find_vain, given_json, given_lines, load_given
-from clawft.cli.hooks._json import row_json
+from clawft.agent.hooks.handlers import HookLaunch, make_hook_launch
+from clawft.app.app import App
+from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows
+from clawft.cli.completion import complete_hooks
+from clawft.cli.hooks.list import row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json
-from clawft.describe.diagnostics import to_json
-from clawft.discovery.installing import install_command
-from clawft.errors import Diagnostic
-from clawft.hooking import HookRow, find_row, hook_settings, load_rows
-from clawft.trust.command_hooks import CommandStanding
-from clawft.trust.hooks import HOOK_STATES, HookStanding, digest_of
+from clawft.cli.review import NOTHING, render_hook_command, render_reach, render_requests
+from clawft.config.extensions import HookPermissions, HooksSettings
+from clawft.errors import ClawftError, Diagnostic
+from clawft.files import is_within
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.skills.parse.dependencies import install_command
+from clawft.trust.command_hooks import CommandHooksStatus
+from clawft.trust.hooks import HOOK_STATES, HookStatus, compute_hook_digest, get_hook_entry, why_untrusted
+from clawft.trust.network import PrivateIp, UrlPolicy, parse_grant
 
-__all__ = ["all_reasons", "command", "detail_lines"]
+
+class HookInputs(Struct, frozen=True):
+    """The launch settings and variables that a hook gets when it runs.
+
+    `job` is None if that cannot be determined, and `problem` says why.
+    """
+
+    job: HookLaunch | None
+    asked: bool  # it gets what it asks for; else what the config says
+    missing: tuple[str, ...] = ()  # variables that it asks for, or was promised, and that have no value
+    problem: Diagnostic | None = None
+    strict: bool = False
+    is_untrusted: bool = False  # written by another author
+
+
+def load_inputs(app: App, status: HookStatus, settings: HooksSettings) -> HookInputs:
+    """Return what a hook would get now."""
+    found = status.found
+    entry = get_hook_entry(found, settings)
+    asked = entry.permissions is None
+    strict = entry.on_failure == "deny"
+    if status.hosts is None and (found.skill is not None or why_untrusted(found, app.workspace)):
+        untrusted = found.skill is None or app.trust_policy.requires_approval(found.skill)
+        status = structs.replace(status, hosts=() if untrusted else None)
+    try:
+        job = make_hook_launch(status, settings, app.workspace, app.environ)
+    except ClawftError as error:
+        return HookInputs(None, asked, problem=error.diagnostic, strict=strict)
+    wanted = (
+        (found.hook.wants if found.hook else HookPermissions()) if asked else entry.permissions or HookPermissions()
+    )
+    missing = tuple(name for name in dict.fromkeys((*wanted.env, *entry.env)) if not job.grants.env.get(name))
+    return HookInputs(job, asked, missing, strict=strict, is_untrusted=status.hosts is not None)
+
+
+def find_unusable_inputs(app: App, inputs: HookInputs, file: str) -> list[Diagnostic]:
+    """Find what a hook is granted and cannot use: missing paths to write to, and addresses that cannot be reached."""
+    if inputs.job is None:
+        return []
+    problems = []
+    for path in inputs.job.grants.write:
+        if inputs.is_untrusted and is_within(os.path.realpath(path), os.path.realpath(inputs.job.root)):
+            what = f"It may change {app.workspace.shorten(path)}, which is approved with it: if it does, it waits again"
+            hint = f"Let it write elsewhere: permissions in [hooks.entries.{inputs.job.name}] of your config"
+            problems.append(("hook-write", what, hint))
+        elif not os.path.lexists(path):
+            what = f"It may change {app.workspace.shorten(path)}, which is not there, so it cannot"
+            problems.append(("hook-write", what, "Make it first: only what is there can be opened to a hook"))
+    policy = UrlPolicy(app.config.tools.web)
+    for grant in inputs.job.grants.net:
+        host = parse_grant(grant).host
+        try:
+            policy.read_allowed(f"http://{f'[{host}]' if ':' in host else host}/")
+        except PrivateIp as error:
+            problems.append(("hook-net", f"It may reach {grant}, which is kept from it: {error}", error.hint))
+        except ClawftError:
+            continue  # the proxy says so when it is tried
+    return [Diagnostic(code, "warning", what, file, 0, hint) for code, what, hint in problems]
+
+
+def render_inputs(inputs: HookInputs, shorten: Callable[[str], str]) -> list[str]:
+    """The same, to be read."""
+    job = inputs.job
+    if job is None:
+        return [one_line(f"Gets: cannot be told: {inputs.problem.message}" if inputs.problem else "Gets: nothing")]
+    grants = job.grants
+    parts = {"read": [*map(shorten, grants.read)], "write": [*map(shorten, grants.write)], "net": grants.net}
+    whose = "" if inputs.asked else " (your config says so)"
+    known = [name for name, value in grants.env.items() if value]
+    lines = [f"Gets: {render_reach({**parts, 'env': known}) or NOTHING}{whose}"]
+    if inputs.missing:
+        lines.append(f"Not given: {one_line(', '.join(inputs.missing))} (give it in env of [hooks.entries.{job.name}])")
+    persistence = ", kept between calls" if job.persistent else ""
+    lines.append(
+        f"Limits: {job.timeout_s:g} s, {job.memory_mb} MB, {job.max_bytes / 1024:,.0f} KB of output{persistence}"
+    )
+    return [*lines, "On failure: a tool call that it hears is refused"] if inputs.strict else lines
+
+
+def encode_inputs(inputs: HookInputs) -> dict[str, Any] | None:
+    """The same for other programs; variables by their names."""
+    job = inputs.job
+    if job is None:
+        return None
+    names = ("timeout_s", "memory_mb", "max_bytes", "persistent")
+    grants = {name: getattr(job.grants, name) for name in ("read", "write", "net")}
+    return {
+        **grants,
+        "env": sorted(name for name, value in job.grants.env.items() if value),
+        "missing_env": inputs.missing,
+        "as_asked": inputs.asked,
+        **{name: getattr(job, name) for name in names},
+        "on_failure": "deny" if inputs.strict else "ignore",
+    }
 
 
 @click.command("show")
@@ -30,7 +129,9 @@ def command(name: str, output: str) -> None:
     app = open_here()
     row = find_row(load_rows(app), name)
     if output == "json":
-        fields = row_json(row) | {"reasons": [to_json(one) for one in (*all_reasons(row), *_find_vain(app, row))]}
+        fields = row_json(row) | {
+            "reasons": [diagnostic_json(reason) for reason in (*all_reasons(row), *_find_vain(app, row))]
+        }
         return print_json("clawft.hooks.show.v1", **fields, **_details(app, row))
     for line in detail_lines(app, row):
         click.echo(line)
@@ -48,26 +149,26 @@ def detail_lines(app: App, row: HookRow) -> list[str]:
         ("Kind", "TypeScript or JavaScript, run with Deno" if row.kind == "deno" else "commands, as Claude Code's"),
         ("State", f"{row.state}: {HOOK_STATES.get(row.state, '')}"),
     ]
-    said = [f"{label}: {one_line(value)}" for label, value in lines if value]
-    if isinstance(row.standing, HookStanding):
-        said += _deno_lines(app, row.standing)
-    elif isinstance(row.standing, CommandStanding):
-        said += _command_lines(row.standing)
-    for one in (*all_reasons(row), *_find_vain(app, row)):
-        elsewhere = one.path != row.file
-        where = shorten(one.where) if elsewhere else f"line {one.line}" if one.line else ""
-        said += diagnostic_lines(one, where=where)
-    return said
+    rendered = [f"{label}: {one_line(value)}" for label, value in lines if value]
+    if isinstance(row.hook_status, HookStatus):
+        rendered += _deno_lines(app, row.hook_status)
+    elif isinstance(row.hook_status, CommandHooksStatus):
+        rendered += _command_lines(row.hook_status)
+    for reason in (*all_reasons(row), *_find_vain(app, row)):
+        elsewhere = reason.path != row.file
+        where = shorten(reason.where) if elsewhere else f"line {reason.line}" if reason.line else ""
+        rendered += diagnostic_lines(reason, where=where)
+    return rendered
 
 
 def all_reasons(row: HookRow) -> tuple[Diagnostic, ...]:
-    """Why a hook is as it is, and what there is to say of its file either way."""
-    hook = row.standing.found.hook if isinstance(row.standing, HookStanding) else None
+    """Return the reasons for a hook's state, and the diagnostics of its file."""
+    hook = row.hook_status.found.hook if isinstance(row.hook_status, HookStatus) else None
     return tuple(dict.fromkeys((*row.reasons, *(hook.diagnostics if hook else ()))))
 
 
-def _deno_lines(app: App, standing: HookStanding) -> list[str]:
-    found, hook = standing.found, standing.found.hook
+def _deno_lines(app: App, status: HookStatus) -> list[str]:
+    found, hook = status.found, status.found.hook
     if hook is None:
         return []
     requires = hook.about.requires
@@ -76,37 +177,46 @@ def _deno_lines(app: App, standing: HookStanding) -> list[str]:
         f"Handler: {one_line(found.handler)}" + (f", its export {one_line(hook.export)}" * (hook.export != "default")),
         *([f"Homepage: {one_line(hook.about.homepage)}"] if hook.about.homepage else []),
         *(f"Requires {field.replace('_', ' ')}: {one_line(', '.join(names))}" for field, names in wanted if names),
-        *(f"Install: {one_line(install_command(one))}" for one in hook.about.install if install_command(one)),
-        f"Asks for: {asks_line(hook.wants)}",
-        *given_lines(_given(app, standing), app.workspace.shorten),
-        f"Digest: {digest_of(found).value or 'none'}" + (" (approved)" if standing.digest else ""),
+        *(
+            f"Install: {one_line(install_command(requirement))}"
+            for requirement in hook.about.install
+            if install_command(requirement)
+        ),
+        f"Asks for: {render_requests(hook.wants)}",
+        *render_inputs(_make_inputs(app, status), app.workspace.shorten),
+        f"Digest: {compute_hook_digest(found).value or 'none'}" + (" (approved)" if status.digest else ""),
     ]
 
 
 def _find_vain(app: App, row: HookRow) -> list[Diagnostic]:
-    one = row.standing
-    return find_vain(app, _given(app, one), row.file) if isinstance(one, HookStanding) and one.found.hook else []
+    one = row.hook_status
+    return (
+        find_unusable_inputs(app, _make_inputs(app, one), row.file)
+        if isinstance(one, HookStatus) and one.found.hook
+        else []
+    )
 
 
-def _given(app: App, standing: HookStanding) -> Given:
-    return load_given(app, standing, hook_settings(app))
+def _make_inputs(app: App, status: HookStatus) -> HookInputs:
+    return load_inputs(app, status, hook_settings(app))
 
 
-def _command_lines(standing: CommandStanding) -> list[str]:
-    runs = standing.runs if standing.state == "ready" else standing.found.hooks
+def _command_lines(status: CommandHooksStatus) -> list[str]:
+    runs = status.runs if status.state == "ready" else status.found.hooks
     return [
-        one_line(f"At {one.event}{f' ({one.matcher})' if one.matcher else ''}: ") + f" {command_line(one.command)}"
-        for one in runs
+        one_line(f"At {run.event}{f' ({run.matcher})' if run.matcher else ''}: ")
+        + f" {render_hook_command(run.command)}"
+        for run in runs
     ]
 
 
 def _details(app: App, row: HookRow) -> dict[str, Any]:
-    standing = row.standing
-    if isinstance(standing, CommandStanding):
-        return {"commands": msgspec.to_builtins(standing.found.hooks)}
-    if not isinstance(standing, HookStanding) or standing.found.hook is None:
+    status = row.hook_status
+    if isinstance(status, CommandHooksStatus):
+        return {"commands": msgspec.to_builtins(status.found.hooks)}
+    if not isinstance(status, HookStatus) or status.found.hook is None:
         return {}
-    found, hook = standing.found, standing.found.hook
+    found, hook = status.found, status.found.hook
     return {
         "handler": f"{found.folder}/{found.handler}",
         "export": hook.export,
@@ -114,7 +224,7 @@ def _details(app: App, row: HookRow) -> dict[str, Any]:
         "homepage": hook.about.homepage or None,
         "requires": msgspec.to_builtins(msgspec.structs.asdict(hook.about.requires)),
         "asks": msgspec.to_builtins(hook.wants),
-        "gets": given_json(_given(app, standing)),
-        "digest": digest_of(found).value or None,
-        "approved": bool(standing.digest),
+        "gets": encode_inputs(_make_inputs(app, status)),
+        "digest": compute_hook_digest(found).value or None,
+        "approved": bool(status.digest),
     }

@@ -18,9 +18,9 @@ def command(yes: bool, model: str, output: str) -> int:
 
     A key is typed without being shown, and kept in the system's keyring or in a file that only you can read.
     """
-    from clawft.cli.onboard.ask import Asker, check_terminal
     from clawft.cli.onboard.steps import run_steps  # `weft --help` needs none of what calls a model
+    from clawft.cli.prompts import OnboardPrompts, check_terminal
 
     if not yes:
         check_terminal()
-    return run_steps(open_here(), Asker(yes=yes), model, as_json=output == "json")
+    return run_steps(open_here(), OnboardPrompts(yes=yes), model, as_json=output == "json")

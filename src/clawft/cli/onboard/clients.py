@@ -1,6 +1,6 @@
-"""MCP servers that other clients were told of, as settings of ours. A secret that stands in their files stays there.
+"""MCP servers from the configs of other clients, as weft settings. Secrets in their files are never copied.
 
-Where a secret stood, `${NAME}` is written; whoever imports a server is told which variables to set.
+`${NAME}` is written in place of a secret, and the user sees which variables to set.
 """
 
 import os
@@ -13,17 +13,15 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct
 
-from clawft.config.load import decode_json
-from clawft.config.masking import looks_secret
-from clawft.config.mcp import ServerSettings
+from clawft.agent.mcp.launch import resolve_launch
+from clawft.config.loader import decode_json
+from clawft.config.redaction import looks_secret
 from clawft.config.secret import find_names, names_secret
+from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
 from clawft.files import read_regular
-from clawft.mcp.launch import resolve_launch
-from clawft.programs import Launcher
+from clawft.trust.programs import Launcher
 from clawft.workspace import Workspace
-
-__all__ = ["Offer", "find_offers"]
 
 MAX_BYTES = 16 << 20  # Claude Code keeps its history in the same file
 MAX_SERVERS = 100
@@ -48,9 +46,12 @@ _BAD_NAME = re.compile(r"[^A-Za-z0-9-]+")
 _WITH_DEFAULT = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-class Offer(Struct, frozen=True):
-    """A server that could be imported. `missing` names the variables that must be set for it; `problem` tells why it
-    cannot be imported. What a project's file says is a stranger's word unless the person knows better."""
+class ImportableServer(Struct, frozen=True):
+    """A server that could be imported.
+
+    `missing` names the variables that must be set for it; `problem` says why it cannot be imported. An entry from a
+    project's file is untrusted unless the user confirms it.
+    """
 
     name: str
     source: str
@@ -61,24 +62,24 @@ class Offer(Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """What would be started or reached."""
+        """The command that would be started, or the URL that would be reached."""
         return str(self.settings.get("url") or " ".join((self.settings["command"], *self.settings.get("args", ()))))
 
 
-def find_offers(workspace: Workspace, environ: Mapping[str, str]) -> list[Offer]:
+def find_importable_servers(workspace: Workspace, environ: Mapping[str, str]) -> list[ImportableServer]:
     """Every server that a file of another client names, the first of each name; a file that makes no sense is one
     offer with a problem."""
     files = [(os.path.join(workspace.home, name), tables, True) for name, tables in _USER_FILES.items()]
     files += [(os.path.join(workspace.project, name), tables, False) for name, tables in _PROJECT_FILES.items()]
-    found: dict[str, Offer] = {}
+    found: dict[str, ImportableServer] = {}
     for path, tables, own in files:
         try:
             document = _load(path)
         except ClawftError as error:
-            found.setdefault(path, Offer("", path, problem=str(error), own=own))
+            found.setdefault(path, ImportableServer("", path, problem=str(error), own=own))
             continue
         for name, written in _servers(document, tables, workspace):
-            offer = _translate(Offer(_plain_name(name), path, own=own), written, workspace, environ)
+            offer = _translate(ImportableServer(_plain_name(name), path, own=own), written, workspace, environ)
             if offer.name and (offer.name not in found or found[offer.name].problem):
                 found[offer.name] = offer
     return list(found.values())
@@ -119,7 +120,9 @@ def _plain_name(name: str) -> str:
     return _BAD_NAME.sub("-", name).strip("-")[:64]
 
 
-def _translate(offer: Offer, written: dict[str, Any], workspace: Workspace, environ: Mapping[str, str]) -> Offer:
+def _translate(
+    offer: ImportableServer, written: dict[str, Any], workspace: Workspace, environ: Mapping[str, str]
+) -> ImportableServer:
     problem = _find_problem(written)
     if problem:
         return msgspec.structs.replace(offer, problem=problem)
@@ -127,7 +130,7 @@ def _translate(offer: Offer, written: dict[str, Any], workspace: Workspace, envi
     try:
         parsed = msgspec.convert(settings, ServerSettings)
         texts = (*parsed.env.values(), *parsed.headers.values())
-        missing = tuple(dict.fromkeys(one for text in texts for one in find_names(text) if one not in environ))
+        missing = tuple(dict.fromkeys(name for text in texts for name in find_names(text) if name not in environ))
         resolve_launch(offer.name, parsed, workspace, Launcher({**environ, **dict.fromkeys(missing, "")}))
     except msgspec.ValidationError:
         return msgspec.structs.replace(offer, problem="its settings are not of the usual form")
@@ -137,13 +140,13 @@ def _translate(offer: Offer, written: dict[str, Any], workspace: Workspace, envi
 
 
 def _find_problem(written: dict[str, Any]) -> str:
-    """Why a server is not for us; no value of it is shown."""
+    """Return why a server cannot be imported, or ''; none of its values is shown."""
     if written.get("disabled") is True or written.get("enabled") is False:
         return "it is disabled there"
     if written.get("type") == "sse" or written.get("transport") == "sse":
         return "it speaks the old SSE transport"
     args = written.get("args")
-    texts = [one for one in args if isinstance(one, str)] if isinstance(args, list) else []
+    texts = [arg for arg in args if isinstance(arg, str)] if isinstance(args, list) else []
     if any("${" in text for text in (*texts, str(written.get("command", "")))):
         return "its command holds variables"
     if _hold_secret(texts):
@@ -163,7 +166,8 @@ def _hold_secret(args: list[str]) -> bool:
 
 
 def _is_odd(text: str, more: str = "") -> bool:
-    """Whether a text may be a key that looks like no other: long, and of letters and digits alone (and of `more`)."""
+    """Return whether a text may be a key that looks like no other: long, and of letters and digits alone (and of
+    `more`)."""
     long = len(text) >= _ODD_LENGTH and all(c.isalnum() or c in f"_{more}" for c in text)
     return long and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
@@ -179,12 +183,12 @@ def _url_holds_secret(url: str) -> bool:
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         return True
-    odd = any(_is_odd(one, "=-") for one in (*parts.path.split("/"), *(value for _, value in query)))
+    odd = any(_is_odd(part, "=-") for part in (*parts.path.split("/"), *(value for _, value in query)))
     return "${" in url or looks_secret(url) or odd or any(names_secret(name) for name, _ in query)
 
 
 def _take(written: dict[str, Any], name: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """What is the same in every client, under our names. What is empty is left out."""
+    """Convert the fields that all clients share to weft's names. Empty fields are left out."""
     url = _url(written)
     if url:
         headers = written.get("headers") or written.get("http_headers")
@@ -198,16 +202,20 @@ def _take(written: dict[str, Any], name: str, environ: Mapping[str, str]) -> dic
         return {"url": url, **({"headers": taken} if taken else {})}
     env = _without_secrets(written.get("env"), environ)
     passed = written.get("env_vars")
-    env |= {one: f"${{{one}}}" for one in passed if isinstance(one, str)} if isinstance(passed, list) else {}
-    kept = {key: written[key] for key in ("command", "args", "cwd") if written.get(key)}
-    return {**kept, **({"env": env} if env else {})}
+    env |= (
+        {variable: f"${{{variable}}}" for variable in passed if isinstance(variable, str)}
+        if isinstance(passed, list)
+        else {}
+    )
+    fields = {key: written[key] for key in ("command", "args", "cwd") if written.get(key)}
+    return {**fields, **({"env": env} if env else {})}
 
 
 def _without_secrets(table: Any, environ: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
     """Variables or headers, each secret replaced by a reference to a variable that has the same name."""
     result: dict[str, Any] = {}
     for key, value in _table(table).items():
-        result[key] = value  # what is no text is told apart later
+        result[key] = value  # values that are no text are reported later
         if isinstance(value, str):
             text = _WITH_DEFAULT.sub(lambda match: _reference(match, environ), value)
             result[key] = _refer(prefix + key, text) if _is_secret(key, text) else text
@@ -220,7 +228,7 @@ def _is_secret(key: str, text: str) -> bool:
 
 
 def _refer(name: str, text: str) -> str:
-    scheme = next((one for one in ("Bearer ", "Basic ") if text.startswith(one)), "")
+    scheme = next((prefix for prefix in ("Bearer ", "Basic ") if text.startswith(prefix)), "")
     variable = re.sub(r"[^A-Za-z0-9]+", "_", name).upper()
     return f"{scheme}${{{variable if variable[:1].isalpha() else f'MCP_{variable}'}}}"
 

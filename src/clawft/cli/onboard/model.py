@@ -1,34 +1,129 @@
-"""Which model answers: the choice, its key, its name, and a call that shows whether it works."""
+"""The choice of a model: what is found on this machine, the key, the name, and whether it answers."""
 
+import os
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawft.app import App
-from clawft.cli.onboard.ask import Asker
-from clawft.cli.onboard.found import HOSTED, Found
-from clawft.cli.onboard.servers import fetch_models
-from clawft.cli.onboard.trial import TRIAL_S, Trial, run_trial
+from clawft.agent.providers.endpoint import PRESETS, build_endpoint
+from clawft.agent.providers.selection import OFFLINE, parse_model
+from clawft.app.app import App
+from clawft.cli.onboard.clients import ImportableServer, find_importable_servers
+from clawft.cli.onboard.servers import (
+    TRIAL_S,
+    ModelServer,
+    ModelTrial,
+    fetch_models,
+    find_servers,
+    local_addresses,
+    run_trial,
+)
 from clawft.cli.output import one_line, say, show_diagnostic
-from clawft.config.edit import Change
+from clawft.cli.prompts import OnboardPrompts
+from clawft.config.agents import ProviderSettings
+from clawft.config.changes import SettingChange
 from clawft.config.keys import find_by_path
-from clawft.config.providers import ProviderSettings
 from clawft.config.secret import SecretRef, is_key_name
 from clawft.errors import ClawftError
-from clawft.providers.endpoint import PRESETS, build_endpoint
-from clawft.providers.select import OFFLINE, parse_model
+from clawft.workspace import MARKER
 
-__all__ = ["Picked", "choose_model"]
+
+class HostedProvider(Struct, frozen=True):
+    """A provider on the internet, and the variable that its key is usually in."""
+
+    base_url: str
+    key_env: str
+
+
+# Those with a preset, and others whose server speaks the same wire.
+HOSTED: Mapping[str, HostedProvider] = {
+    **{name: HostedProvider(preset.base_url, preset.key_env) for name, preset in PRESETS.items() if preset.key_env},
+    "deepseek": HostedProvider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "gemini": HostedProvider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "groq": HostedProvider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "mistral": HostedProvider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "together": HostedProvider("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "xai": HostedProvider("https://api.x.ai/v1", "XAI_API_KEY"),
+}
+
+
+class DetectedSetup(Struct, frozen=True):
+    """`keys` holds the names of variables by provider, never what is in them."""
+
+    keys: dict[str, str]
+    servers: tuple[ModelServer, ...]
+    skills: dict[str, int]
+    offers: tuple[ImportableServer, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        importable = [offer for offer in self.offers if not offer.problem]
+        return {
+            "keys": list(self.keys.values()),
+            "servers": [
+                {"name": server.name, "base_url": server.base_url, "models": len(server.models)}
+                for server in self.servers
+            ],
+            "skills": [{"path": path, "count": count} for path, count in self.skills.items()],
+            "mcp_servers": [{"name": server.name, "path": server.source} for server in importable],
+        }
+
+
+def detect_setup(app: App) -> DetectedSetup:
+    """Look at the environment, the ports of this machine, and the files of other clients. Raises: ClawftError."""
+    environ = app.environ
+    addresses = local_addresses(app.config.providers, environ)
+    return DetectedSetup(
+        keys={name: provider.key_env for name, provider in HOSTED.items() if environ.get(provider.key_env)},
+        servers=anyio.run(partial(find_servers, addresses, environ)),
+        skills=_count_skills(app),
+        offers=tuple(find_importable_servers(app.workspace, environ)),
+    )
+
+
+def _count_skills(app: App) -> dict[str, int]:
+    """The folders of other clients that are searched, and how many skills are in each."""
+    counts = Counter(found.location.path for found in app.catalog.found)
+    ours = (MARKER, "skills", ".skills", "bundled")
+    theirs = [
+        location for location in app.locations if location.scope != "mcp" and location.layer.split("/")[0] not in ours
+    ]
+    folders = [location.path for location in theirs if os.path.isdir(location.path)]
+    return {path: counts[path] for path in folders if counts[path]}
+
+
+def print_setup(found: DetectedSetup, app: App) -> None:
+    """Tell what was found, a line each."""
+    shorten = app.workspace.shorten
+    for name, variable in found.keys.items():
+        say(f"  ✓ key for {name}: {variable}")
+    for server in found.servers:
+        what = "wants a key" if server.wants_key else f"{len(server.models)} model{'s' * (len(server.models) != 1)}"
+        say(f"  ✓ server {one_line(server.name)}: {what}\n      {one_line(server.base_url)}")
+    for path, count in found.skills.items():
+        say(f"  ✓ {count} skill{'s' * (count != 1)} in {one_line(shorten(path))}, used as they are")
+    for path in dict.fromkeys(offer.source for offer in found.offers):
+        offers = [offer for offer in found.offers if offer.source == path]
+        names = ", ".join(offer.name for offer in offers if not offer.problem)
+        if names:
+            say(f"  ✓ MCP servers in {one_line(shorten(path))}: {one_line(names)}")
+        for offer in offers:
+            if offer.problem:
+                say(f"  · {one_line(offer.name or shorten(path))} cannot be imported: {one_line(offer.problem)}")
+    if not (found.keys or found.servers or found.skills or found.offers):
+        say("  · nothing: no key, no server, no other client")
+
 
 MODEL = ("agents", "defaults", "model")
 SHOWN_MODELS = 20
 OTHER = "other"
 
 
-class Picked(Struct, frozen=True):
+class ModelSelection(Struct, frozen=True):
     """A model, where its provider is, and a key that was typed and is in no file yet."""
 
     model: str
@@ -50,24 +145,28 @@ class Picked(Struct, frozen=True):
             own = replace(own, api_key=SecretRef(literal=self.key) if self.key else SecretRef(env=self.key_env))
         return replace(own, base_url=self.base_url or own.base_url)
 
-    def changes(self) -> list[Change]:
-        """What the config is to say. The key is named, and stands elsewhere."""
+    def changes(self) -> list[SettingChange]:
+        """The settings to write to the config. The config only names the key, which is stored elsewhere."""
         section = ("providers", self.provider)
-        changes = [Change(MODEL, self.model, "what answers; `weft agent --model` takes another for once")]
+        changes = [SettingChange(MODEL, self.model, "what answers; `weft agent --model` takes another for once")]
         if self.base_url:
-            changes.append(Change((*section, "base_url"), self.base_url, "speaks the wire of OpenAI"))
+            changes.append(SettingChange((*section, "base_url"), self.base_url, "speaks the wire of OpenAI"))
         if self.key:
             reference = {"keystore": self.provider}
             changes.append(
-                Change((*section, "api_key"), reference, "the name of a stored key; `weft onboard` asks anew")
+                SettingChange((*section, "api_key"), reference, "the name of a stored key; `weft onboard` asks anew")
             )
         elif self.key_env:
-            changes.append(Change((*section, "api_key"), {"env": self.key_env}, "the variable that holds the key"))
+            changes.append(
+                SettingChange((*section, "api_key"), {"env": self.key_env}, "the variable that holds the key")
+            )
         return changes
 
 
-def choose_model(asker: Asker, app: App, found: Found, wanted: str = "") -> tuple[Picked | None, Trial | None]:
-    """What shall answer, and how a call of it went. None to leave all as it is. Raises: ClawftError."""
+def choose_model(
+    asker: OnboardPrompts, app: App, found: DetectedSetup, wanted: str = ""
+) -> tuple[ModelSelection | None, ModelTrial | None]:
+    """Choose a model and try one call of it. Returns None to leave everything as it is. Raises: ClawftError."""
     while True:
         picked = _complete(asker, app, wanted) if wanted else _ask(asker, app, found)
         if picked is None or picked.model == OFFLINE:
@@ -82,40 +181,42 @@ def choose_model(asker: Asker, app: App, found: Found, wanted: str = "") -> tupl
         wanted = ""
 
 
-def _complete(asker: Asker, app: App, wanted: str) -> Picked:
+def _complete(asker: OnboardPrompts, app: App, wanted: str) -> ModelSelection:
     """A model that was named, with what is known of its provider; its key is asked for if it is missing."""
     name = parse_model(wanted).provider
     hosted, configured = HOSTED.get(name), app.config.providers.get(name)
     known = name in PRESETS or configured is not None
-    picked = Picked(wanted) if known or hosted is None else Picked(wanted, hosted.base_url, hosted.key_env)
+    picked = (
+        ModelSelection(wanted) if known or hosted is None else ModelSelection(wanted, hosted.base_url, hosted.key_env)
+    )
     named = hosted is not None or bool(configured and configured.api_key)
     return replace(picked, key=_ask_key(asker, name)) if named and not _has_key(picked, app) else picked
 
 
-def _ask_key(asker: Asker, provider: str) -> str:
+def _ask_key(asker: OnboardPrompts, provider: str) -> str:
     return asker.ask_secret(f"  Key for {provider} (not shown; Enter for none)")
 
 
-def _ask(asker: Asker, app: App, found: Found) -> Picked | None:
+def _ask(asker: OnboardPrompts, app: App, found: DetectedSetup) -> ModelSelection | None:
     choices = _list_choices(app, found)
     names = list(choices)
     for number, (name, text) in enumerate(choices.items() if not asker.yes else (), 1):
         say(f"  {number:>2}  {one_line(name)}: {one_line(text)}")
     name = asker.choose("  Which one?", names, _default(app, found, yes=asker.yes))
     if name == app.config.agents.defaults.model or name == OFFLINE:
-        return Picked(name)
+        return ModelSelection(name)
     return _ask_other(asker, app) if name == OTHER else _ask_provider(asker, app, found, name)
 
 
-def _list_choices(app: App, found: Found) -> dict[str, str]:
+def _list_choices(app: App, found: DetectedSetup) -> dict[str, str]:
     now = app.config.agents.defaults.model
     choices = {now: "as it is now"} if now != OFFLINE else {}
     for server in found.servers:
         choices[server.name] = "answers on this machine"
     for name, variable in found.keys.items():
         choices.setdefault(name, f"key in {variable}")
-    for name, one in app.config.providers.items():
-        if one.wire != "scripted":
+    for name, provider in app.config.providers.items():
+        if provider.wire != "scripted":
             choices.setdefault(name, "configured")
     for name in PRESETS:
         if name in HOSTED:
@@ -123,20 +224,23 @@ def _list_choices(app: App, found: Found) -> dict[str, str]:
     return {**choices, OTHER: "a server at another address", OFFLINE: "needs nothing, and is no language model"}
 
 
-def _default(app: App, found: Found, *, yes: bool) -> str:
-    """What is set; else a server of this machine; else who has a key, unless nobody is asked: their models cost."""
+def _default(app: App, found: DetectedSetup, *, yes: bool) -> str:
+    """Return the default model or provider: what is set, else a local server, else a provider with a key.
+
+    With `yes` no hosted provider is chosen: its models cost money.
+    """
     if find_by_path(app.config.values, ".".join(MODEL)):
         return app.config.agents.defaults.model
     hosted = [] if yes else list(found.keys)
-    return [*(one.name for one in found.servers if one.models), *hosted, OFFLINE][0]
+    return [*(server.name for server in found.servers if server.models), *hosted, OFFLINE][0]
 
 
-def _ask_provider(asker: Asker, app: App, found: Found, name: str) -> Picked | None:
+def _ask_provider(asker: OnboardPrompts, app: App, found: DetectedSetup, name: str) -> ModelSelection | None:
     """The key and the model of a provider that is known by name."""
-    server = next((one for one in found.servers if one.name == name), None)
+    server = next((server for server in found.servers if server.name == name), None)
     configured = app.config.providers.get(name)
     hosted, preset = HOSTED.get(name), PRESETS.get(name)
-    picked = Picked(f"{name}/-")
+    picked = ModelSelection(f"{name}/-")
     if configured is None or not configured.base_url:
         base_url = server.base_url if server else hosted.base_url if hosted else ""
         picked = replace(picked, base_url="" if preset and preset.base_url == base_url else base_url)
@@ -147,16 +251,16 @@ def _ask_provider(asker: Asker, app: App, found: Found, name: str) -> Picked | N
     return _finish(asker, app, picked, wants_key=wants_key and not _has_key(picked, app))
 
 
-def _ask_other(asker: Asker, app: App) -> Picked | None:
+def _ask_other(asker: OnboardPrompts, app: App) -> ModelSelection | None:
     base_url = asker.ask("  Its address, such as http://127.0.0.1:8000/v1").rstrip("/")
     name = asker.ask("  A name for it", "work") if base_url else ""
     if not is_key_name(name) or name in (OFFLINE, OTHER):
         say("  · a name has letters, digits, '_', '.' and '-'")
         return None
-    return _finish(asker, app, Picked(f"{name}/-", base_url), wants_key=True)
+    return _finish(asker, app, ModelSelection(f"{name}/-", base_url), wants_key=True)
 
 
-def _finish(asker: Asker, app: App, picked: Picked, *, wants_key: bool) -> Picked | None:
+def _finish(asker: OnboardPrompts, app: App, picked: ModelSelection, *, wants_key: bool) -> ModelSelection | None:
     """Ask for the key, then for one of the models that the server lists with it."""
     if wants_key:
         picked = replace(picked, key=_ask_key(asker, picked.provider))
@@ -172,12 +276,12 @@ def _finish(asker: Asker, app: App, picked: Picked, *, wants_key: bool) -> Picke
     return replace(picked, model=f"{picked.provider}/{model}") if model else None
 
 
-def _providers(picked: Picked, app: App) -> Mapping[str, ProviderSettings]:
+def _providers(picked: ModelSelection, app: App) -> Mapping[str, ProviderSettings]:
     before = app.config.providers
     return {**before, picked.provider: picked.settings(before.get(picked.provider))}
 
 
-def _has_key(picked: Picked, app: App) -> bool:
+def _has_key(picked: ModelSelection, app: App) -> bool:
     try:
         endpoint = build_endpoint(picked.provider, _providers(picked, app)[picked.provider], app.environ)
     except ClawftError:
@@ -185,7 +289,7 @@ def _has_key(picked: Picked, app: App) -> bool:
     return endpoint.api_key is not None and endpoint.api_key.is_configured(app.environ)
 
 
-def _list_models(picked: Picked, app: App) -> tuple[tuple[str, ...], bool]:
+def _list_models(picked: ModelSelection, app: App) -> tuple[tuple[str, ...], bool]:
     """The models of a server, and whether it refused the key."""
     try:
         endpoint = build_endpoint(picked.provider, _providers(picked, app)[picked.provider], app.environ)
@@ -195,7 +299,7 @@ def _list_models(picked: Picked, app: App) -> tuple[tuple[str, ...], bool]:
         return (), error.code == "provider-refused"
 
 
-def _try(picked: Picked, app: App) -> Trial:
+def _try(picked: ModelSelection, app: App) -> ModelTrial:
     say(f"  Asking {one_line(picked.model)} for one word …")
     trial = anyio.run(partial(run_trial, picked.model, _providers(picked, app), app.environ, app.workspace.cwd))
     if trial.error is None:

@@ -1,24 +1,27 @@
-"""Which model servers answer on this machine, and which models a server has. Asks loopback without any key."""
+"""Model servers on this machine, the models that a server lists, and a trial call of a model."""
 
+import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import anyio
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.config.providers import ProviderSettings
+from clawft.agent.providers import open_provider
+from clawft.agent.providers.anthropic import AnthropicWire
+from clawft.agent.providers.endpoint import PRESETS, Endpoint
+from clawft.agent.providers.http_client import bad_answer, build_client, make_status_error, translate_http_errors
+from clawft.agent.providers.openai import OpenAiWire
+from clawft.agent.providers.request import DoneChunk, ModelRequest, ProviderError
+from clawft.agent.providers.selection import parse_model
+from clawft.agent.providers.wire import ServerError
+from clawft.config.agents import ProviderSettings
 from clawft.errors import ClawftError
-from clawft.providers.anthropic import AnthropicWire
-from clawft.providers.client import build_client
-from clawft.providers.endpoint import PRESETS, Endpoint
-from clawft.providers.failures import bad_answer, judge_status, translated
-from clawft.providers.openai import OpenAiWire
-from clawft.providers.wire import ServerSaid
-from clawft.trust.urls import is_loopback
-
-__all__ = ["PROBE_S", "Server", "fetch_models", "find_servers", "local_addresses"]
+from clawft.messages import Message
+from clawft.trust.network import is_loopback
 
 PROBE_S = 0.3
 MAX_LIST_BYTES = 4 << 20
@@ -27,7 +30,7 @@ MAX_MODELS = 500
 _USUAL = {"sglang": 30000, "jan": 1337, "koboldcpp": 5001, "textgen": 5000, "gpt4all": 4891}
 
 
-class Server(Struct, frozen=True):
+class ModelServer(Struct, frozen=True):
     """A server that answered. `wants_key` tells that it lists nothing without one."""
 
     name: str
@@ -37,13 +40,13 @@ class Server(Struct, frozen=True):
 
 
 def local_addresses(providers: Mapping[str, ProviderSettings], environ: Mapping[str, str]) -> dict[str, str]:
-    """Where to look, by name: what is configured, what `OLLAMA_HOST` says, and the usual ports."""
-    found = {name: one.base_url for name, one in PRESETS.items() if not one.key_env}
+    """Return the addresses to try, by name: configured providers, `OLLAMA_HOST`, and the usual ports."""
+    found = {name: preset.base_url for name, preset in PRESETS.items() if not preset.key_env}
     ollama = _ollama_url(environ.get("OLLAMA_HOST", ""))
     if ollama:
         found["ollama"] = ollama
     found |= {name: f"http://127.0.0.1:{port}/v1" for name, port in _USUAL.items()}
-    found |= {name: one.base_url.rstrip("/") for name, one in providers.items() if one.base_url}
+    found |= {name: provider.base_url.rstrip("/") for name, provider in providers.items() if provider.base_url}
     local = {name: url for name, url in found.items() if _is_local(url)}
     named = [*providers, *(name for name in local if name not in providers)]  # what is configured comes first
     urls = {local[name]: name for name in reversed(named) if name in local}
@@ -69,17 +72,17 @@ def _ollama_url(written: str) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1" if text and is_loopback(host) else ""
 
 
-async def find_servers(addresses: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Server, ...]:
+async def find_servers(addresses: Mapping[str, str], environ: Mapping[str, str]) -> tuple[ModelServer, ...]:
     """Those that answer, in the order of the addresses; all are asked at once, and none is waited for long."""
-    found: dict[str, Server] = {}
+    found: dict[str, ModelServer] = {}
 
     async def look(name: str, base_url: str) -> None:
         endpoint = Endpoint(name, "openai", base_url)
         try:
-            found[name] = Server(name, base_url, await fetch_models(endpoint, environ, PROBE_S))
+            found[name] = ModelServer(name, base_url, await fetch_models(endpoint, environ, PROBE_S))
         except ClawftError as error:
             if error.code == "provider-refused":
-                found[name] = Server(name, base_url, wants_key=True)
+                found[name] = ModelServer(name, base_url, wants_key=True)
 
     async with anyio.create_task_group() as group:
         for name, base_url in addresses.items():
@@ -94,10 +97,10 @@ async def fetch_models(endpoint: Endpoint, environ: Mapping[str, str], timeout_s
     headers = {**wire.build_headers(endpoint.resolve_key(environ)), **endpoint.expand_headers(environ)}
     data = b""
     async with build_client(bounded, environ) as client:
-        with translated(bounded, environ), anyio.fail_after(timeout_s):
+        with translate_http_errors(bounded, environ), anyio.fail_after(timeout_s):
             async with client.stream("GET", f"{endpoint.base_url}/models", headers=headers) as response:
                 if response.status_code != 200:
-                    raise judge_status(endpoint, ServerSaid(response.status_code, ""), environ)
+                    raise make_status_error(endpoint, ServerError(response.status_code, ""), environ)
                 async for piece in response.aiter_bytes():
                     data += piece
                     if len(data) > MAX_LIST_BYTES:
@@ -119,5 +122,51 @@ def _parse_models(endpoint: Endpoint, data: bytes) -> tuple[str, ...]:
         models = msgspec.json.decode(data, type=_Models).data
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_answer(endpoint, f"'{endpoint.name}' gave no list of models") from error
-    names = [one.id for one in models if 0 < len(one.id) <= 200 and one.id.isprintable()]
+    names = [model.id for model in models if 0 < len(model.id) <= 200 and model.id.isprintable()]
     return tuple(dict.fromkeys(names))[:MAX_MODELS]
+
+
+TRIAL_S = 20.0
+_QUESTION = "Answer with one word: ready"
+
+
+class ModelTrial(Struct, frozen=True):
+    """The result of a test call. Without an error the model answered."""
+
+    model: str
+    seconds: float
+    error: ClawftError | None = None
+
+
+async def run_trial(
+    model: str, providers: Mapping[str, ProviderSettings], environ: Mapping[str, str], base_dir: str
+) -> ModelTrial:
+    """Ask a model for one word; nothing is tried again, and nothing is waited for longer than 20 s."""
+    started = time.monotonic()
+    error: ClawftError | None = None
+    try:
+        with anyio.fail_after(TRIAL_S):
+            await _call(model, providers, environ, base_dir)
+    except TimeoutError:
+        hint = "See that the model is loaded and not too large for the machine"
+        error = ProviderError("provider-timeout", f"{model} gave no answer within {TRIAL_S:g} s", hint=hint)
+    except ClawftError as problem:
+        error = problem
+    return ModelTrial(model, time.monotonic() - started, error)
+
+
+async def _call(
+    model: str, providers: Mapping[str, ProviderSettings], environ: Mapping[str, str], base_dir: str
+) -> None:
+    name = parse_model(model).provider
+    patient = providers.get(name) or ProviderSettings()
+    hasty = {**providers, name: structs.replace(patient, max_retries=0)} if name != "offline" else providers
+    provider, own_name = open_provider(model, hasty, environ, base_dir=base_dir)
+    request = ModelRequest(own_name, (Message("user", _QUESTION),), max_tokens=16)
+    try:
+        async with aclosing(provider.stream(request)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, DoneChunk):
+                    return
+    finally:
+        await provider.close()

@@ -3,18 +3,15 @@
 import msgspec
 from msgspec import Struct
 
-from clawft.app import App, open_app
-from clawft.cli.onboard.ask import Asker
-from clawft.cli.onboard.clients import Offer
-from clawft.cli.onboard.found import Found, look_around, show_found
-from clawft.cli.onboard.model import Picked, choose_model
-from clawft.cli.onboard.trial import Trial
+from clawft.app.app import App, open_app
+from clawft.cli.onboard.clients import ImportableServer
+from clawft.cli.onboard.model import DetectedSetup, ModelSelection, choose_model, detect_setup, print_setup
+from clawft.cli.onboard.servers import ModelTrial
 from clawft.cli.output import one_line, print_json, say
+from clawft.cli.prompts import OnboardPrompts
 from clawft.config import join_path
-from clawft.config.edit import Change, Edited
+from clawft.config.changes import EditedConfig, SettingChange
 from clawft.config.keystore import open_keystore
-
-__all__ = ["run_steps"]
 
 HEADER = """\
 # Settings of weft, begun by `weft onboard`. Change them here or with `weft config set KEY VALUE`.
@@ -24,18 +21,18 @@ HEADER = """\
 
 
 class _Answers(Struct, frozen=True):
-    picked: Picked | None
-    trial: Trial | None
-    imports: tuple[Offer, ...]
+    picked: ModelSelection | None
+    trial: ModelTrial | None
+    imports: tuple[ImportableServer, ...]
 
 
-def run_steps(app: App, asker: Asker, model: str, *, as_json: bool) -> int:
+def run_steps(app: App, asker: OnboardPrompts, model: str, *, as_json: bool) -> int:
     """Look around, ask, try, write. The exit code. Raises: ClawftError."""
     if not asker.yes:
         say("Enter takes what stands in [ ]. Nothing is written before the end; Ctrl-C leaves all as it is.\n")
     say("1/3 What is here")
-    found = look_around(app)
-    show_found(found, app)
+    found = detect_setup(app)
+    print_setup(found, app)
     say("\n2/3 What answers you")
     picked, trial = choose_model(asker, app, found, model)
     if asker.yes and trial is None:  # nothing was asked or tried, so nothing was said
@@ -49,27 +46,30 @@ def run_steps(app: App, asker: Asker, model: str, *, as_json: bool) -> int:
     return 1 if asker.yes and trial is not None and trial.error is not None else 0
 
 
-def _choose_imports(asker: Asker, app: App, found: Found) -> list[Offer]:
-    """Those to import. What a project brings, or what lacks a variable, is imported only where somebody says so."""
+def _choose_imports(asker: OnboardPrompts, app: App, found: DetectedSetup) -> list[ImportableServer]:
+    """Choose the servers to import.
+
+    A server from a project's file, or one that lacks a variable, is imported only if the user says so.
+    """
     there = app.config.mcp.servers
-    offers = [one for one in found.offers if not one.problem and one.name not in there]
+    offers = [offer for offer in found.offers if not offer.problem and offer.name not in there]
     if not offers:
         say("  · none to import")
     taken = []
-    for one in offers:
-        say(f"  {one_line(one.name)}: {one_line(one.summary)}")
-        if one.missing:
-            say(f"      needs {', '.join(one.missing)} in the environment; a key is not copied")
-        if not one.own:
+    for offer in offers:
+        say(f"  {one_line(offer.name)}: {one_line(offer.summary)}")
+        if offer.missing:
+            say(f"      needs {', '.join(offer.missing)} in the environment; a key is not copied")
+        if not offer.own:
             say("      named by the project, not by you")
-        if asker.confirm(f"  Import {one_line(one.name)}?", default=one.own and not one.missing):
-            taken.append(one)
+        if asker.confirm(f"  Import {one_line(offer.name)}?", default=offer.own and not offer.missing):
+            taken.append(offer)
         elif asker.yes:
             say("      left out; it is imported only where somebody is asked")
     return taken
 
 
-def _write(asker: Asker, app: App, answers: _Answers) -> Edited | None:
+def _write(asker: OnboardPrompts, app: App, answers: _Answers) -> EditedConfig | None:
     """Store the key, then change the config; None where there is nothing to change, or a no. Raises: ClawftError."""
     changes = _changes(app, answers)
     say()
@@ -91,19 +91,19 @@ def _write(asker: Asker, app: App, answers: _Answers) -> Edited | None:
     return edited
 
 
-def _changes(app: App, answers: _Answers) -> list[Change]:
+def _changes(app: App, answers: _Answers) -> list[SettingChange]:
     changes = answers.picked.changes() if answers.picked else []
     now = app.config.agents.defaults.model
-    changes = [one for one in changes if not (one.path[-1] == "model" and one.value == now)]
-    for one in answers.imports:
-        section = ("mcp", "servers", one.name)
-        first = one_line(f"imported from {app.workspace.shorten(one.source)}")
-        for key, value in one.settings.items():
-            changes.append(Change((*section, key), value, first if key in ("command", "url") else ""))
+    changes = [change for change in changes if not (change.path[-1] == "model" and change.value == now)]
+    for server in answers.imports:
+        section = ("mcp", "servers", server.name)
+        first = one_line(f"imported from {app.workspace.shorten(server.source)}")
+        for key, value in server.settings.items():
+            changes.append(SettingChange((*section, key), value, first if key in ("command", "url") else ""))
     return changes
 
 
-def _print(app: App, found: Found, answers: _Answers, edited: Edited | None) -> None:
+def _print(app: App, found: DetectedSetup, answers: _Answers, edited: EditedConfig | None) -> None:
     trial, picked = answers.trial, answers.picked
     error = trial.error if trial else None
     print_json(
@@ -112,19 +112,19 @@ def _print(app: App, found: Found, answers: _Answers, edited: Edited | None) -> 
         model=picked.model if picked else app.config.agents.defaults.model,
         key=picked.provider if picked and picked.key and edited else None,
         test=trial and {"ok": error is None, "seconds": round(trial.seconds, 3), "error": error and error.code},
-        imported=[one.name for one in answers.imports] if edited else [],
+        imported=[server.name for server in answers.imports] if edited else [],
         path=edited.file if edited else None,
         changed=bool(edited and edited.changed),
     )
 
 
-def _tell_next(app: App, found: Found, answers: _Answers, edited: Edited | None) -> None:
+def _tell_next(app: App, found: DetectedSetup, answers: _Answers, edited: EditedConfig | None) -> None:
     now = open_app(app.environ, app.workspace.cwd).config.agents.defaults.model
     if edited and answers.picked and answers.picked.model != now:
         say(f"note: another file or variable sets the model to {one_line(now)}, and wins. Run: weft config show agents")
-    for one in answers.imports if edited else ():
-        for variable in one.missing:
-            say(f"note: {one_line(one.name)} starts only with the variable {variable} set")
+    for server in answers.imports if edited else ():
+        for variable in server.missing:
+            say(f"note: {one_line(server.name)} starts only with the variable {variable} set")
     if now == "offline" and found.keys:
         say(f"Keys are there. Choose a model: weft onboard --model {next(iter(found.keys))}/MODEL")
     elif now == "offline":

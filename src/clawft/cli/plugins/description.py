@@ -1,26 +1,19 @@
-"""What a plugin brings and asks for, in words that people understand before they say yes."""
+"""Text and JSON about what a plugin provides and asks for."""
 
 import os
 import shlex
 from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
 
 from clawft.cli.output import one_line
 from clawft.contracts import Permissions
-from clawft.discovery.plugin_contents import PluginContents
-from clawft.discovery.plugins import FoundPlugin
 from clawft.errors import Diagnostic
-from clawft.format.plugin import PluginManifest
-from clawft.trust.covering import find_held
-
-__all__ = [
-    "brings_line",
-    "brought_lines",
-    "kind_line",
-    "nothing_line",
-    "permission_lines",
-    "permission_words",
-    "say_held",
-]
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.skills.discovery.plugins import DiscoveredPlugin, PluginContents
+from clawft.skills.parse.plugin import PluginManifest
+from clawft.trust.plugins import PluginStatus, list_granted
 
 _MAX_ABOUT = 120
 _DIALECTS = {"agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
@@ -55,41 +48,41 @@ def permission_lines(permissions: Permissions, mark: Callable[[tuple[str, str]],
     return [f"  {one_line(text):{width}}  {mark(key)}".rstrip() for key, text in words.items()]
 
 
-def say_held(key: tuple[str, str], granted: Permissions) -> str:
-    """What of one thing that is asked for was granted."""
-    held = find_held(*key, granted)
+def render_granted(key: tuple[str, str], granted: Permissions) -> str:
+    """Render how much of one requested permission was granted."""
+    held = list_granted(*key, granted)
     if key[1] in held:
         return "granted"
     return one_line(f"granted only {', '.join(held)}") if held else "not granted"
 
 
-def nothing_line(manifest: PluginManifest) -> str:
-    """What one has that asks for nothing."""
+def render_no_permissions(manifest: PluginManifest) -> str:
+    """Render the permissions of a plugin that asks for nothing."""
     has = " beside its own folder, which it reads, and a folder for its data" if manifest.has_code else ""
     return f"Asks for: nothing{has}"
 
 
-def brings_line(found: FoundPlugin) -> str:
-    """What it brings, in a few words."""
+def render_contents_summary(found: DiscoveredPlugin) -> str:
+    """Summarize in a few words what a plugin brings."""
     manifest = found.manifest
     if manifest is None:
         return ""
     parts = [
-        _count("tool", [one.name for one in manifest.tools]),
+        _count("tool", [tool.name for tool in manifest.tools]),
         _count("channel", manifest.channels),
-        _count("stage", [one.name for one in manifest.stages]),
+        _count("stage", [stage.name for stage in manifest.stages]),
         f"memory {', '.join(manifest.memory)}" if manifest.memory else "",
         "skills" if _holds(found, manifest.skill_dirs) else "",
         "commands" if _holds(found, manifest.command_dirs) else "",
         "agents" if _holds(found, manifest.agent_dirs) else "",
         "hooks" if _holds(found, (*manifest.hook_files, "hooks")) else "",
-        _count("server", [one.name for one in manifest.servers]),
+        _count("server", [server.name for server in manifest.servers]),
     ]
     return ", ".join(filter(None, parts))
 
 
-def _holds(found: FoundPlugin, paths: tuple[str, ...]) -> bool:
-    """Whether one of them is there: other dialects name the usual places, too."""
+def _holds(found: DiscoveredPlugin, paths: tuple[str, ...]) -> bool:
+    """Return whether one of them is there: other dialects name the usual places, too."""
     return any(os.path.lexists(os.path.join(found.folder, path)) for path in paths)
 
 
@@ -99,7 +92,7 @@ def _count(word: str, names: "tuple[str, ...] | list[str]") -> str:
     return f"{len(names)} {word}s" if names else ""
 
 
-def brought_lines(manifest: PluginManifest, contents: PluginContents) -> list[str]:
+def render_contents(manifest: PluginManifest, contents: PluginContents) -> list[str]:
     """Everything that it brings, one line each: what the manifest declares, and what lies in its folder."""
     lines = [*_declared(manifest), *_found(contents)]
     return ["Brings:", *(f"  {one_line(line)}" for line in lines)] if lines else []
@@ -107,10 +100,10 @@ def brought_lines(manifest: PluginManifest, contents: PluginContents) -> list[st
 
 def _found(contents: PluginContents) -> Iterator[str]:
     for kind, found in (("skill", contents.skills), ("command", contents.commands)):
-        for one in found:
-            about = one.skill.description if one.skill else ""
-            why = _why_not(one.problem) if one.problem else about[:_MAX_ABOUT]
-            yield f"{kind} {one.name}{f': {why}' if why else ''}"
+        for entry in found:
+            about = entry.skill.description if entry.skill else ""
+            why = _why_not(entry.problem) if entry.problem else about[:_MAX_ABOUT]
+            yield f"{kind} {entry.name}{f': {why}' if why else ''}"
     for agent in contents.agents:
         about = agent.agent.description[:_MAX_ABOUT] if agent.agent else "cannot be read"
         yield f"agent {agent.name}{f': {about}' if about else ''}"
@@ -152,8 +145,8 @@ def _arguments(parameters: dict[str, object]) -> str:
     return f"({', '.join(f'{name}' if name in wanted else f'{name}?' for name in known)})"
 
 
-def kind_line(found: FoundPlugin) -> str:
-    """How the plugin's own code runs."""
+def render_kind(found: DiscoveredPlugin) -> str:
+    """Render how the plugin's own code runs."""
     manifest = found.manifest
     if manifest is None:
         return ""
@@ -163,3 +156,32 @@ def kind_line(found: FoundPlugin) -> str:
         return "Python, in a process of its own inside the sandbox"
     whose = _DIALECTS.get(manifest.dialect)
     return f"no code of its own{f', a plugin for {whose}' if whose else ''}"
+
+
+def plugin_json(status: PluginStatus) -> dict[str, Any]:
+    """The summary of one plugin."""
+    found, manifest = status.found, status.found.manifest
+    return {
+        "id": status.id,
+        "name": manifest.name if manifest else None,
+        "version": manifest.version if manifest else None,
+        "state": status.state,
+        "scope": found.scope,
+        "path": found.folder,
+        "dialect": manifest.dialect if manifest else None,
+        "description": manifest.description if manifest else None,
+        "capabilities": [capability.value for capability in manifest.capabilities] if manifest else [],
+        "tools": [tool.name for tool in manifest.tools] if manifest else [],
+        "channels": manifest.channels if manifest else [],
+        "stages": [stage.name for stage in manifest.stages] if manifest else [],
+        "memory": manifest.memory if manifest else [],
+        "asked": permissions_json(manifest.permissions) if manifest else None,
+        "granted": permissions_json(status.granted) if status.grant else None,
+        "reasons": [diagnostic_json(reason) for reason in status.reasons],
+    }
+
+
+def permissions_json(permissions: Permissions) -> dict[str, Any]:
+    """Permissions with every field, also those that are empty."""
+    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.asdict(permissions))
+    return fields

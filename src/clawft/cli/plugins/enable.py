@@ -1,24 +1,125 @@
-"""`weft plugins enable ID`: a plugin is looked at, granted what it asks for, and put into use."""
+"""`weft plugins enable` and `disable`: review plugins, grant permissions, and turn them on or off."""
+
+import os
+from collections.abc import Callable
+from typing import Any
 
 import click
+from msgspec import structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_plugins
-from clawft.cli._confirm import confirm
+from clawft.app.app import App
+from clawft.app.plugins import (
+    find_plugin,
+    grant_plugin,
+    load_plugin_contents,
+    load_plugin_statuses,
+    open_grants,
+    open_plugin_review,
+    plugin_settings,
+    revoke_plugin,
+)
+from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import say, show_diagnostic
-from clawft.cli.plugins._asking import ask_each, from_keys
-from clawft.cli.plugins._entries import judge_enabled, tell, write_enabled
-from clawft.cli.plugins._json import permissions_json
-from clawft.cli.plugins._review import finds_lines, plugin_review_json, plugin_review_lines
+from clawft.cli.output import one_line, say, show_diagnostic
+from clawft.cli.plugins.description import (
+    permission_lines,
+    permissions_json,
+    render_contents,
+    render_kind,
+    render_no_permissions,
+)
+from clawft.cli.plugins.grant import ask_each, from_keys
+from clawft.cli.plugins.list import load_missing_plugins
+from clawft.cli.plugins.settings import load_as_enabled, print_plugin_changes, write_enabled
+from clawft.cli.prompts import confirm
+from clawft.cli.review import review_lines
 from clawft.contracts import Permissions
-from clawft.errors import ClawftError, Diagnostic
-from clawft.plugging import find_plugin, grant_plugin, load_plugin_contents, load_plugin_standings, open_plugin_desk
-from clawft.trust.plugin_fit import check_fit
-from clawft.trust.plugin_review import PluginReview, broken
-from clawft.trust.plugins import PluginStanding
+from clawft.errors import ClawftError, Diagnostic, NotFound
+from clawft.server.views.review import review_json
+from clawft.skills.discovery.plugins import PluginContents
+from clawft.trust.permissions import load_rules
+from clawft.trust.plugin_review import PluginReview, make_broken_error
+from clawft.trust.plugins import PluginStatus, check_fit, list_granted
 
-__all__ = ["command", "enable_plugins"]
+_SAME = "What its files would use: "  # what it asks for is said apart
+
+
+def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten: Callable[[str], str]) -> list[str]:
+    """Render a plugin, what it brings and asks for, the scanner's verdict, and what is new since it was last
+    granted."""
+    found, manifest = review.found, review.found.manifest
+    assert manifest is not None
+    head, *rest = (line for line in review_lines(review.whole, shorten) if not line.startswith("Would use: nothing"))
+    rest = [_SAME + line.removeprefix("Power: ") if line.startswith("Power: ") else line for line in rest]
+    about = [rest.pop(0)] if manifest.description else []
+    before = review.previous.version if review.previous else ""
+    version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version
+    author = [f"By: {one_line(manifest.author)}, as it says"] if manifest.author else []
+    return [
+        head,
+        *about,
+        f"Version: {one_line(version)}",
+        *author,
+        f"Runs: {render_kind(found)}",
+        *render_contents(manifest, contents),
+        *render_requested_permissions(review),
+        *rest,
+    ]
+
+
+def render_existing_data(app: App, review: PluginReview) -> list[str]:
+    """Render existing settings, data and rules that the plugin would get.
+
+    They may come from another plugin with the same ID and a different author.
+    """
+    entry = plugin_settings(app).entries.get(review.found.id)
+    data = os.path.join(app.workspace.user_dir, "plugin-data", review.found.id)
+    parts = ["settings of yours for its id"] if entry is not None and (entry.config or entry.env) else []
+    parts += [f"data in {app.workspace.shorten(data)}"] if os.path.isdir(data) and os.listdir(data) else []
+    allow = load_rules(app.config, app.workspace.project).allow
+    named = [tool.name for tool in review.found.manifest.tools] if review.found.manifest else []
+    allowed = [name for name in named if any(rule.pattern.names(name) for rule in allow)]
+    parts += [f"rules of yours that let it run {', '.join(allowed)} unasked"] if allowed else []
+    return [one_line(f"Finds: {', and '.join(parts)}")] if parts and review.previous is None else []
+
+
+def render_requested_permissions(review: PluginReview) -> list[str]:
+    """Render the permissions that the plugin asks for in plain words, and mark new ones."""
+    asked = review.asked
+    if asked == Permissions():
+        return [render_no_permissions(review.found.manifest)] if review.found.manifest else []
+
+    def mark(key: tuple[str, str]) -> str:
+        if review.previous is None:
+            return ""
+        if _has(review.withheld, key):
+            held = ", ".join(list_granted(*key, review.retained))
+            return one_line(f"(granted only {held}, and still)") if held else "(withheld before, and still)"
+        return "NEW" if _has(review.fresh, key) else "(granted before)"
+
+    since = f" (since {review.previous.at[:10]} {_say_new(review.fresh)})" if review.previous else ""
+    return [f"Asks for{since}:", *permission_lines(asked, mark)]
+
+
+def _say_new(fresh: Permissions) -> str:
+    return "it wants more" if fresh != Permissions() else "it wants nothing new"
+
+
+def _has(permissions: Permissions, key: tuple[str, str]) -> bool:
+    kind, value = key
+    return permissions.shell if kind == "shell" else value in getattr(permissions, kind)
+
+
+def plugin_review_json(review: PluginReview) -> dict[str, Any]:
+    """The same for other programs."""
+    return review_json(review.whole) | {
+        "id": review.found.id,
+        "version": review.found.manifest.version if review.found.manifest else None,
+        "previous_version": review.previous.version if review.previous else None,
+        "asked": permissions_json(review.asked),
+        "new": permissions_json(review.fresh) if review.previous else None,
+        "withheld": permissions_json(review.withheld),
+    }
 
 
 @click.command("enable")
@@ -26,7 +127,7 @@ __all__ = ["command", "enable_plugins"]
 @click.option("--yes", "-y", is_flag=True, help="Grant what it asks for without being asked.")
 @click.option("--choose", is_flag=True, help="Be asked about each thing that it asks for; less can be granted.")
 @format_option
-def command(ids: tuple[str, ...], yes: bool, choose: bool, output: str) -> int:
+def enable_command(ids: tuple[str, ...], yes: bool, choose: bool, output: str) -> int:
     """Look at plugins, grant them what they ask for, and put them into use.
 
     You are shown what each brings, what it asks for, what the scanner says of all its files, and what changed since
@@ -35,62 +136,65 @@ def command(ids: tuple[str, ...], yes: bool, choose: bool, output: str) -> int:
     if yes and choose:
         raise click.UsageError("Say one of: --yes, --choose")
     app = open_here()
-    standings = load_plugin_standings(app)
-    return enable_plugins(app, [find_plugin(standings, one) for one in ids], yes=yes, choose=choose, output=output)
+    statuses = load_plugin_statuses(app)
+    return enable_plugins(app, [find_plugin(statuses, id_) for id_ in ids], yes=yes, choose=choose, output=output)
 
 
-def enable_plugins(app: App, chosen: list[PluginStanding], *, yes: bool, choose: bool = False, output: str) -> int:
+def enable_plugins(app: App, chosen: list[PluginStatus], *, yes: bool, choose: bool = False, output: str) -> int:
     """Have a person look at plugins and say yes to them; the exit code. Raises: ClawftError."""
-    as_if = judge_enabled(app, chosen)  # what else stands in the way is looked at before anything is written
-    for one in as_if:
-        _check(one)
-    desk = open_plugin_desk(app)
-    reviews = {one.found.folder: desk.review(one.found) for one in as_if if one.state == "untrusted"}
-    refused = {place for place, one in reviews.items() if not _agree(app, one, yes=yes, choose=choose, output=output)}
-    taken = [one for one in as_if if one.found.folder not in refused]
-    granted = [reviews[one.found.folder] for one in taken if one.found.folder in reviews]
-    told = []
+    as_if = load_as_enabled(app, chosen)  # what else stands in the way is looked at before anything is written
+    for plugin in as_if:
+        _check(plugin)
+    reviewer = open_plugin_review(app)
+    reviews = {plugin.found.folder: reviewer.review(plugin.found) for plugin in as_if if plugin.state == "untrusted"}
+    refused = {
+        place for place, review in reviews.items() if not _agree(app, review, yes=yes, choose=choose, output=output)
+    }
+    taken = [plugin for plugin in as_if if plugin.found.folder not in refused]
+    granted = [reviews[plugin.found.folder] for plugin in taken if plugin.found.folder in reviews]
+    granted_reviews = []
     for review in granted:
         picked = _choose(app, review) if choose else review.offered
         for problem in grant_plugin(app, review, picked):
             show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-        told.append(plugin_review_json(review) | {"granted": permissions_json(picked)})
+        granted_reviews.append(plugin_review_json(review) | {"granted": permissions_json(picked)})
     if not taken:
         say("Nothing was granted")
         return 1
-    edited = write_enabled(app, [one.id for one in taken], enabled=True)
-    now = tell(taken, edited, output, granted=told)
-    return 1 if refused or any(one.state != "ready" for one in now) else 0
+    edited = write_enabled(app, [plugin.id for plugin in taken], enabled=True)
+    now = print_plugin_changes(taken, edited, output, granted=granted_reviews)
+    return 1 if refused or any(plugin.state != "ready" for plugin in now) else 0
 
 
-def _check(standing: PluginStanding) -> None:
+def _check(status: PluginStatus) -> None:
     """Raises: ClawftError for a plugin that cannot be put into use."""
-    if standing.state == "broken":
-        raise broken(standing.found)
-    if standing.state == "shadowed":
-        why = f": {standing.reasons[0].message}" if standing.reasons else ""
-        raise ClawftError("plugin-shadowed", f"The plugin '{standing.id}' is shadowed{why}", path=standing.found.folder)
+    if status.state == "broken":
+        raise make_broken_error(status.found)
+    if status.state == "shadowed":
+        why = f": {status.reasons[0].message}" if status.reasons else ""
+        raise ClawftError("plugin-shadowed", f"The plugin '{status.id}' is shadowed{why}", path=status.found.folder)
 
 
 def _choose(app: App, review: PluginReview) -> Permissions:
-    """What a person grants of what it asks for."""
+    """Ask which of the requested permissions to grant."""
     if review.asked == Permissions():
         return review.asked
     return from_keys(ask_each(review.found.id, review.asked, review.offered, app.workspace))
 
 
 def _check_review(app: App, review: PluginReview) -> list[Diagnostic]:
-    """What a person is to know before they say yes: what its manifest says in vain, and what it would lack here."""
+    """Check for what the user should know before agreeing: entries of the manifest without effect, and missing
+    parts."""
     assert review.found.manifest is not None
     fit = check_fit(review.found, review.offered, app.workspace, app.config.tools.web)
     return [*review.found.manifest.diagnostics, *fit]
 
 
 def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: str) -> bool:
-    """Show it, and ask; what somebody, or nobody, said no to is written down. Raises: Refused."""
+    """Show the plugin and ask; a refusal is recorded, also one because nobody could be asked. Raises: Refused."""
     if output == "table" or not yes:  # nobody is asked about what they did not see
         lines = plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten)
-        for line in (*lines, *finds_lines(app, review)):
+        for line in (*lines, *render_existing_data(app, review)):
             say(line)
         for problem in _check_review(app, review):
             show_diagnostic(problem, where="")
@@ -101,5 +205,44 @@ def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: s
         agreed = yes or confirm(question, "To grant a plugin something", "Look at it, then pass --yes")
     finally:
         if not agreed:
-            open_plugin_desk(app).refuse(review)
+            open_plugin_review(app).refuse(review)
     return agreed
+
+
+@click.command("disable")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_plugins)
+@click.option("--revoke", is_flag=True, help="Also take back what it was granted: it is asked for again.")
+@format_option
+def disable_command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
+    """Take plugins out of use. What they were granted stays, unless --revoke takes it back."""
+    app = open_here()
+    statuses = load_plugin_statuses(app)
+    chosen = [_find(app, statuses, id_) for id_ in ids]
+    if not revoke:
+        print_plugin_changes(chosen, write_enabled(app, [plugin.id for plugin in chosen], enabled=False), output)
+        return
+    known = {(grant.id, grant.folder) for grant in open_grants(app).load()}
+    lost = next((plugin for plugin in chosen if (plugin.id, plugin.found.folder) not in known), None)
+    if lost is not None:
+        hint = f"Run: weft plugins disable {lost.id}"
+        raise NotFound("grant-not-found", one_line(f"Nothing is granted to the plugin '{lost.id}'"), hint=hint)
+    edited = write_enabled(app, [plugin.id for plugin in chosen], enabled=False)
+    for plugin in chosen:
+        revoke_plugin(app, plugin.found)
+        if output == "table":
+            click.echo(one_line(f"Taken back: what {plugin.id} was granted"))
+    print_plugin_changes(chosen, edited, output, revoked=[plugin.id for plugin in chosen])
+
+
+def _find(app: App, statuses: tuple[PluginStatus, ...], plugin_id: str) -> PluginStatus:
+    """The plugin, or one that is gone and was granted something: a turn may still wait for it. Raises: NotFound."""
+    try:
+        return find_plugin(statuses, plugin_id)
+    except NotFound:
+        try:
+            missing = find_plugin(load_missing_plugins(app, statuses), plugin_id)
+        except NotFound:
+            missing = None
+        if missing is None:
+            raise
+        return structs.replace(missing, state="disabled")

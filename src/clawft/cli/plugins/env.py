@@ -5,35 +5,32 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from clawft.app import App
-from clawft.cli._complete import complete_plugin_variables, complete_plugins
-from clawft.cli._supply import (
-    Stored,
+from clawft.app.app import App
+from clawft.app.plugins import find_plugin, load_plugin_statuses
+from clawft.cli.completion import complete_plugin_variables, complete_plugins
+from clawft.cli.config_entries import (
+    StoredVariable,
     check_source,
-    describe_value,
+    print_stored,
     read_value,
-    refer_to,
     remove_value,
-    say_stored,
+    render_value_source,
+    set_variable_reference,
     store_value,
 )
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say
-from clawft.cli.plugins._entries import judge_enabled
-from clawft.cli.plugins._variables import Variable, find_owner, grant_hint, list_variables
+from clawft.cli.plugins.settings import PluginVariable, grant_hint, list_variables, load_as_enabled, make_plugin_owner
 from clawft.errors import ClawftError
-from clawft.plugging import find_plugin, load_plugin_standings
-from clawft.plugins.given import is_steering
-from clawft.trust.plugin_review import broken
-from clawft.trust.plugins import PluginStanding
-
-__all__ = ["command"]
+from clawft.plugins.settings import is_reserved_variable
+from clawft.trust.plugin_review import make_broken_error
+from clawft.trust.plugins import PluginStatus
 
 _SCHEMA = "clawft.plugins.env.v1"
 
 
 class _Options(Struct, frozen=True):
-    """What else was asked for."""
+    """Further options of the command."""
 
     origin: str
     remove: bool
@@ -47,87 +44,87 @@ class _Options(Struct, frozen=True):
 @click.option("--from", "origin", default="", metavar="VAR", help="Take it from this variable of the environment.")
 @click.option("--remove", is_flag=True, help="Take the variable from the plugin, and forget what was stored.")
 @format_option
-def command(plugin_id: str, variable: str | None, source: str | None, **given: Any) -> int:
+def command(plugin_id: str, variable: str | None, source: str | None, **values: Any) -> int:
     """List the variables that a plugin asks for, and where each comes from; or give it one.
 
     The value of VARIABLE is asked for without showing it, or read from standard input with -. It is stored as a key
     of yours; the config refers to it, and only this plugin gets it, if it was granted it. No value is ever shown.
     """
-    options = _Options(**given)
+    options = _Options(**values)
     check_source(source)
     if not variable and (options.remove or options.origin):
         raise click.UsageError("Say which variable")
     app = open_here()
-    standing = _find(app, plugin_id)
+    status = _find(app, plugin_id)
     if not variable:
-        return _list(app, standing, options.output)
-    owner = find_owner(standing)
+        return _list(app, status, options.output)
+    owner = make_plugin_owner(status)
     if options.remove:
         remove_value(app, owner, variable)
-        return _tell_removed(standing, variable, options.output)
-    _check(standing, variable)
+        return _tell_removed(status, variable, options.output)
+    _check(status, variable)
     if options.origin:
-        stored = refer_to(app, owner, variable, options.origin)
+        stored = set_variable_reference(app, owner, variable, options.origin)
     else:
         stored = store_value(app, owner, variable, read_value(owner, variable, from_input=source == "-"))
-    return _tell(app, standing, variable, stored, options.output)
+    return _tell(app, status, variable, stored, options.output)
 
 
-def _find(app: App, plugin_id: str) -> PluginStanding:
+def _find(app: App, plugin_id: str) -> PluginStatus:
     """The plugin, with what it was granted also while it is turned off. Raises: ClawftError."""
-    (standing,) = judge_enabled(app, [find_plugin(load_plugin_standings(app), plugin_id)])
-    if standing.found.manifest is None:
-        raise broken(standing.found)
-    return standing
+    (status,) = load_as_enabled(app, [find_plugin(load_plugin_statuses(app), plugin_id)])
+    if status.found.manifest is None:
+        raise make_broken_error(status.found)
+    return status
 
 
-def _check(standing: PluginStanding, variable: str) -> None:
+def _check(status: PluginStatus, variable: str) -> None:
     """Raises: ClawftError for a variable that the plugin would not be given."""
-    asked = standing.found.manifest.permissions.env_vars if standing.found.manifest else ()
+    asked = status.found.manifest.permissions.env_vars if status.found.manifest else ()
     if variable not in asked:
-        message = f"The plugin '{standing.id}' does not ask for the variable '{variable[:100]}'"
+        message = f"The plugin '{status.id}' does not ask for the variable '{variable[:100]}'"
         hint = f"It asks for: {', '.join(asked)}" if asked else "It asks for none"
-        raise ClawftError("plugin-not-asked", message, path=standing.found.file, hint=hint)
-    if is_steering(variable):
+        raise ClawftError("plugin-not-asked", message, path=status.found.file, hint=hint)
+    if is_reserved_variable(variable):
         message = f"{variable} would steer Python or the loader of programs, and is passed on to no plugin"
-        raise ClawftError("variable-name", message, path=standing.found.file)
+        raise ClawftError("variable-name", message, path=status.found.file)
 
 
-def _list(app: App, standing: PluginStanding, output: str) -> int:
-    found = list_variables(app, standing)
+def _list(app: App, status: PluginStatus, output: str) -> int:
+    found = list_variables(app, status)
     if output == "json":
-        print_json(_SCHEMA, plugin=standing.id, variables=[_to_json(one) for one in found])
+        print_json(_SCHEMA, plugin=status.id, variables=[_to_json(variable) for variable in found])
         return 0
     if not found:
-        say(one_line(f"{standing.id} asks for no variables, and has none"))
+        say(one_line(f"{status.id} asks for no variables, and has none"))
         return 0
-    rows = [(one.name, _say_granted(one), _describe(one)) for one in found]
+    rows = [(variable.name, _say_granted(variable), _describe(variable)) for variable in found]
     print_table(("VARIABLE", "", "VALUE"), rows, wide=2)
-    for one in found:
-        if not one.asked:
-            say(one_line(f"To take it away: {find_owner(standing).command(one.name)} --remove"))
-        elif one.steers:
+    for variable in found:
+        if not variable.asked:
+            say(one_line(f"To take it away: {make_plugin_owner(status).command(variable.name)} --remove"))
+        elif variable.steers:
             continue
-        elif one.source is None:
-            say(one_line(f"To set it: {find_owner(standing).command(one.name)}"))
-        elif not one.granted:
-            say(one_line(f"To grant it: {grant_hint(standing, one.name)}"))
+        elif variable.source is None:
+            say(one_line(f"To set it: {make_plugin_owner(status).command(variable.name)}"))
+        elif not variable.granted:
+            say(one_line(f"To grant it: {grant_hint(status, variable.name)}"))
     return 0
 
 
-def _say_granted(one: Variable) -> str:
+def _say_granted(one: PluginVariable) -> str:
     return "not asked for" if not one.asked else "granted" if one.granted else "not granted"
 
 
-def _describe(one: Variable) -> str:
+def _describe(one: PluginVariable) -> str:
     if one.steers:
         return "never passed on: it would steer Python or the loader"
     if one.value is None:
         return "from your environment" if one.source else "missing"
-    return describe_value(one.value) if one.source else f"missing: {str(one.value) or 'it'} is not set"
+    return render_value_source(one.value) if one.source else f"missing: {str(one.value) or 'it'} is not set"
 
 
-def _to_json(one: Variable) -> dict[str, Any]:
+def _to_json(one: PluginVariable) -> dict[str, Any]:
     return {
         "name": one.name,
         "asked": one.asked,
@@ -138,21 +135,21 @@ def _to_json(one: Variable) -> dict[str, Any]:
     }
 
 
-def _tell(app: App, standing: PluginStanding, variable: str, stored: Stored, output: str) -> int:
+def _tell(app: App, status: PluginStatus, variable: str, stored: StoredVariable, output: str) -> int:
     if output == "json":
         path, place = stored.config.file, stored.place
-        print_json(_SCHEMA, plugin=standing.id, variable=variable, stored=place, path=path)
+        print_json(_SCHEMA, plugin=status.id, variable=variable, stored=place, path=path)
         return 0
-    click.echo(one_line(f"{say_stored(stored)}. Only {standing.id} gets {variable}"))
-    if variable not in standing.permissions.env_vars:
-        say(one_line(f"It was not granted it yet. Run: {grant_hint(standing, variable)}"))
+    click.echo(one_line(f"{print_stored(stored)}. Only {status.id} gets {variable}"))
+    if variable not in status.permissions.env_vars:
+        say(one_line(f"It was not granted it yet. Run: {grant_hint(status, variable)}"))
     say(one_line(f"Written to {app.workspace.shorten(stored.config.file)}"))
     return 0
 
 
-def _tell_removed(standing: PluginStanding, variable: str, output: str) -> int:
+def _tell_removed(status: PluginStatus, variable: str, output: str) -> int:
     if output == "json":
-        print_json(_SCHEMA, plugin=standing.id, removed=variable)
+        print_json(_SCHEMA, plugin=status.id, removed=variable)
     else:
-        click.echo(one_line(f"{standing.id} does not get {variable} from your config any more"))
+        click.echo(one_line(f"{status.id} does not get {variable} from your config any more"))
     return 0

@@ -1,21 +1,69 @@
-"""`weft plugins list`: every plugin found, with its state and the reason for it."""
+"""`weft plugins list`: every plugin with its state, also those that are missing."""
 
 from collections.abc import Sequence
 
 import click
+from msgspec import structs
 
-from clawft.app import App
-from clawft.cli._states import NARROW, count_states, tell_reason
+from clawft.app.app import App
+from clawft.app.plugins import load_missing, load_plugin_statuses, open_grants, plugin_settings
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
-from clawft.cli.plugins._gone import GONE, load_missed
-from clawft.cli.plugins._json import plugin_json
-from clawft.cli.plugins._words import brings_line
-from clawft.describe.diagnostics import to_json
-from clawft.plugging import load_plugin_standings
-from clawft.trust.plugins import PluginStanding
+from clawft.cli.plugins.description import plugin_json, render_contents_summary
+from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
+from clawft.errors import ClawftError, Diagnostic
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.skills.discovery.plugins import DiscoveredPlugin
+from clawft.skills.parse.plugin import PluginManifest
+from clawft.trust import SkillStatus
+from clawft.trust.plugin_review import make_plugin_skill
+from clawft.trust.plugins import PluginGrant, PluginStatus
 
-__all__ = ["command", "count_plugins", "plugin_lines"]
+MISSING = "gone"  # in the place of a scope
+
+
+def load_missing_plugins(app: App, statuses: Sequence[PluginStatus]) -> tuple[PluginStatus, ...]:
+    """All of them. Raises: ClawftError."""
+    here = {status.found.folder for status in statuses}
+    return tuple(_describe(app, grant) for grant in open_grants(app).load() if grant.folder not in here)
+
+
+def load_required_missing_plugins(app: App, statuses: Sequence[PluginStatus]) -> tuple[PluginStatus, ...]:
+    """Those that no turn goes on without."""
+    missing = {
+        missing_plugin.plugin: missing_plugin for missing_plugin in load_missing(app, statuses, plugin_settings(app))
+    }
+    try:
+        missing_plugins = load_missing_plugins(app, statuses) if missing else ()
+    except ClawftError:  # the grants cannot be read, which is reported for every installed plugin
+        return ()
+    missed = []
+    for plugin in missing_plugins:
+        if plugin.id in missing:
+            stages = ", ".join(f"'{name}'" for name in missing[plugin.id].stages)
+            message = f"{plugin.reasons[0].message}, and no turn goes on without its stage {stages}"
+            hint = f"Install it again, or go on without it: weft plugins disable {plugin.id}"
+            missed.append(
+                structs.replace(plugin, reasons=(structs.replace(plugin.reasons[0], message=message, hint=hint),))
+            )
+    return tuple(missed)
+
+
+def _describe(app: App, grant: PluginGrant) -> PluginStatus:
+    message = f"It is not in {app.workspace.shorten(grant.folder)} any more"
+    manifest = PluginManifest(id=grant.id, name=grant.id, version=grant.version)
+    reason = Diagnostic("plugin-gone", "note", message, grant.folder)
+    return PluginStatus(DiscoveredPlugin(MISSING, grant.folder, manifest=manifest), "broken", (reason,))
+
+
+def load_plugins_as_skills(app: App) -> dict[str, SkillStatus]:
+    """By id. Raises: ClawftError."""
+    statuses = [status for status in load_plugin_statuses(app) if status.found.manifest is not None]
+    return {
+        plugin.id: SkillStatus(make_plugin_skill(plugin.found), plugin.state, plugin.reasons)
+        for plugin in reversed(statuses)
+    }
+
 
 _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 
@@ -25,53 +73,60 @@ _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 def command(output: str) -> None:
     """List every plugin found, with its state and why."""
     app = open_here()
-    found = load_plugin_standings(app)
-    standings = sorted((*found, *load_missed(app, found)), key=lambda one: one.id)
-    said = app.config.diagnostics
+    found = load_plugin_statuses(app)
+    statuses = sorted((*found, *load_required_missing_plugins(app, found)), key=lambda one: one.id)
+    diagnostics = app.config.diagnostics
     if output == "json":
-        listed = [plugin_json(one) for one in standings]
-        return print_json("clawft.plugins.list.v1", plugins=listed, diagnostics=[to_json(one) for one in said])
-    if standings:
-        click.echo("\n".join(plugin_lines(app, standings, terminal_width())))
-    for diagnostic in said:
+        listed = [plugin_json(status) for status in statuses]
+        return print_json(
+            "clawft.plugins.list.v1",
+            plugins=listed,
+            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
+        )
+    if statuses:
+        click.echo("\n".join(plugin_lines(app, statuses, terminal_width())))
+    for diagnostic in diagnostics:
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
-    say(count_plugins(standings))
+    say(count_plugins(statuses))
     return None
 
 
-def plugin_lines(app: App, standings: Sequence[PluginStanding], columns: int | None) -> list[str]:
+def plugin_lines(app: App, statuses: Sequence[PluginStatus], columns: int | None) -> list[str]:
     """A table of plugins, with what is to be said of each, for so many columns."""
-    after = [_reason(app, one) for one in standings]
+    after = [_reason(app, status) for status in statuses]
     if (columns or NARROW) < NARROW:
-        short = [(_mark(one), one.id, one.state) for one in standings]
-        below = [said or _brings(one) for one, said in zip(standings, after, strict=True)]
+        short = [(_mark(status), status.id, status.state) for status in statuses]
+        below = [reason or _brings(status) for status, reason in zip(statuses, after, strict=True)]
         return table_lines(("", "ID", "STATE"), short, wide=1, after=below, columns=columns)
     heads = ("", "ID", "VERSION", "BRINGS", "STATE", "FROM")
-    rows = [(_mark(one), one.id, _version(one), _brings(one), one.state, one.found.scope) for one in standings]
+    rows = [
+        (_mark(status), status.id, _version(status), _brings(status), status.state, status.found.scope)
+        for status in statuses
+    ]
     return table_lines(heads, rows, wide=3, after=after, columns=columns)
 
 
-def _mark(standing: PluginStanding) -> str:
-    return _MARKS.get(standing.state, "✗")
+def _mark(status: PluginStatus) -> str:
+    return _MARKS.get(status.state, "✗")
 
 
-def _version(standing: PluginStanding) -> str:
-    return standing.found.manifest.version if standing.found.manifest else ""
+def _version(status: PluginStatus) -> str:
+    return status.found.manifest.version if status.found.manifest else ""
 
 
-def _brings(standing: PluginStanding) -> str:
-    return brings_line(standing.found)
+def _brings(status: PluginStatus) -> str:
+    return render_contents_summary(status.found)
 
 
-def _reason(app: App, standing: PluginStanding) -> str:
+def _reason(app: App, status: PluginStatus) -> str:
     """One line on why a plugin cannot simply be used, or what else to know of it."""
-    told = tell_reason(standing.state, standing.reasons, (), f"weft plugins show {standing.id}")
-    is_placed = standing.state in ("broken", "shadowed") and standing.found.scope != GONE
-    where = f" ({app.workspace.shorten(standing.found.folder)})" if is_placed else ""
-    return told + where if told else ""
+    text = render_reason(status.state, status.reasons, (), f"weft plugins show {status.id}")
+    is_placed = status.state in ("broken", "shadowed") and status.found.scope != MISSING
+    where = f" ({app.workspace.shorten(status.found.folder)})" if is_placed else ""
+    return text + where if text else ""
 
 
-def count_plugins(standings: Sequence[PluginStanding]) -> str:
-    """How many plugins there are, and of which state."""
+def count_plugins(statuses: Sequence[PluginStatus]) -> str:
+    """Return a line with the number of plugins in each state."""
     none = "No plugins found. See: weft help plugins"
-    return count_states("plugin", (one.state for one in standings)) if standings else none
+    return render_state_counts("plugin", (status.state for status in statuses)) if statuses else none

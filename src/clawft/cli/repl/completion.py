@@ -1,4 +1,4 @@
-"""What can follow what is typed: commands, skills, what a command takes, and files. Quick with thousands of them."""
+"""Completion in the REPL: commands, skills, arguments of commands, and files. Fast with thousands of skills."""
 
 import os
 from bisect import bisect_left
@@ -10,16 +10,15 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from clawft.cli.output import one_line
-from clawft.format.model import Skill
-from clawft.repl.command import find_command
-from clawft.repl.commands import COMMANDS
-from clawft.trust import Standing
+from clawft.cli.repl.command import find_command
+from clawft.cli.repl.commands import COMMANDS
+from clawft.skills.parse.model import Skill
+from clawft.trust import SkillStatus
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
-    from clawft.repl.repl import Repl
+    from clawft.cli.repl.repl import Repl
 
-__all__ = ["ReplCompleter", "starting_with"]
 
 MAX_SHOWN = 50
 _MAX_META = 80
@@ -38,7 +37,7 @@ class ReplCompleter(Completer):
 
     def __init__(self, repl: "Repl") -> None:
         self._repl = repl
-        self._of: tuple[Standing, ...] | None = None  # the catalog that the names below are of
+        self._of: tuple[SkillStatus, ...] | None = None  # the catalog that the names below are of
         self._names: list[str] = []
         self._hints: dict[str, str] = {}
 
@@ -61,7 +60,7 @@ class ReplCompleter(Completer):
         yield from self._skills(start)
 
     def _after(self, name: str, rest: str) -> Iterator[Completion]:
-        """What may follow a command; after a skill's name another skill may be stacked, and files named."""
+        """Complete what may follow a command; after a skill's name, another skill or a file."""
         command = find_command(name, COMMANDS)
         last = rest.rpartition(" ")[2]
         if command is not None:
@@ -73,7 +72,7 @@ class ReplCompleter(Completer):
         """Skills that a person may start; sorted once for a catalog."""
         skills = self._repl.app.skills
         if self._of is not skills:
-            usable = {one.name: one.found.skill for one in skills if one.user_may_invoke}
+            usable = {skill.name: skill.found.skill for skill in skills if skill.user_may_invoke}
             self._hints = {name: _hint(skill) for name, skill in usable.items() if skill is not None}
             self._names, self._of = sorted(self._hints), skills
         return _complete(starting_with(self._names, start), start, self._hints)
@@ -96,9 +95,9 @@ def _files(repl: "Repl", start: str) -> Iterator[Completion]:
     try:
         with os.scandir(at) as entries:
             found = sorted(
-                (one.name, one.is_dir())
-                for one in islice(entries, _MAX_ENTRIES)
-                if one.name.startswith(begun) and (begun or not one.name.startswith("."))
+                (entry.name, entry.is_dir())
+                for entry in islice(entries, _MAX_ENTRIES)
+                if entry.name.startswith(begun) and (begun or not entry.name.startswith("."))
             )
     except OSError:
         return

@@ -10,10 +10,8 @@ from msgspec import Struct
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
 from clawft.messages import Image
-from clawft.render.attach import wrap_file
+from clawft.skills.render.template import wrap_file
 from clawft.workspace import Workspace, resolve_path
-
-__all__ = ["Attached", "attach_files", "expand_pastes", "stack_skills"]
 
 MAX_FILE_BYTES = 5 << 20
 MAX_TEXT_CHARS = 200_000
@@ -33,9 +31,9 @@ class Attached(Struct, frozen=True):
 
 def expand_pastes(text: str, pastes: Mapping[str, str]) -> str:
     """Long pastes stand in the prompt as a mark; here they are put back. Raises: ClawftError for one that is gone."""
-    gone = next((match[0] for match in _PASTE.finditer(text) if match[1] not in pastes), "")
-    if gone:
-        raise ClawftError("paste-gone", f"{gone} is no longer there", hint="Paste it again")
+    missing = next((match[0] for match in _PASTE.finditer(text) if match[1] not in pastes), "")
+    if missing:
+        raise ClawftError("paste-gone", f"{missing} is no longer there", hint="Paste it again")
     return _PASTE.sub(lambda match: pastes[match[1]], text)
 
 
@@ -50,15 +48,16 @@ def stack_skills(text: str, known: Container[str]) -> tuple[tuple[str, ...], str
 
 
 def attach_files(text: str, workspace: Workspace) -> Attached:
-    """What `@path` names is read: a picture goes beside the message, a text at its end. The mark stays in place.
+    """Read the files that `@path` names: a picture is attached to the message, a text added at its end.
 
-    Only for what a person typed and saw: a long paste of a stranger's text names no files.
+    The mark stays in place. Use it only for text that the user typed and saw: a long paste of untrusted text names no
+    files.
     """
     texts, images, notes, problems = [text], [], [], []
     for written in dict.fromkeys(match[1].replace("\\ ", " ") for match in _FILE.finditer(text)):
         path = resolve_path(written, workspace.cwd, workspace.home)
         if not os.path.isfile(path):
-            continue  # an @mention of somebody, not a file
+            continue  # an @mention of a person, not a file
         try:
             content, _ = read_regular(path, MAX_FILE_BYTES, follow=True)
         except (Unreadable, OSError) as error:

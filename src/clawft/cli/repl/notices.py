@@ -1,16 +1,16 @@
-"""A word at the prompt when a background run of this project waits for an answer, or is over. Once for each."""
+"""Notices at the prompt: background runs that wait or ended, and skills that changed on disk."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from clawft.cli.output import fit, one_line
 
 if TYPE_CHECKING:
-    from clawft.app import App
-    from clawft.run.durable.glance import Seen
+    from clawft.app.app import App
+    from clawft.jobs.recent_runs import RecentRun
+    from clawft.server.protocol.subscriptions import SkillChange, SkillsChanged
 
-__all__ = ["RunNotices"]
 
 _NEWEST = 50
 _LEAST = 8  # cells of a title
@@ -35,17 +35,17 @@ class RunNotices:
         await asyncio.sleep(self.server_s if app.config.runs.database else self.every_s)
 
     async def look(self, app: "App") -> bool:
-        """Whether there is something new to say."""
+        """Return whether there is something new to say."""
         seen = await asyncio.to_thread(_look, app)
-        self._note([one for one in seen if one.project == app.workspace.project])
+        self._note([run for run in seen if run.project == app.workspace.project])
         return bool(self._lines)
 
     def take(self, width: int) -> list[str]:
-        """What there is to say, once."""
+        """Return the pending notices and clear them."""
         lines, self._lines = self._lines, {}
         return [_shorten(*line, width) for line in lines.values()]
 
-    def hush(self, run: str) -> None:
+    def suppress(self, run: str) -> None:
         """Say nothing of a run: it is being watched."""
         self._hushed.add(run)
         self._lines.pop(run, None)
@@ -54,15 +54,15 @@ class RunNotices:
         """Tell of a run again."""
         self._hushed.discard(run)
 
-    def _note(self, seen: "Sequence[Seen]") -> None:
-        before, self._known = self._known, {one.id: (one.status, one.attempt) for one in seen}
-        for one in seen:
-            is_new = one.id not in self._hushed and (before or {}).get(one.id) != (one.status, one.attempt)
-            title = one_line(one.title) or one.kind
-            if is_new and one.status == "waiting":
-                self._lines[one.id] = (title, f" waits for your answer: /runs {one.id}")
-            elif is_new and before is not None and _is_news(one):
-                self._lines[one.id] = (title, f" {_OVER[one.status]}: /runs {one.id}")
+    def _note(self, seen: "Sequence[RecentRun]") -> None:
+        before, self._known = self._known, {run.id: (run.status, run.attempt) for run in seen}
+        for run in seen:
+            is_new = run.id not in self._hushed and (before or {}).get(run.id) != (run.status, run.attempt)
+            title = one_line(run.title) or run.kind
+            if is_new and run.status == "waiting":
+                self._lines[run.id] = (title, f" waits for your answer: /runs {run.id}")
+            elif is_new and before is not None and _is_news(run):
+                self._lines[run.id] = (title, f" {_OVER[run.status]}: /runs {run.id}")
 
 
 def _shorten(title: str, news: str, width: int) -> str:
@@ -71,16 +71,84 @@ def _shorten(title: str, news: str, width: int) -> str:
     return fit(f"● {fit(title, room).rstrip()}{news}", width).rstrip()
 
 
-def _is_news(run: "Seen") -> bool:
-    """Whether the end of a run is worth a word: jobs are done every so often, and channels bring much."""
+def _is_news(run: "RecentRun") -> bool:
+    """Return whether the end of a run is worth a word: jobs are done every so often, and channels bring much."""
     return run.status in _OVER and (run.kind not in ("cron", "gateway") or run.status == "failed")
 
 
-def _look(app: "App") -> "tuple[Seen, ...]":
+def _look(app: "App") -> "tuple[RecentRun, ...]":
     """In a thread: the prompt waits for none of it, and for people who never had a run nothing is opened."""
-    from clawft.config.runs import own_runs
-    from clawft.run.durable.glance import glance
+    from clawft.config.jobs import own_runs
+    from clawft.jobs.recent_runs import load_recent_runs
 
-    return glance(
+    return load_recent_runs(
         own_runs(app.config, app.workspace.user_dir, app.environ), app.workspace.user_dir, app.environ, _NEWEST
     )
+
+
+_MANY = 5  # skills that are named one by one
+
+
+class SkillNotices:
+    """Watches beside everything else, and begins a while after the prompt is there."""
+
+    after_s = 3.0
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self.following = asyncio.Event()  # set once changes are being followed
+
+    async def follow(self, app: "App", tell: Callable[[], None]) -> None:
+        """Until cancelled; `tell` is called whenever there is something new to say."""
+        await asyncio.sleep(self.after_s)
+        if not app.config.skills.load.watch:
+            return
+        from clawft.server.reload import LiveSkills  # the prompt does not wait for it
+
+        def note(change: "SkillsChanged") -> None:
+            self._lines += render_change(change)
+            if self._lines:
+                tell()
+
+        live = LiveSkills(app)
+        await live.open()
+        live.subscribe(note)
+        self.following.set()
+        await live.run()
+
+    def take(self, width: int) -> list[str]:
+        """Return the pending notices and clear them."""
+        lines, self._lines = self._lines, []
+        return [fit(f"● {line}", width).rstrip() for line in lines]
+
+
+def render_change(change: "SkillsChanged") -> list[str]:
+    """Render what changed, one line per skill unless there are many."""
+    if change.failed is not None:
+        return [f"{change.failed.message}; skills stay as they were"]
+    lines = [*map(_came, change.added), *map(_went, change.removed), *map(_changed, change.changed)]
+    return lines if len(lines) <= _MANY else [_count(change)]
+
+
+def _came(one: "SkillChange") -> str:
+    return f"The skill {one.name} is new: {one.state}"
+
+
+def _went(one: "SkillChange") -> str:
+    return f"The skill {one.name} is gone"
+
+
+def _changed(one: "SkillChange") -> str:
+    if one.state == one.was_state:
+        return f"The skill {one.name} changed"
+    return f"The skill {one.name} is {one.state} now, and was {one.was_state}"
+
+
+def _count(change: "SkillsChanged") -> str:
+    counts: Sequence[tuple[int, str]] = (
+        (len(change.added), "new"),
+        (len(change.removed), "gone"),
+        (len(change.changed), "changed"),
+    )
+    counted = ", ".join(f"{number:,} {what}" for number, what in counts if number)
+    return f"Many skills changed on disk: {counted}. See: /skills"

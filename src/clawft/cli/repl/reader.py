@@ -1,8 +1,8 @@
-"""The prompt: what a person types, with history, completion, several lines, and pastes of any size."""
+"""Input at the terminal: the prompt with history, completion and pastes, and keys pressed during a turn."""
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 
@@ -12,23 +12,131 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.input.posix_utils import PosixStdinReader
+from prompt_toolkit.input.typeahead import get_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput, Output
 
+from clawft.cli.repl.screen import Screen, echoing
 from clawft.files import replace_file
-from clawft.repl.keys import KeyWatch, read_quickly
-from clawft.repl.plain import echoing
-from clawft.repl.screen import Screen
 from clawft.workspace import Workspace
 
-__all__ = ["Reader", "open_history"]
+MAX_TYPED = 100_000  # characters that are kept for the next prompt
+_READ_BYTES = 1 << 16
+_PASTE_END = "\x1b[201~"
+
+Actions = Mapping[Keys, Callable[[], None]]
+
+
+class KeyWatch:
+    """Watches an input outside of prompts. What is typed ahead is kept: it answers no question, and sends nothing."""
+
+    def __init__(self, source: Input, output: Output, shorten: Callable[[str], str]) -> None:
+        self._source = source
+        self._output = output
+        self._shorten = shorten  # what a paste is shown as
+        self._actions: Actions = {}
+        self._on_closed: Callable[[], None] = _nothing_keys
+        self._typed = ""
+
+    @contextmanager
+    def watching(self, actions: Actions, on_closed: Callable[[], None]) -> Iterator[None]:
+        """Until the end of the block."""
+        self._actions, self._on_closed = actions, on_closed
+        self._output.enable_bracketed_paste()
+        self._output.flush()
+        try:
+            with self._source.attach(self._read):
+                self.drain()
+                yield
+                self.drain()
+        finally:
+            self._actions, self._on_closed = {}, _nothing_keys
+            self._output.disable_bracketed_paste()
+            self._output.flush()
+
+    def drain(self) -> None:
+        """Take all that was typed until now, also what a prompt had read beyond its end."""
+        for press in get_typeahead(self._source):
+            self._press(press)
+        while presses := self._source.read_keys():
+            for press in presses:
+                self._press(press)
+
+    def take_typed(self) -> str:
+        """Return the text typed for the next prompt and clear it."""
+        typed, self._typed = self._typed, ""
+        return typed
+
+    def _read(self) -> None:
+        for press in self._source.read_keys():
+            self._press(press)
+        if self._source.closed:
+            self._on_closed()
+
+    def _press(self, press: KeyPress) -> None:
+        action = self._actions.get(press.key) if isinstance(press.key, Keys) else None
+        if action is not None:
+            action()
+        elif press.key in (Keys.Backspace, Keys.ControlH):
+            self._typed = self._typed[:-1]
+        elif len(self._typed) < MAX_TYPED:
+            self._typed += self._text_of(press)
+
+    def _text_of(self, press: KeyPress) -> str:
+        if press.key == Keys.BracketedPaste:
+            return self._shorten(press.data)
+        if press.key in (Keys.Enter, Keys.ControlJ):
+            return "\n"
+        return press.data if not isinstance(press.key, Keys) else ""
+
+
+def read_quickly(source: Input) -> None:
+    """Let an input take a paste of a megabyte in one go."""
+    if isinstance(source, Vt100Input):
+        source.stdin_reader = _Reader(source.fileno())
+        source.vt100_parser = _Parser(lambda press: source._buffer.append(press))
+
+
+class _Reader(PosixStdinReader):
+    def read(self, count: int = _READ_BYTES) -> str:
+        return super().read(count)
+
+
+class _Parser(Vt100Parser):
+    """Looks for the end of a paste in what is new only."""
+
+    def reset(self, request: bool = False) -> None:
+        self._parts: list[str] = []
+        super().reset(request)
+
+    def feed(self, data: str) -> None:
+        if not self._in_bracketed_paste:
+            super().feed(data)
+            return
+        last = self._parts.pop() if self._parts else ""
+        before, mark, after = (last + data).partition(_PASTE_END)
+        if not mark:
+            self._parts += [before[: -len(_PASTE_END)], before[-len(_PASTE_END) :]]
+            return
+        pasted, self._parts = "".join([*self._parts, before]), []
+        self._in_bracketed_paste = False
+        self.feed_key_callback(KeyPress(Keys.BracketedPaste, pasted))
+        self.feed(after)
+
+
+def _nothing_keys() -> None:
+    return None
+
 
 LONG_PASTE = 2_000  # characters; a longer one is shown as a mark, since a prompt of a megabyte would crawl
 MAX_HISTORY_BYTES = 1 << 20
 
 
-class Reader:
+class PromptReader:
     """Reads from one terminal: lines at the prompt, answers to questions, and keys in between."""
 
     def __init__(
@@ -38,8 +146,8 @@ class Reader:
         self._source, self._output, self._screen = source, output, screen
         self.keys = KeyWatch(source, output, self._shorten)
         self.pastes: dict[str, str] = {}
-        self.on_unfold: Callable[[], None] = _nothing
-        self.on_shown: Callable[[], None] = _nothing  # called once, when the first prompt is on the screen
+        self.on_unfold: Callable[[], None] = _nothing_reader
+        self.on_shown: Callable[[], None] = _nothing_reader  # called once, when the first prompt is on the screen
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=completer,
@@ -60,7 +168,7 @@ class Reader:
             yield
 
     async def read(self, prompt: str = "> ") -> str:
-        """What was typed; long pastes stand in it as marks. Raises: EOFError, KeyboardInterrupt."""
+        """Read a line; long pastes appear in it as marks. Raises: EOFError, KeyboardInterrupt."""
         self._screen.end_line()
         typed = self.keys.take_typed().rstrip("\n")  # sent by nobody: the next Enter does it
         return await self._prompt(self._session, prompt, self._shorten(typed) if len(typed) > LONG_PASTE else typed)
@@ -186,7 +294,7 @@ async def _run_above(action: Callable[[], None]) -> None:
     await run_in_terminal(action)
 
 
-def _nothing() -> None:
+def _nothing_reader() -> None:
     return None
 
 

@@ -1,38 +1,82 @@
-"""The REPL: read a line, run a command or a turn, show what comes of it, again."""
+"""The REPL: read a line, run a command or a turn, show the result, again."""
 
 import asyncio
 import math
+import signal
+import sys
+import threading
 import time
 import traceback
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from prompt_toolkit.input import Input
+from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import Output
+from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import one_line
+from clawft.cli.repl.command import find_command, run_command_hooks, split_command
+from clawft.cli.repl.commands import COMMANDS
+from clawft.cli.repl.commands.agent import current_mode
+from clawft.cli.repl.commands.skills import ask_skill_approval, find_unapproved_skills
+from clawft.cli.repl.completion import ReplCompleter
+from clawft.cli.repl.notices import RunNotices, SkillNotices
+from clawft.cli.repl.reader import PromptReader, open_history
+from clawft.cli.repl.screen import Screen
 from clawft.errors import ClawftError, Diagnostic, find_close
-from clawft.format.model import Agent
-from clawft.repl.command import find_command, split_command
-from clawft.repl.commands import COMMANDS
-from clawft.repl.commands.mode import current_mode
-from clawft.repl.completion import ReplCompleter
-from clawft.repl.held import Held
-from clawft.repl.notices import RunNotices
-from clawft.repl.reader import Reader, open_history
-from clawft.repl.screen import Screen
-from clawft.repl.skill_notices import SkillNotices
+from clawft.skills.parse.model import Agent
 
-if TYPE_CHECKING:  # imported with the first message: the prompt is there at once
+if TYPE_CHECKING:
+    from clawft.agent.conversation import Conversation
+    from clawft.agent.runtime import Runtime
+    from clawft.agent.turn import TurnRequest
+    from clawft.cli.repl.view import TurnView
     from clawft.messages import Event
-    from clawft.repl.view import View
-    from clawft.run import Conversation, Runtime, TurnRequest
 
-__all__ = ["Repl"]
+
+T = TypeVar("T")
+
+
+class TaskContext(Generic[T]):
+    """One context, from `open` to `close`."""
+
+    def __init__(self, context: AbstractAsyncContextManager[T]) -> None:
+        self._context = context
+        self._end = asyncio.Event()
+        self._ready: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold())
+
+    async def open(self) -> T:
+        """Return the value of the context, which is left again if the wait is cancelled. Raises: what the context
+        raises."""
+        try:
+            return await asyncio.shield(self._ready)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            raise
+
+    async def close(self) -> None:
+        """Leave the context. Raises: what the context raises on leaving."""
+        self._end.set()
+        await self._task
+
+    async def _hold(self) -> None:
+        try:
+            async with self._context as value:
+                self._ready.set_result(value)
+                await self._end.wait()
+        except Exception as error:
+            if self._ready.done():
+                raise
+            self._ready.set_exception(error)
+        finally:
+            self._ready.cancel()
+
 
 AGAIN_S = 3.0  # within this time a second Ctrl-C leaves
 
@@ -51,23 +95,25 @@ class Repl:
         self.notices = RunNotices()
         self.skill_notices = SkillNotices()
         self.declined: set[tuple[str, str]] = set()  # variables of skills that the person did not want to give
-        self.reader = Reader(source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self))
+        self.reader = PromptReader(
+            source, output, screen, history=open_history(app.workspace), completer=ReplCompleter(self)
+        )
         self.reader.on_unfold = lambda: self.view.unfold()
         self._yes = options.yes
         self._interrupted_at = -math.inf  # when Ctrl-C was last pressed, if nothing was typed since
         self._work: asyncio.Task[None] | None = None  # the line that is being worked on
         self._turn: Conversation | None = None  # the one whose turn runs
         self._is_stopped = False  # the person ended that turn
-        self._held_runtime: Held[Runtime] | None = None
-        self._held_conversation: Held[Conversation] | None = None
+        self._held_runtime: TaskContext[Runtime] | None = None
+        self._held_conversation: TaskContext[Conversation] | None = None
         self._conversation: Conversation | None = None
-        self._view: View | None = None
+        self._view: TurnView | None = None
 
     async def run(self) -> int:
         """Until the person leaves; the exit code."""
         with self.reader.raw_mode():
             self._greet()
-            noticing = [asyncio.create_task(one) for one in (self._notice(), self._notice_skills())]
+            noticing = [asyncio.create_task(watcher) for watcher in (self._notice(), self._notice_skills())]
             try:
                 while not self.leaving:
                     self._say_notices()
@@ -82,7 +128,7 @@ class Repl:
         return 0
 
     async def _notice(self) -> None:
-        """What becomes of background runs, while nothing else is on the screen."""
+        """Print notices about background runs while nothing else is on the screen."""
         while True:
             await self.notices.wait(self.app)
             with suppress(Exception):  # a word on the side must not take the conversation with it
@@ -90,14 +136,15 @@ class Repl:
                     await self.reader.print_above(self._say_notices)
 
     async def _notice_skills(self) -> None:
-        """Which skills come, go and change on disk, the same way."""
-        telling: set[asyncio.Task[None]] = set()
+        """Print notices about skills that were added, changed or removed on disk, while nothing else is on the
+        screen."""
+        tasks: set[asyncio.Task[None]] = set()
 
         def tell() -> None:
             if self._work is None:
                 task = asyncio.create_task(self.reader.print_above(self._say_notices))
-                telling.add(task)
-                task.add_done_callback(telling.discard)
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
 
         with suppress(Exception):
             await self.skill_notices.follow(self.app, tell)
@@ -124,7 +171,7 @@ class Repl:
                 await self.handle(line)
 
     async def handle(self, line: str) -> None:
-        """One line: a command, a skill, or a message (R91). What goes wrong is said, and the prompt comes back."""
+        """Handle one line: a command, a skill, or a message. Errors are printed, and the prompt comes back."""
         actions = {Keys.ControlC: self.stop, Keys.ControlO: self.view.unfold}
         work = self._work = asyncio.create_task(self._handle(line))
         try:
@@ -161,7 +208,7 @@ class Repl:
 
     @property
     def _interrupted(self) -> bool:
-        """Whether Ctrl-C was pressed a moment ago: a second one then leaves."""
+        """Return whether Ctrl-C was pressed a moment ago: a second one then leaves."""
         return time.monotonic() - self._interrupted_at < AGAIN_S
 
     def stop(self) -> None:
@@ -184,7 +231,7 @@ class Repl:
         self.stop()
 
     async def _read_request(self, line: str) -> "TurnRequest | None":
-        from clawft.repl.message import expand_pastes
+        from clawft.cli.repl.message import expand_pastes
 
         command = split_command(line)
         if command is None:
@@ -203,48 +250,47 @@ class Repl:
             request = self._invoke(expand_pastes(line, self.reader.pastes), names)
             await self._supply((request.skill, *request.more_skills))
             return request
-        state = next((one.state for one in self.app.skills if one.name == name), "")
+        state = next((skill.state for skill in self.app.skills if skill.name == name), "")
         if state in ("blocked", "broken", "disabled"):
             self.screen.print(one_line(f"The skill {name} is {state}, so nobody can start it. See: /why {name}"))
         if state in ("blocked", "broken", "disabled", "untrusted"):  # of the last, the person just said so
             return None
-        close = find_close(name, (*names, *(one.name for one in COMMANDS)))
+        close = find_close(name, (*names, *(command.name for command in COMMANDS)))
         hint = f" Did you mean /{close}?" if close else ""
         self.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")
         return None
 
     def _list_startable(self) -> set[str]:
-        """What a person may call the skills that they may start: by name, and as `scope:name`."""
-        skills = [one for one in self.app.skills if one.user_may_invoke]
-        return {word for one in skills for word in (one.name, f"{one.found.location.prefix}:{one.name}")}
+        """Return the names of the skills that the user may start, also as `scope:name`."""
+        skills = [skill for skill in self.app.skills if skill.user_may_invoke]
+        return {word for skill in skills for word in (skill.name, f"{skill.found.location.prefix}:{skill.name}")}
 
     async def _ask_trust(self, name: str) -> bool:
-        """Whether a person who starts a stranger's skill approves it. Raises: ClawftError."""
-        from clawft.repl.trusting import ask_trust, find_untrusted
+        """Return whether the user who starts an untrusted skill approves it. Raises: ClawftError."""
 
-        if not find_untrusted(self, name):
+        if not find_unapproved_skills(self, name):
             return False
         self.app = self.app.reopen()  # it may have been approved elsewhere meanwhile
-        waiting = find_untrusted(self, name)
-        return await ask_trust(self, waiting[0]) if waiting else name in self._list_startable()
+        waiting = find_unapproved_skills(self, name)
+        return await ask_skill_approval(self, waiting[0]) if waiting else name in self._list_startable()
 
     async def _supply(self, names: tuple[str, ...]) -> None:
         """Ask for the variables that skills need and nobody set."""
-        from clawft.repl.supplying import ask_missing
+        from clawft.cli.repl.questions import ask_skill_variables
 
-        await ask_missing(self, names)
+        await ask_skill_variables(self, names)
 
     def _invoke(self, line: str, names: set[str]) -> "TurnRequest":
         """A skill, or several stacked at the start of a message."""
-        from clawft.repl.message import stack_skills
-        from clawft.run import TurnRequest
+        from clawft.agent.turn import TurnRequest
+        from clawft.cli.repl.message import stack_skills
 
         stacked, rest = stack_skills(line, names)
         return TurnRequest(rest, model=self.model, skill=stacked[0], more_skills=stacked[1:])
 
     def _make_request(self, line: str) -> "TurnRequest":
-        from clawft.repl.message import attach_files, expand_pastes
-        from clawft.run import TurnRequest
+        from clawft.agent.turn import TurnRequest
+        from clawft.cli.repl.message import attach_files, expand_pastes
 
         attached = attach_files(line, self.app.workspace)
         for note in attached.notes:
@@ -269,22 +315,20 @@ class Repl:
         finally:
             self._turn = None
         if self._is_stopped:
-            from clawft.repl.hooks import tell_command
-
-            await tell_command(self, "stop", self.key)
+            await run_command_hooks(self, "stop", self.key)
 
     @property
-    def view(self) -> "View":
+    def view(self) -> "TurnView":
         if self._view is None:
-            from clawft.repl.view import View
+            from clawft.cli.repl.view import TurnView
 
-            self._view = View(self.screen)
+            self._view = TurnView(self.screen)
         return self._view
 
     async def runtime(self) -> "Runtime":
-        """What turns need, opened when it is first needed. Raises: ClawftError."""
+        """Return the runtime for turns, opened at first use. Raises: ClawftError."""
         if self._held_runtime is None:
-            self._held_runtime = Held(self.app.open_runtime())
+            self._held_runtime = TaskContext(self.app.open_runtime())
         try:
             return await self._held_runtime.open()
         except BaseException:
@@ -294,11 +338,11 @@ class Repl:
     async def talk(self) -> "Conversation":
         """The conversation, opened when it is first needed. Raises: ClawftError."""
         if self._conversation is None:
-            from clawft.repl.approve import Asker
+            from clawft.cli.repl.questions import ToolApprovalPrompt
 
             runtime = await self.runtime()
-            asker = Asker(self.view, self.reader.ask, self.stop, yes=self._yes)
-            held = Held(runtime.open_conversation(self.agent, key=self.key, approve=asker))
+            asker = ToolApprovalPrompt(self.view, self.reader.ask, self.stop, yes=self._yes)
+            held = TaskContext(runtime.open_conversation(self.agent, key=self.key, approve=asker))
             self._conversation = await held.open()
             self._held_conversation = held
             self.key = self._conversation.session.key
@@ -352,13 +396,15 @@ class Repl:
     def show_error(self, error: ClawftError) -> None:
         self._show(error.diagnostic, error.diagnostic.where)
 
-    def _show(self, said: Diagnostic, where: str) -> None:
-        colour = "red" if said.severity == "error" else "yellow"
-        self.screen.print(f"{self.screen.style(f'{said.severity}[{said.code}]', colour)}: {one_line(said.message)}")
+    def _show(self, diagnostic: Diagnostic, where: str) -> None:
+        colour = "red" if diagnostic.severity == "error" else "yellow"
+        self.screen.print(
+            f"{self.screen.style(f'{diagnostic.severity}[{diagnostic.code}]', colour)}: {one_line(diagnostic.message)}"
+        )
         if where:
             self.screen.print(f"  --> {one_line(where)}")
-        if said.hint:
-            self.screen.print(f"  hint: {one_line(said.hint)}")
+        if diagnostic.hint:
+            self.screen.print(f"  hint: {one_line(diagnostic.hint)}")
 
     def _greet(self) -> None:
         model = self.model or self.agent.model or self.app.config.agents.defaults.model
@@ -369,5 +415,66 @@ class Repl:
         self.screen.print(" · ".join([*parts, *([f"session {one_line(self.key)}{new}"] if self.key else [])]))
         if model == "offline" and not self.model:
             self.screen.print("No model is set: skills run, but nothing answers in words. Run: weft onboard")
-        for one in self.app.check_agent(self.agent.name):
-            self._show(one, self.app.workspace.shorten(one.path))
+        for diagnostic in self.app.check_agent(self.agent.name):
+            self._show(diagnostic, self.app.workspace.shorten(diagnostic.path))
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def run_repl(app: App, options: TurnOptions, *, plain: bool) -> int:
+    """Talk until the person leaves; the exit code. Raises: ClawftError."""
+    if app.is_first_scan():
+        len(app.skills)  # while progress can be shown; later it happens behind the prompt
+    app.tell_scan = None
+    dumb = app.environ.get("TERM", "dumb") in ("dumb", "unknown")
+    output = _plain_output() if dumb else _full_output()
+    screen = Screen(output, plain=plain or dumb, colour=not app.environ.get("NO_COLOR"))
+    repl = Repl(app, options, create_input(), screen, output)
+    repl.reader.on_shown = lambda: threading.Thread(target=load_ahead, args=(app,)).start()
+    caught: list[int] = []
+
+    async def run() -> int:
+        _handle_signals(repl, caught)
+        return await repl.run()
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        if not caught:
+            raise
+        return 128 + caught[0]
+
+
+def _full_output() -> Output:
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False  # one that does not tell where its cursor is would be scolded for it
+    return output
+
+
+def _plain_output() -> Output:
+    from prompt_toolkit.output.plain_text import PlainTextOutput
+
+    return PlainTextOutput(sys.stdout)
+
+
+def _handle_signals(repl: Repl, caught: list[int]) -> None:
+    """Let signals end it in order: what it started would otherwise live on."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # asyncio runs one
+
+    def end(number: int) -> None:
+        caught.append(number)
+        task.cancel()
+
+    for signum in _ENDING:
+        if signal.getsignal(signum) != signal.SIG_IGN:  # `nohup` wants some ignored
+            loop.add_signal_handler(signum, end, signum)
+    loop.add_signal_handler(signal.SIGINT, repl.stop)
+
+
+def load_ahead(app: App) -> None:
+    """Load what the first message needs while the user is typing it."""
+
+    len(app.skills)

@@ -1,13 +1,16 @@
-"""Where the REPL writes: one terminal, with a status line that never mixes with what is printed."""
+"""Output of the REPL on one terminal, with a status line; plain output for screen readers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from clawft.cli.output import fit
+from prompt_toolkit.buffer import Buffer
+
+from clawft.cli.output import clean, fit
 
 if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
-__all__ = ["Screen"]
 
 _RESET = "\x1b[0m"
 _STYLES = {
@@ -45,7 +48,10 @@ class Screen:
         self.write(f"{text}\n")
 
     def write(self, text: str) -> None:
-        """A piece of text, which may end in the middle of a line. It must hold no control characters of a stranger."""
+        """Print a piece of text, which may end in the middle of a line.
+
+        The caller removes control characters from untrusted text first.
+        """
         if not text:
             return
         self._hide_status()
@@ -78,3 +84,31 @@ class Screen:
         if self._status:
             self._output.write_raw(_ERASE)
             self._status = ""
+
+
+@contextmanager
+def echoing(buffer: Buffer, screen: Screen, prompt: str, *, hidden: bool = False) -> Iterator[None]:
+    """Write the prompt, then what is added at the end; after any other change the whole line again.
+
+    Of what is `hidden` nothing is written.
+    """
+    shown = ""
+    screen.write(prompt)
+
+    def show(_: object) -> None:
+        nonlocal shown
+        text = "" if hidden else clean(buffer.text)
+        if text.startswith(shown):
+            screen.write(text[len(shown) :])
+        elif shown.startswith(text) and "\n" not in shown[len(text) :]:
+            screen.write("\b \b" * (len(shown) - len(text)))
+        else:
+            screen.write(f"\n{prompt}{text}")
+        shown = text
+
+    buffer.on_text_changed += show
+    try:
+        yield
+    finally:
+        buffer.on_text_changed -= show
+        screen.write("\n")

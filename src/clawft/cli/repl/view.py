@@ -1,12 +1,14 @@
-"""What a person sees of a turn: the answer as Markdown, tools as one line each, and a sign of life while waiting."""
+"""The view of a turn: the answer as Markdown, tools as one line each, and a sign of life while waiting."""
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
 
+from clawft.cli.events import render_event, render_tool_end, render_tool_start
 from clawft.cli.output import clean, fit, one_line
-from clawft.cli.telling import tell, tell_end, tell_start
+from clawft.cli.repl.markdown import MarkdownStream
+from clawft.cli.repl.screen import Screen
 from clawft.messages import (
     ApprovalNeeded,
     Compacted,
@@ -24,10 +26,6 @@ from clawft.messages import (
     TurnFinished,
     UsageReported,
 )
-from clawft.repl.markdown import MarkdownStream
-from clawft.repl.screen import Screen
-
-__all__ = ["View"]
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_S = 0.1
@@ -35,7 +33,7 @@ _REACH_S = 1.0
 MAX_UNFOLDED = 8_000  # characters of a result that are shown when it is opened
 
 
-class View:
+class TurnView:
     """One turn after the other on one screen."""
 
     def __init__(self, screen: Screen) -> None:
@@ -99,9 +97,9 @@ class View:
             case ToolFinished():
                 self._finish(event)
             case SkillActivated() | MessageSent() | Compacted() | ForkStarted() | ForkFinished():
-                self.note(tell(event))
+                self.note(render_event(event))
             case ForkActed():
-                self._waiting_for = tell(event)
+                self._waiting_for = render_event(event)
             case UsageReported(usage=usage):
                 self._tokens += usage.total_tokens
             case Noticed() | TurnFailed():
@@ -118,7 +116,7 @@ class View:
         for line, text in self._results:
             self.screen.print(self.screen.style(f"▼ {line}", "bold"))
             cut = text if len(text) <= MAX_UNFOLDED else f"{text[:MAX_UNFOLDED]}\n… ({len(text)} characters)"
-            self.screen.print("\n".join(f"  {one}" for one in cut.splitlines()) or "  (nothing)")
+            self.screen.print("\n".join(f"  {line}" for line in cut.splitlines()) or "  (nothing)")
         if not self._results:
             self.screen.print("There is nothing to open")
 
@@ -146,7 +144,7 @@ class View:
             self.unfold()
 
     def _start(self, event: ToolStarted) -> None:
-        line = tell_start(event)
+        line = render_tool_start(event)
         self._tools[event.call] = line
         self._waiting_for = line
         if event.tool != "Skill":
@@ -156,7 +154,7 @@ class View:
         line = self._tools.pop(event.call, one_line(event.tool))
         self._results.append((line, clean(str(event.result.get("text", "")))))
         self._waiting_for = next(reversed(self._tools.values()), "thinking")
-        ended = tell_end(event)
+        ended = render_tool_end(event)
         if ended and ended[0]:
             self._fail(ended[1])
         elif ended:

@@ -13,7 +13,11 @@ _PORT = ServeSettings().port
 @click.group(
     "serve",
     cls=LazyGroup,
-    modules={name: f"clawft.cli.serve.{name}" for name in ("status", "url", "token")},
+    modules={
+        "status": "clawft.cli.serve.status:status_command",
+        "url": "clawft.cli.serve.status:url_command",
+        "token": "clawft.cli.groups:serve_token_group",
+    },
     aliases={"tokens": "token"},
     invoke_without_command=True,
     subcommand_metavar="[status|url|token]",
@@ -37,15 +41,15 @@ _PORT = ServeSettings().port
 )
 @click.pass_context
 def command(ctx: click.Context, /, host: str | None, port: int | None, output: str, **more: bool) -> int | None:
-    """Give other programs, and people at a browser, the skills of this machine, until Ctrl-C.
+    """Start the daemon: HTTP, WebSocket, MCP and the web console, until Ctrl-C.
 
-    HTTP under /api/v1, a WebSocket at /ws, MCP at /mcp, and the console at /. Whoever asks needs a token: your own is
+    HTTP under /api/v1, a WebSocket at /ws, MCP at /mcp, and the console at /. Every client needs a token: your own is
     made at the first start, others by `weft serve token new`. Edits on disk are seen at once. Ctrl-C, or SIGTERM, lets
-    the work that goes on come to its end; a second one cuts it short.
+    running work finish; a second one stops it at once.
     """
     if ctx.invoked_subcommand is not None:
         return None
-    from clawft.cli.serve._run import Wanted, run_daemon
+    from clawft.cli.serve.daemon import DaemonOptions, run_daemon
 
-    wanted = Wanted(host=host, port=port, as_json=output == "json", **more)
+    wanted = DaemonOptions(host=host, port=port, as_json=output == "json", **more)
     return run_daemon(wanted)

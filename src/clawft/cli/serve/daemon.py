@@ -1,4 +1,4 @@
-"""Runs the daemon here: listens, says where, and ends in order."""
+"""The daemon of `weft serve`: listens, announces its address, and shuts down in order."""
 
 import logging
 import os
@@ -16,35 +16,34 @@ from urllib.parse import urlsplit
 import click
 from msgspec import Struct, structs
 
-from clawft.cli import stay
+from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import open_here
 from clawft.cli.output import say
-from clawft.cli.serve._open import check_installed, console_url, own_token, settings_here
-from clawft.cli.worker import Tell, make_tell
-from clawft.config.serve import ServeSettings
+from clawft.cli.serve.status import check_serve_installed, console_url, load_own_token, load_serve_settings
+from clawft.cli.worker import WorkerLog, make_worker_log
+from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, Refused
 from clawft.files import replace_file
-from clawft.web.listening import WILD
+from clawft.server.http.addresses import WILD, bracket, is_loopback, listen
 
 if TYPE_CHECKING:
     import socket
 
-    from clawft.app import App
-    from clawft.client.places import Place
-    from clawft.programs import Launcher
-    from clawft.serve.server import Front
-    from clawft.serve.tokens import ServeTokens
-    from clawft.web.server import WebServer
+    from clawft.app.app import App
+    from clawft.server.application import DaemonApplication
+    from clawft.server.client.daemons import RunningDaemon
+    from clawft.server.http.server import WebServer
+    from clawft.server.tokens import ServeTokens
+    from clawft.trust.programs import Launcher
 
-__all__ = ["Wanted", "run_daemon"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SCHEMA = "clawft.serve.v1"
 _LAST_S = 1.0  # for threads to end by themselves
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
-    """What the command line says of it."""
+class DaemonOptions(Struct, frozen=True, kw_only=True):
+    """Command-line options of the daemon."""
 
     host: str | None
     port: int | None
@@ -54,24 +53,24 @@ class Wanted(Struct, frozen=True, kw_only=True):
     quiet: bool
 
 
-def run_daemon(wanted: Wanted) -> int:
+def run_daemon(wanted: DaemonOptions) -> int:
     """Serve until it is stopped. Raises: ClawftError."""
-    check_installed()
+    check_serve_installed()
     app = open_here()
-    settings = _settle(settings_here(app), wanted)
+    settings = _settle(load_serve_settings(app), wanted)
     if wanted.open_page and not settings.console:
         raise click.UsageError("--open has nothing to open: serve.console is false")
-    from clawft.client.places import hold_place
-    from clawft.serve.tokens import ServeTokens
+    from clawft.server.client.daemons import register_daemon
+    from clawft.server.tokens import ServeTokens
 
-    token = own_token(app, settings, make=True)
+    token = load_own_token(app, settings, make=True)
     listening = _listen(app, settings)
-    tell = make_tell(_SCHEMA if wanted.as_json else "")
+    tell = make_worker_log(_SCHEMA if wanted.as_json else "")
     try:
         place = _describe(app, settings, listening.getsockname()[1])
-        with hold_place(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
+        with register_daemon(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
             tokens = ServeTokens(app.workspace.user_dir, token)
-            serving = _Serving(_Voice(tell, place, token, wanted, settings, page, app.launcher))
+            serving = _DaemonRun(_DaemonLog(tell, place, token, wanted, settings, page, app.launcher))
             serving.run(app, settings, listening, tokens)
     finally:
         listening.close()
@@ -86,23 +85,22 @@ def run_daemon(wanted: Wanted) -> int:
 
 def _end_threads(code: int) -> None:
     """A scan or a download that goes on in a thread cannot be ended, and is not to hold the process up for minutes."""
-    for one in threading.enumerate():
-        if one.name.startswith("AnyIO"):
-            one.join(_LAST_S)
-            if one.is_alive():
+    for thread in threading.enumerate():
+        if thread.name.startswith("AnyIO"):
+            thread.join(_LAST_S)
+            if thread.is_alive():
                 for stream in (sys.stdout, sys.stderr):
                     with suppress(OSError, ValueError):
                         stream.flush()
                 os._exit(code)
 
 
-def _settle(settings: ServeSettings, wanted: Wanted) -> ServeSettings:
+def _settle(settings: ServeSettings, wanted: DaemonOptions) -> ServeSettings:
     """The settings, with what the command line says. Nobody opens a daemon to a network by accident.
 
     Raises: ClawftError.
     """
-    from clawft.web.listening import is_loopback
-    from clawft.web.server import Tls, check_tls
+    from clawft.server.http.server import Tls, check_tls
 
     public = urlsplit(settings.public_url)
     if settings.public_url and (public.scheme not in ("http", "https") or not public.hostname):
@@ -122,13 +120,12 @@ def _settle(settings: ServeSettings, wanted: Wanted) -> ServeSettings:
 
 
 def _listen(app: "App", settings: ServeSettings) -> "socket.socket":
-    from clawft.client.places import find_places
-    from clawft.web.listening import listen
+    from clawft.server.client.daemons import find_daemons
 
     try:
         return listen(settings.host, settings.port, name="The daemon", code="serve-address")
     except ClawftError as error:
-        there = next((one for one in find_places(app.workspace.user_dir) if one.port == settings.port), None)
+        there = next((daemon for daemon in find_daemons(app.workspace.user_dir) if daemon.port == settings.port), None)
         if there is None:
             raise
         message = f"A daemon of yours listens there already: {there.url}, process {there.pid}"
@@ -136,14 +133,12 @@ def _listen(app: "App", settings: ServeSettings) -> "socket.socket":
         raise ClawftError("serve-running", message, hint=hint) from error
 
 
-def _describe(app: "App", settings: ServeSettings, port: int) -> "Place":
-    from clawft.client.places import Place
-    from clawft.config.serve import own_token_file
-    from clawft.web.listening import bracket
+def _describe(app: "App", settings: ServeSettings, port: int) -> "RunningDaemon":
+    from clawft.server.client.daemons import RunningDaemon
 
     scheme = "https" if settings.tls_cert else "http"
     local = f"{scheme}://{'127.0.0.1' if settings.host in WILD else bracket(settings.host)}:{port}"
-    return Place(
+    return RunningDaemon(
         port=port,
         pid=os.getpid(),
         url=settings.public_url or local,
@@ -155,13 +150,13 @@ def _describe(app: "App", settings: ServeSettings, port: int) -> "Place":
     )
 
 
-class _Voice(Struct, frozen=True):
+class _DaemonLog(Struct, frozen=True):
     """Tells what happens, to a person or to a program."""
 
-    tell: Tell
-    place: "Place"
+    tell: WorkerLog
+    place: "RunningDaemon"
     token: str
-    wanted: Wanted
+    wanted: DaemonOptions
     settings: ServeSettings
     page: str
     launcher: "Launcher"
@@ -199,7 +194,7 @@ class _Voice(Struct, frozen=True):
 
 def _browse(launcher: "Launcher", url: str) -> None:
     """Open a page in a process of its own: a browser is looked for by its name, and may hold up who starts it."""
-    from clawft.programs import start_detached, use_own_python
+    from clawft.trust.programs import start_detached, use_own_python
 
     env = {**launcher.environ, "PATH": launcher.limit_path(launcher.environ.get("PATH", os.defpath))}
     with suppress(OSError):
@@ -207,7 +202,7 @@ def _browse(launcher: "Launcher", url: str) -> None:
 
 
 @contextmanager
-def _page(app: "App", place: "Place", token: str, wanted: Wanted) -> Iterator[str]:
+def _page(app: "App", place: "RunningDaemon", token: str, wanted: DaemonOptions) -> Iterator[str]:
     """A page of the user's own that leads to the console: on a browser's command line all could read the token."""
     if not wanted.open_page:
         yield ""
@@ -222,12 +217,12 @@ def _page(app: "App", place: "Place", token: str, wanted: Wanted) -> Iterator[st
             os.unlink(path)
 
 
-class _Serving:
+class _DaemonRun:
     """The daemon from its start to its end. `ended_early` is the signal that came before it was ready."""
 
-    def __init__(self, voice: _Voice) -> None:
+    def __init__(self, voice: _DaemonLog) -> None:
         self._voice = voice
-        self._served: tuple[Front, WebServer] | None = None
+        self._served: tuple[DaemonApplication, WebServer] | None = None
         self.has_started = False
         self.ended_early: signal.Signals | None = None
 
@@ -237,26 +232,28 @@ class _Serving:
 
         # What clients do wrong is answered, not logged; a bug is.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-        heard = [one for one in _SIGNALS if signal.getsignal(one) != signal.SIG_IGN]  # `nohup` wants some ignored
+        handled = [
+            signum for signum in _SIGNALS if signal.getsignal(signum) != signal.SIG_IGN
+        ]  # `nohup` wants some ignored
 
         async def run() -> None:
-            from clawft.serve.beside import beside
+            from clawft.server.daemon import run_in_background
 
-            with anyio.open_signal_receiver(*heard) as signals, anyio.CancelScope() as scope:
-                async with beside(partial(self._hear, signals, scope.cancel)):
+            with anyio.open_signal_receiver(*handled) as signals, anyio.CancelScope() as scope:
+                async with run_in_background(partial(self._hear, signals, scope.cancel)):
                     await self._serve(app, settings, listening, tokens)
 
-        stay()
+        restore_gc_thresholds()
         anyio.run(run)
 
     async def _serve(
         self, app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens"
     ) -> None:
-        from clawft.serve.daemon import open_daemon
-        from clawft.serve.server import make_front, make_server
+        from clawft.server.application import make_application, make_server
+        from clawft.server.daemon import open_daemon
 
         async with open_daemon(app, settings) as daemon:
-            front = make_front(daemon, tokens, None if self._voice.wanted.quiet else self._voice.tell)
+            front = make_application(daemon, tokens, None if self._voice.wanted.quiet else self._voice.tell)
             server = make_server(front)
             self._served = front, server
             self._voice.announce()
@@ -269,9 +266,9 @@ class _Serving:
 
         async with anyio.create_task_group() as group:
             is_first = True
-            async for one in signals:
+            async for signum in signals:
                 if self._served is None:
-                    self.ended_early = one
+                    self.ended_early = signum
                     give_up()
                     return
                 front, server = self._served
@@ -280,5 +277,5 @@ class _Serving:
                     self._voice.tell(words, {"event": "stopping"})
                     group.start_soon(front.drain, server)
                 else:
-                    await front.cut_short(server)
+                    await front.stop_now(server)
                 is_first = False

@@ -8,29 +8,27 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from clawft.app import App
-from clawft.cli._complete import complete_skills
-from clawft.cli._confirm import confirm
+from clawft.app.app import App
+from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._scanned import finding_lines, scanned_lines
-from clawft.describe.scanned import load_scanned, override_json
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.hooks import HOOK_FILE
+from clawft.cli.prompts import confirm
+from clawft.cli.review import finding_lines, scanned_lines
 from clawft.errors import NotFound, Refused
-from clawft.format.plugin import MANIFESTS
-from clawft.scan.findings import Report
-from clawft.scan.rules import load_rules
-from clawft.scan.screening import Objection, screen_report
-from clawft.trust import STATES, Standing
+from clawft.scanner.findings import Report
+from clawft.scanner.rules import load_rules
+from clawft.scanner.screening import Objection, screen_report
+from clawft.server.views.scan_report import load_scanned, override_json
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.hooks import HOOK_FILE
+from clawft.skills.parse.plugin import MANIFESTS
+from clawft.trust import STATES, SkillStatus
 from clawft.trust.approvals import current_user
-from clawft.trust.audit.log import Entry, More
+from clawft.trust.audit.log import AuditEntry, AuditFields
 from clawft.trust.hooks import HOOK_STATES
 from clawft.trust.overrides import NEVER, Override
 from clawft.trust.plugins import PLUGIN_STATES
-from clawft.trust.state import State
-
-__all__ = ["command"]
+from clawft.trust.skill_status import State
 
 DEFAULT = "90d"
 MAX_BECAUSE = 1000
@@ -38,7 +36,7 @@ _UNITS = {"h": 1, "d": 24, "w": 24 * 7}
 
 
 class _Options(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     rules: tuple[str, ...]
     because: str
@@ -60,31 +58,31 @@ class _Options(Struct, frozen=True):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 @dir_option
-def command(name: str | None, **given: Any) -> int:
+def command(name: str | None, **values: Any) -> int:
     """Use a skill though a rule of the scanner objects to it.
 
     It holds for this rule, for the skill as it is now, and for a while: when the skill changes it is blocked again.
     A skill that could not be scanned cannot be allowed. NAME may also be a hook that `weft hooks list` shows, or the id
     of a plugin.
     """
-    options = _Options(**given)
+    options = _Options(**values)
     app = open_here(options.dirs)
     if options.listing:
         return _list(app, name, options.output)
     if not name:
         raise click.UsageError("Say which skill: weft skills allow NAME")
-    standing = _find(app, name)
+    status = _find(app, name)
     rules = list(dict.fromkeys(map(_rule_id, options.rules)))
     if options.remove:
-        return _remove(app, standing, rules, options.output)
+        return _remove(app, status, rules, options.output)
     if not rules:
         raise click.UsageError(f"Say which rule: --rule RULE. Run: weft skills why {name}")
     if not options.because.strip():
         raise click.UsageError('Say why: --because "…"')
-    return _allow(app, standing, rules, options)
+    return _allow(app, status, rules, options)
 
 
-def _find(app: App, name: str) -> Standing:
+def _find(app: App, name: str) -> SkillStatus:
     """The skill of a name, or the hook, or the plugin. Raises: NotFound."""
     try:
         return app.get_skill(name)
@@ -95,89 +93,100 @@ def _find(app: App, name: str) -> Standing:
         return others[name]
 
 
-def _load_others(app: App) -> dict[str, Standing]:
-    """What else is scanned, by name: hooks, and plugins by their id."""
-    from clawft.cli.hooks._as_skills import load_as_skills  # a skill needs none of what hooks do
-    from clawft.cli.plugins._as_skills import load_plugins_as_skills
+def _load_others(app: App) -> dict[str, SkillStatus]:
+    """Load what else is scanned, by name: hooks, and plugins by their ID."""
+    from clawft.cli.hooks.list import load_as_skills  # a skill needs none of what hooks do
+    from clawft.cli.plugins.list import load_plugins_as_skills
 
     return load_plugins_as_skills(app) | load_as_skills(app)
 
 
-def _states_of(standing: Standing) -> Mapping[State, str]:
-    """What the states of a skill, a hook or a plugin mean."""
-    name = standing.found.file.removeprefix(f"{standing.found.folder}/")
+def _states_of(status: SkillStatus) -> Mapping[State, str]:
+    """Return the explanations of the states of a skill, a hook or a plugin."""
+    name = status.found.file.removeprefix(f"{status.found.folder}/")
     return HOOK_STATES if name.endswith(HOOK_FILE) else PLUGIN_STATES if name in MANIFESTS else STATES
 
 
-def _judge_now(app: App, standing: Standing) -> Standing:
+def _judge_now(app: App, status: SkillStatus) -> SkillStatus:
     """The same skill, or hook, as it stands now."""
-    skills = [one for one in app.load_skills() if one.found.file == standing.found.file]
+    skills = [skill for skill in app.load_skills() if skill.found.file == status.found.file]
     if skills:
         return skills[0]
-    return _load_others(app.reopen()).get(standing.name, standing)
+    return _load_others(app.reopen()).get(status.name, status)
 
 
-def _allow(app: App, standing: Standing, rules: Sequence[str], options: _Options) -> int:
+def _allow(app: App, status: SkillStatus, rules: Sequence[str], options: _Options) -> int:
     """Record what a person agrees to. Raises: ClawftError."""
     expires = _parse_end(options.expires)
-    scanned = load_scanned(app, standing)
-    found = standing.found
+    scanned = load_scanned(app, status)
+    found = status.found
     digest = compute_digest(found.folder).value
-    objections = _objections(standing, scanned.report, rules, digest)
+    objections = _objections(status, scanned.report, rules, digest)
     if scanned.report.digest != digest:
-        message = f"The skill '{standing.name}' changed while it was looked at"
+        message = f"The skill '{status.name}' changed while it was looked at"
         raise Refused("skill-changed", message, path=found.folder, hint="Look at it again")
     if not options.yes:
         for line in (*scanned_lines(scanned), *finding_lines(scanned.report, rules)):
             say(line)
-        if not _ask(standing.name, rules):
+        if not _ask(status.name, rules):
             say("Nothing was allowed")
             return 1
     at = datetime.now().astimezone().isoformat(timespec="seconds")
     because, power = one_line(options.because)[:MAX_BECAUSE], scanned.report.power
     made = [
-        Override(one.rule, standing.name, found.folder, digest, one.mark, because, current_user(), at, expires, power)
-        for one in objections
+        Override(
+            objection.rule,
+            status.name,
+            found.folder,
+            digest,
+            objection.mark,
+            because,
+            current_user(),
+            at,
+            expires,
+            power,
+        )
+        for objection in objections
     ]
     facts = {"because": because, "expires": expires}
-    more: More = {"skill": standing.name, "digest": digest, "detail": facts}
+    more: AuditFields = {"skill": status.name, "digest": digest, "detail": facts}
     about = f"scan rule for {found.folder}"
     with app.audit.last_step(
-        [Entry("approval", about, "allowed", {**more, "rule": one.rule}) for one in made]
+        [AuditEntry("approval", about, "allowed", {**more, "rule": override.rule}) for override in made]
     ) as commit:
         app.overrides.add(made, commit)
-    now = _judge_now(app, standing)
+    now = _judge_now(app, status)
     if options.output == "json":
-        print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made], state=now.state)
+        print_json("clawft.skills.allow.v1", allowed=[override_json(override) for override in made], state=now.state)
         return 0
     until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
-    say(one_line(f"Allowed for {standing.name}: {', '.join(one.rule for one in made)}{until}"))
+    say(one_line(f"Allowed for {status.name}: {', '.join(override.rule for override in made)}{until}"))
     click.echo(one_line(f"{now.name} is {now.state}: {_states_of(now)[now.state]}"))
     for reason in now.reasons if now.state == "blocked" else ():
         show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
     return 0
 
 
-def _objections(standing: Standing, report: Report, rules: Sequence[str], digest: str) -> list[Objection]:
-    """What the rules object to in this skill. Raises: Refused, NotFound."""
+def _objections(status: SkillStatus, report: Report, rules: Sequence[str], digest: str) -> list[Objection]:
+    """Return the objections of the rules to this skill. Raises: Refused, NotFound."""
     screening = screen_report(report)
     if screening is not None and screening.failure:
-        message = f"The skill '{standing.name}' could not be scanned: {screening.failure}"
+        message = f"The skill '{status.name}' could not be scanned: {screening.failure}"
         raise Refused("scan-failed", message, hint="What nobody looked at cannot be allowed")
     if not digest:
-        message = f"The skill '{standing.name}' has no digest, so nothing can be bound to it"
-        raise Refused("no-digest", message, path=standing.found.folder, hint=f"Run: weft skills show {standing.name}")
-    by_rule = {one.rule: one for one in screening.critical} if screening else {}
+        message = f"The skill '{status.name}' has no digest, so nothing can be bound to it"
+        raise Refused("no-digest", message, path=status.found.folder, hint=f"Run: weft skills show {status.name}")
+    by_rule = {objection.rule: objection for objection in screening.critical} if screening else {}
     for rule in rules:
         if rule not in by_rule:
             blocking = ", ".join(by_rule) or "none"
-            message = f"The rule '{rule}' does not block '{standing.name}'"
+            message = f"The rule '{rule}' does not block '{status.name}'"
             raise NotFound("rule-not-blocking", message, hint=f"What blocks it: {blocking}")
     return [by_rule[rule] for rule in rules]
 
 
 def _ask(name: str, rules: Sequence[str]) -> bool:
-    """Whether a person agrees. Raises: Refused where there is nobody to ask."""
+    """Return whether a person agrees. Raises: Refused where there is nobody to ask."""
     hint = "Look at what the rule found, then pass --yes"
     return confirm(f"Use {name} though {', '.join(rules)} objects?", "To allow a skill", hint)
 
@@ -186,11 +195,11 @@ def _list(app: App, name: str | None, output: str) -> int:
     made = app.overrides.load()
     if name:
         folder = _find(app, name).found.folder
-        made = tuple(one for one in made if one.path == folder)
+        made = tuple(override for override in made if override.path == folder)
     if output == "json":
-        print_json("clawft.skills.allow.v1", allowed=[override_json(one) for one in made])
+        print_json("clawft.skills.allow.v1", allowed=[override_json(override) for override in made])
         return 0
-    rows = [(one.name, one.rule, one.expires[:10], one.by, one.because) for one in made]
+    rows = [(override.name, override.rule, override.expires[:10], override.by, override.because) for override in made]
     if rows:
         print_table(("SKILL", "RULE", "UNTIL", "BY", "BECAUSE"), rows, wide=4)
     else:
@@ -198,16 +207,18 @@ def _list(app: App, name: str | None, output: str) -> int:
     return 0
 
 
-def _remove(app: App, standing: Standing, rules: Sequence[str], output: str) -> int:
-    folder = standing.found.folder
-    taken = [one for rule in (rules or ("",)) for one in app.overrides.remove(folder, rule)]
-    for one in taken:
+def _remove(app: App, status: SkillStatus, rules: Sequence[str], output: str) -> int:
+    folder = status.found.folder
+    taken = [override for rule in (rules or ("",)) for override in app.overrides.remove(folder, rule)]
+    for override in taken:
         subject = f"scan rule for {folder}"
-        app.audit.tell("approval", subject, decision="revoked", rule=one.rule, skill=one.name, digest=one.digest)
+        app.audit.tell(
+            "approval", subject, decision="revoked", rule=override.rule, skill=override.name, digest=override.digest
+        )
     if output == "json":
-        print_json("clawft.skills.allow.v1", removed=[override_json(one) for one in taken])
+        print_json("clawft.skills.allow.v1", removed=[override_json(override) for override in taken])
     else:
-        say(f"Taken back: {', '.join(one.rule for one in taken)}" if taken else "Nothing was allowed for it")
+        say(f"Taken back: {', '.join(override.rule for override in taken)}" if taken else "Nothing was allowed for it")
     return 0 if taken else 1
 
 
@@ -217,7 +228,7 @@ def _rule_id(named: str) -> str:
 
 
 def _parse_end(text: str) -> str:
-    """When an exception ends: 30d, a date, or never. Raises: UsageError."""
+    """Parse when an exception ends: 30d, a date, or never. Raises: UsageError."""
     now = datetime.now().astimezone()
     if text == NEVER:
         return NEVER

@@ -8,36 +8,39 @@ import anyio
 import click
 from msgspec import Struct, structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_installed
-from clawft.cli.options import finish, format_option, open_here
+from clawft.app.app import App
+from clawft.app.install import open_sources
+from clawft.cli.completion import complete_installed
+from clawft.cli.options import finish_installation, format_option, open_here
 from clawft.cli.output import print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._verifying import find_sites, installed_scope_option, make_judge
-from clawft.describe.diagnostics import to_json
-from clawft.discovery import Location, load_catalog
+from clawft.cli.skills.verify import find_sites, installed_scope_option, make_signature_check
 from clawft.errors import ClawftError, Diagnostic
-from clawft.locks.file import load_lock
-from clawft.scan.batch import scan_many
-from clawft.scan.findings import Report
-from clawft.scan.kept import scan_kept
-from clawft.scan.screening import screen_report
-from clawft.scan.targets import Target
-from clawft.signing.check import is_required
-from clawft.sources.model import Verdict
-from clawft.supply.audit import Audited, Installed, add_unsigned, ask_registries, judge, list_installed
-from clawft.supply.others import verify_others
-from clawft.supply.verify import verify_site
-from clawft.supplying import open_sources
-from clawft.trust.blocking import Scanned, check_screening
-
-__all__ = ["command"]
+from clawft.install.lockfile.file import load_lock
+from clawft.install.sources.model import SourceVerdict
+from clawft.install.transaction.audit import (
+    AuditedSkill,
+    InstalledSkill,
+    add_unsigned,
+    ask_registries,
+    judge_installed,
+    list_installed,
+)
+from clawft.install.transaction.other_installers import verify_others
+from clawft.install.transaction.verification import verify_site
+from clawft.scanner.batch import ScannedPath, scan_cached, scan_many
+from clawft.scanner.findings import Report
+from clawft.scanner.screening import screen_report
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.skills.discovery import Location, load_catalog
+from clawft.trust.overrides import ScreenedSkills, check_screening
+from clawft.trust.signing.signatures import is_required
 
 
 class _Found(Struct):
-    """What is to be looked at, and the locks that could not be read."""
+    """The skills to audit, and diagnostics about locks that could not be read."""
 
-    installed: list[Installed] = []
-    said: list[Diagnostic] = []
+    installed: list[InstalledSkill] = []
+    problems: list[Diagnostic] = []
 
 
 @click.command("audit")
@@ -46,30 +49,30 @@ class _Found(Struct):
 @click.option("--offline", is_flag=True, help="Ask no registry.")
 @format_option
 def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> int:
-    """Look at installed skills again: scan them, check their locks and signatures, ask their registries.
+    """Audit installed skills: scan them, check their locks and signatures, ask their registries.
 
-    It fails with 3 if one is malicious or its signature counts no more, and with 1 if one was changed, was taken back
-    by its registry, could not be checked, or is not signed where your config wants that.
+    It fails with 3 if one is malicious or its signature is no longer accepted, and with 1 if one was changed, was
+    yanked by its registry, could not be checked, or is not signed although your config requires that.
     """
     app = open_here()
-    finish(app, change=False)
+    finish_installation(app, change=False)
     found = _find(app, scope, names)
     verdicts, problems = ({}, {}) if offline else anyio.run(_ask, app, found.installed)
     audited = _audit(app, found.installed, verdicts)
-    audited = [_unasked(one, problems.get(at)) for at, one in enumerate(audited)]
+    audited = [_unasked(skill, problems.get(at)) for at, skill in enumerate(audited)]
     if is_required(app.config, app.workspace.user_dir, app.environ):
         audited = list(map(add_unsigned, audited))
-    code = 3 if any(one.malicious for one in audited) else 1 if found.said or any(map(_is_open, audited)) else 0
+    code = 3 if any(skill.malicious for skill in audited) else 1 if found.problems or any(map(_is_open, audited)) else 0
     if output == "json":
-        skills = [_as_json(one) for one in audited]
-        said = [to_json(one) for one in found.said]
-        print_json("clawft.skills.audit.v1", ok=code == 0, offline=offline, skills=skills, diagnostics=said)
+        skills = [_as_json(skill) for skill in audited]
+        diagnostics = [diagnostic_json(diagnostic) for diagnostic in found.problems]
+        print_json("clawft.skills.audit.v1", ok=code == 0, offline=offline, skills=skills, diagnostics=diagnostics)
     else:
         _show(app, found, audited, offline=offline)
     return code
 
 
-def _is_open(audited: Audited) -> bool:
+def _is_open(audited: AuditedSkill) -> bool:
     return audited.unchecked
 
 
@@ -78,45 +81,49 @@ def _find(app: App, scope: str, names: Sequence[str]) -> _Found:
     for site in find_sites(app.workspace, scope):
         ours = verify_site(site, names)
         others = verify_others(site, app.environ, names)
-        found.said += (*ours.diagnostics, *others.diagnostics)
+        found.problems += (*ours.diagnostics, *others.diagnostics)
         lock = {} if ours.diagnostics else load_lock(site.lock)
-        folders = {one.folder for one in ours.checked}
-        more = [one for one in others.checked if one.folder and one.folder not in folders]
+        folders = {folder.folder for folder in ours.checked}
+        more = [folder for folder in others.checked if folder.folder and folder.folder not in folders]
         found.installed += list_installed((*ours.checked, *more), lock)
-    known = {one.checked.name for one in found.installed}
+    known = {skill.checked.name for skill in found.installed}
     for name in names:
-        if name not in known and not found.said:
+        if name not in known and not found.problems:
             raise ClawftError("not-locked", f"No lock names a skill '{name}'", hint="Run: weft skills verify")
     return found
 
 
-async def _ask(app: App, installed: Sequence[Installed]) -> tuple[dict[int, Verdict | None], dict[int, Diagnostic]]:
+async def _ask(
+    app: App, installed: Sequence[InstalledSkill]
+) -> tuple[dict[int, SourceVerdict | None], dict[int, Diagnostic]]:
     async with open_sources(app) as sources:
         return await ask_registries(sources, installed)
 
 
-def _audit(app: App, installed: Sequence[Installed], verdicts: dict[int, Verdict | None]) -> list[Audited]:
-    folders = [one.checked.folder for one in installed]
+def _audit(
+    app: App, installed: Sequence[InstalledSkill], verdicts: dict[int, SourceVerdict | None]
+) -> list[AuditedSkill]:
+    folders = [skill.checked.folder for skill in installed]
     there = [folder for folder in dict.fromkeys(folders) if folder and os.path.isdir(folder)]
-    targets = [Target(folder) for folder in there]
-    made = scan_kept(targets, app.scan_dir) if app.scan_dir else scan_many(targets)
+    targets = [ScannedPath(folder) for folder in there]
+    made = scan_cached(targets, app.scan_dir) if app.scan_dir else scan_many(targets)
     reports = dict(zip(there, _watched(app, made, len(there)), strict=True))
-    signed = make_judge(app.workspace)
+    signed = make_signature_check(app.workspace)
 
     def allowed(folder: str, report: Report) -> bool:
-        """Whether all that keeps it from use was allowed, as `weft skills allow` does."""
+        """Return whether all that keeps it from use was allowed, as `weft skills allow` does."""
         catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=1 << 20)
-        found = next((one for one in catalog.found if one.folder == folder), None)
+        found = next((candidate for candidate in catalog.found if candidate.folder == folder), None)
         screening = screen_report(report)
         if found is None or screening is None:
             return False
-        return not check_screening(found, screening, Scanned((screening,), app.overrides.load(), block_critical=True))[
-            0
-        ]
+        return not check_screening(
+            found, screening, ScreenedSkills((screening,), app.overrides.load(), block_critical=True)
+        )[0]
 
     return [
-        judge(one, reports.get(one.checked.folder), allowed, signed, verdicts.get(at))
-        for at, one in enumerate(installed)
+        judge_installed(skill, reports.get(skill.checked.folder), allowed, signed, verdicts.get(at))
+        for at, skill in enumerate(installed)
     ]
 
 
@@ -129,13 +136,13 @@ def _watched(app: App, made: Any, total: int) -> list[Report]:
     return reports
 
 
-def _unasked(audited: Audited, problem: Diagnostic | None) -> Audited:
+def _unasked(audited: AuditedSkill, problem: Diagnostic | None) -> AuditedSkill:
     if problem is None:
         return audited
-    return structs.replace(audited, said=(*audited.said, problem), unchecked=True)
+    return structs.replace(audited, problems=(*audited.problems, problem), unchecked=True)
 
 
-def _as_json(audited: Audited) -> dict[str, Any]:
+def _as_json(audited: AuditedSkill) -> dict[str, Any]:
     checked, locked = audited.installed.checked, audited.installed.locked
     return {
         "name": checked.name,
@@ -150,34 +157,37 @@ def _as_json(audited: Audited) -> dict[str, Any]:
         "registry": audited.registry or None,
         "malicious": audited.malicious,
         "unchecked": audited.unchecked,
-        "diagnostics": [to_json(one) for one in audited.said],
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in audited.problems],
     }
 
 
-def _count(audited: Iterable[Audited]) -> int:
-    """How many skills these are, wherever each lies."""
-    return len({(one.installed.checked.scope, one.installed.checked.name) for one in audited})
+def _count(audited: Iterable[AuditedSkill]) -> int:
+    """Return how many different skills these are; copies in several folders are counted once."""
+    return len({(skill.installed.checked.scope, skill.installed.checked.name) for skill in audited})
 
 
 def _line(one: Diagnostic) -> str:
     return f"{one.severity}[{one.code}]: {one.message}" + (f". {one.hint}" if one.hint else "")
 
 
-def _show(app: App, found: _Found, audited: Sequence[Audited], *, offline: bool) -> None:
-    for one in found.said:
-        show_diagnostic(one, where=app.workspace.shorten(one.path))
+def _show(app: App, found: _Found, audited: Sequence[AuditedSkill], *, offline: bool) -> None:
+    for diagnostic in found.problems:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     if not audited:
         return say("Nothing is installed that a lock names. See: weft skills install")
     rows: dict[tuple[str, ...], list[str]] = {}  # copies of which there is the same to say are one row
     for entry in audited:
         checked = entry.installed.checked
         cells = checked.name, checked.version, checked.scope, checked.state, entry.verdict or "?", entry.registry or "-"
-        folders = rows.setdefault((*cells, "; ".join(map(_line, entry.said))), [])
+        folders = rows.setdefault((*cells, "; ".join(map(_line, entry.problems))), [])
         folders.append(app.workspace.shorten(os.path.dirname(checked.folder)))
     heads = ("NAME", "VERSION", "SCOPE", "FILES", "VERDICT", "REGISTRY", "IN")
     table = [(*cells, ", ".join(folders)) for (*cells, _), folders in rows.items()]
-    print_table(heads, table, wide=6, after=[said for *_, said in rows])
-    bad, open_ones = _count(one for one in audited if one.malicious), _count(one for one in audited if one.unchecked)
+    print_table(heads, table, wide=6, after=[notes for *_, notes in rows])
+    bad, open_ones = (
+        _count(skill for skill in audited if skill.malicious),
+        _count(skill for skill in audited if skill.unchecked),
+    )
     total = _count(audited)
     counts = [f"{total} {'skill' if total == 1 else 'skills'}"]
     counts += [f"{bad} must not be used"] if bad else []

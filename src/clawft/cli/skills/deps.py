@@ -10,21 +10,24 @@ import click
 import msgspec
 from msgspec import Struct
 
-from clawft.app import App
-from clawft.cli._complete import complete_skills
-from clawft.cli._confirm import confirm
+from clawft.agent.tools.environment import command_env
+from clawft.app.app import App
+from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, print_table, say
+from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.programs import Program as Prepared
-from clawft.programs import clean_environ, show_files
+from clawft.install.transaction.program_installers import (
+    ProgramInstaller,
+    RequiredProgram,
+    list_installers,
+    list_programs,
+)
 from clawft.sandbox.process import Finished, run_process
-from clawft.supply.installers import Installer, Program, list_installers, list_programs
-from clawft.tools.environment import command_env
-from clawft.trust import Standing
-from clawft.trust.commands import CommandPolicy
-
-__all__ = ["command"]
+from clawft.trust import SkillStatus
+from clawft.trust.command_policy import CommandPolicy
+from clawft.trust.programs import PreparedProgram as Prepared
+from clawft.trust.programs import clean_environ, show_files
 
 TIMEOUT_S = 900.0
 MAX_OUTPUT = 1 << 20
@@ -33,7 +36,7 @@ _MARKS = {"ready": "can be run", "there": "not needed", "unfit": "cannot be run"
 
 
 class _Asked(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     run: bool
     only: tuple[str, ...]
@@ -49,20 +52,20 @@ class _Asked(Struct, frozen=True):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask; only with --only.")
 @format_option
 @dir_option
-def command(name: str, **given: Any) -> int:
+def command(name: str, **values: Any) -> int:
     """Show which programs a skill needs, which of them are missing, and the installers that it names for them.
 
     Nothing is run without --run. An installer changes the machine, so it runs with your rights and outside the sandbox,
     as far as the command policy allows, and you are asked about each with the exact command.
     """
-    asked = _Asked(**given)
+    asked = _Asked(**values)
     if asked.yes and asked.run and not asked.only:
         raise click.UsageError("With --yes, say which installers to run: --only ID")
     app = open_here(asked.dirs)
-    standing = app.get_skill(name)
-    skill = standing.found.skill
+    status = app.get_skill(name)
+    skill = status.found.skill
     if asked.run:
-        _check_trust(app, standing)
+        _check_trust(app, status)
     if skill is None:
         raise ClawftError("skill-broken", f"The skill '{name}' cannot be read", hint=f"Run: weft skills why {name}")
     programs = list_programs(skill, app.host)
@@ -75,46 +78,54 @@ def command(name: str, **given: Any) -> int:
             "clawft.skills.deps.v1",
             name=name,
             programs=msgspec.to_builtins(programs),
-            installers=[{**msgspec.to_builtins(one), "command": shlex.join(one.words)} for one in installers],
-            done={key: {"code": one.code, "output": _text(one)} for key, one in done.items()},
+            installers=[
+                {**msgspec.to_builtins(installer), "command": shlex.join(installer.words)} for installer in installers
+            ],
+            done={key: {"code": result.code, "output": _text(result)} for key, result in done.items()},
         )
-    return 1 if any(one.code for one in done.values()) else 0
+    return 1 if any(result.code for result in done.values()) else 0
 
 
-def _show(programs: Sequence[Program], installers: Sequence[Installer]) -> None:
-    for one in programs:
-        say(one_line(f"{'✓' if one.there else '✗'} {one.name}"))
+def _show(programs: Sequence[RequiredProgram], installers: Sequence[ProgramInstaller]) -> None:
+    for program in programs:
+        say(one_line(f"{'✓' if program.there else '✗'} {program.name}"))
     if not programs:
         say("It names no programs that it needs")
     if installers:
         rows = [
-            (one.id, _MARKS[one.state], shlex.join(one.words or (one.url or one.label,)), one.why) for one in installers
+            (
+                installer.id,
+                _MARKS[installer.state],
+                shlex.join(installer.words or (installer.url or installer.label,)),
+                installer.why,
+            )
+            for installer in installers
         ]
         print_table(("ID", "STATE", "COMMAND", "WHY"), rows, wide=2)
 
 
-def _choose(installers: Sequence[Installer], asked: _Asked) -> list[Installer]:
+def _choose(installers: Sequence[ProgramInstaller], asked: _Asked) -> list[ProgramInstaller]:
     """Those to run: the named ones, else all that can be run and bring something. Raises: NotFound, Refused."""
-    known = {one.id: one for one in installers}
+    known = {installer.id: installer for installer in installers}
     for name in asked.only:
         if name not in known:
             raise NotFound("installer-not-found", f"No installer '{name}'", hint=f"There are: {', '.join(known)}")
         if known[name].state not in ("ready", "there"):
             message = f"The installer '{name}' cannot be run: {known[name].why}"
             raise Refused("installer-unfit", message, hint="What it would do is shown without --run")
-    return [known[name] for name in asked.only] or [one for one in installers if one.state == "ready"]
+    return [known[name] for name in asked.only] or [installer for installer in installers if installer.state == "ready"]
 
 
-def _run(app: App, name: str, chosen: Sequence[Installer], asked: _Asked) -> dict[str, Finished]:
+def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], asked: _Asked) -> dict[str, Finished]:
     """Run what a person agrees to, one after the other; it ends with the first that fails. Raises: ClawftError."""
     if not chosen:
         say("There is nothing to run")
     done: dict[str, Finished] = {}
-    for one in chosen:
-        line = shlex.join(one.words)
+    for step in chosen:
+        line = shlex.join(step.words)
         _check(app, line)
         env = command_env(app.config.tools.exec, clean_environ(app.environ), {})
-        program = app.launcher.prepare(one.words, env)
+        program = app.launcher.prepare(step.words, env)
         question = f"Run with all your rights, outside the sandbox: {line}{show_files(program.files)}"
         if not asked.yes and not confirm(f"{question}?", "To run an installer", HINT):
             app.audit.tell("command", line, decision="denied", skill=name)
@@ -127,7 +138,7 @@ def _run(app: App, name: str, chosen: Sequence[Installer], asked: _Asked) -> dic
             how = {"exit_code": finished.code}
         finally:
             app.audit.tell("command", line, decision="finished", skill=name, detail=how)
-        done[one.id] = finished
+        done[step.id] = finished
         if asked.output == "table":
             click.echo(_text(finished), nl=False)
             say(one_line(f"{line}: {'done' if not finished.code else f'failed with code {finished.code}'}"))
@@ -136,13 +147,13 @@ def _run(app: App, name: str, chosen: Sequence[Installer], asked: _Asked) -> dic
     return done
 
 
-def _check_trust(app: App, standing: Standing) -> None:
+def _check_trust(app: App, status: SkillStatus) -> None:
     """Raises: Refused for a skill that nobody approved: it is who names the packages."""
-    objection = app.strangers.object_to_use(standing.found)
-    if standing.state == "blocked" or objection is not None:
-        message = objection.message if objection else standing.reasons[0].message
-        hint = objection.hint if objection else f"Run: weft skills why {standing.name}"
-        raise Refused("skill-untrusted", f"Nothing is run for '{standing.name}': {message}", hint=hint)
+    objection = app.trust_policy.check_use(status.found)
+    if status.state == "blocked" or objection is not None:
+        message = objection.message if objection else status.reasons[0].message
+        hint = objection.hint if objection else f"Run: weft skills why {status.name}"
+        raise Refused("skill-untrusted", f"Nothing is run for '{status.name}': {message}", hint=hint)
 
 
 def _check(app: App, line: str) -> None:

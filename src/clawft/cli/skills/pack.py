@@ -7,17 +7,15 @@ from typing import Any
 
 import click
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._scanned import finding_lines
-from clawft.cli.skills._targets import complete_targets, find_folder
-from clawft.describe.diagnostics import to_json
+from clawft.cli.review import finding_lines
+from clawft.cli.skills.targets import complete_targets, find_folder
 from clawft.errors import NotFound, Refused
-from clawft.publishing.check import Prepared, check_ready, prepare
+from clawft.install.publish.preparation import PreparedSkill, check_ready, prepare
+from clawft.server.protocol.envelope import diagnostic_json
 from clawft.workspace import resolve_path
-
-__all__ = ["command", "show_prepared"]
 
 _SHOWN = 20
 _OTHERS = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".txz", ".xz", ".zst")  # archives that ours is not
@@ -59,16 +57,16 @@ def command(skill: str, target: str, dry_run: bool, allow_findings: bool, output
         return _tell(app, prepared, file, written=not dry_run, output=output)
 
 
-def show_prepared(prepared: Prepared) -> None:
-    """What would be given away, what is not, and what there is to say about it."""
+def show_prepared(prepared: PreparedSkill) -> None:
+    """Print what would be published, what is left out, and the problems found."""
     count = len(prepared.chosen.files)
     title = f"{prepared.name} {prepared.version}".rstrip()
     say(one_line(f"{title}: {count} file{'s' * (count != 1)}, {prepared.chosen.bytes} bytes"))
-    for one in prepared.chosen.left_out[:_SHOWN]:
-        say(f"  {one_line(f'left out: {one.path} ({one.reason})')}")
+    for file in prepared.chosen.left_out[:_SHOWN]:
+        say(f"  {one_line(f'left out: {file.path} ({file.reason})')}")
     if len(prepared.chosen.left_out) > _SHOWN:
         say(f"  left out: {len(prepared.chosen.left_out) - _SHOWN} more")
-    for problem in prepared.said:
+    for problem in prepared.problems:
         if problem.severity != "note":
             show_diagnostic(problem, where=problem.where)
     if prepared.report.verdict != "clean":
@@ -77,7 +75,7 @@ def show_prepared(prepared: Prepared) -> None:
             say(line)
 
 
-def _check_quietly(prepared: Prepared, allow_findings: bool) -> None:
+def _check_quietly(prepared: PreparedSkill, allow_findings: bool) -> None:
     """The same for a program: a refusal tells all it rests on, in the document."""
     try:
         check_ready(prepared, allow_findings=allow_findings)
@@ -87,7 +85,7 @@ def _check_quietly(prepared: Prepared, allow_findings: bool) -> None:
             **_document(prepared),
             written=False,
             path=None,
-            refused=to_json(refused.diagnostic),
+            refused=diagnostic_json(refused.diagnostic),
         )
         raise
 
@@ -128,7 +126,7 @@ def _place(archive: str, path: str) -> None:
             os.unlink(hidden)
 
 
-def _tell(app: App, prepared: Prepared, file: str, *, written: bool, output: str) -> int:
+def _tell(app: App, prepared: PreparedSkill, file: str, *, written: bool, output: str) -> int:
     if output == "json":
         print_json("clawft.skills.pack.v1", **_document(prepared), written=written, path=file, refused=None)
     elif file != "-":
@@ -138,10 +136,15 @@ def _tell(app: App, prepared: Prepared, file: str, *, written: bool, output: str
     return 0
 
 
-def _document(prepared: Prepared) -> dict[str, Any]:
+def _document(prepared: PreparedSkill) -> dict[str, Any]:
     files = [
-        {"path": one.path, "size": one.size, "executable": one.executable, "sha256": prepared.packed.contents[one.path]}
-        for one in prepared.chosen.files
+        {
+            "path": file.path,
+            "size": file.size,
+            "executable": file.executable,
+            "sha256": prepared.packed.contents[file.path],
+        }
+        for file in prepared.chosen.files
     ]
     return {
         "name": prepared.name,
@@ -150,7 +153,7 @@ def _document(prepared: Prepared) -> dict[str, Any]:
         "size": prepared.packed.size,
         "sha256": prepared.packed.sha256,
         "files": files,
-        "left_out": [{"path": one.path, "reason": one.reason} for one in prepared.chosen.left_out],
+        "left_out": [{"path": file.path, "reason": file.reason} for file in prepared.chosen.left_out],
         "verdict": prepared.report.verdict,
-        "diagnostics": [to_json(one) for one in prepared.said],
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in prepared.problems],
     }

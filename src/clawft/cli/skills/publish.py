@@ -8,33 +8,37 @@ import anyio
 import click
 from msgspec import Struct, structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_registries
-from clawft.cli._confirm import confirm
+from clawft.app.app import App
+from clawft.app.install import open_registry
+from clawft.cli.completion import complete_registries
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._signing import choose_signer
-from clawft.cli.skills._targets import complete_targets, find_folder
-from clawft.describe.diagnostics import to_json
+from clawft.cli.prompts import confirm
+from clawft.cli.skills.sign import choose_signer
+from clawft.cli.skills.targets import complete_targets, find_folder
 from clawft.errors import Diagnostic, Refused
 from clawft.files import read_optional, replace_file
-from clawft.publishing.bump import Part
-from clawft.publishing.check import Prepared, check_ready, check_text, prepare
-from clawft.publishing.publish import TERMS, Planned, Wish, has_terms, plan_publication, with_signature
-from clawft.publishing.registry import Published, Registry
-from clawft.signing.check import SIGNATURE_NAME, Signature, check_signature, require_signature
-from clawft.signing.publishers import load_publishers
-from clawft.signing.sshsig import MAX_BYTES
-from clawft.signing.statements import SKILL_SPACE
-from clawft.supplying import open_registry
-
-__all__ = ["command"]
+from clawft.install.publish.preparation import PreparedSkill, check_ready, check_text, prepare
+from clawft.install.publish.publication import (
+    TERMS,
+    Part,
+    PlannedPublication,
+    PublicationOptions,
+    has_terms,
+    plan_publication,
+    with_signature,
+)
+from clawft.install.publish.registry import PublicationResult, PublishingRegistry
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.trust.signing.publishers import SKILL_SPACE, load_publishers
+from clawft.trust.signing.signatures import SIGNATURE_NAME, Signature, check_signature, require_signature
+from clawft.trust.signing.sshsig import MAX_BYTES
 
 SHOWN = 30  # files
 
 
 class _Options(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     registry: str
     owner: str
@@ -53,9 +57,11 @@ class _Options(Struct, frozen=True):
     output: str
 
     @property
-    def wish(self) -> Wish:
+    def wish(self) -> PublicationOptions:
         accepted = self.accept_license
-        return Wish(self.owner, self.slug, self.version, self.part, self.changelog, self.tags, accepted, self.sign)
+        return PublicationOptions(
+            self.owner, self.slug, self.version, self.part, self.changelog, self.tags, accepted, self.sign
+        )
 
 
 @click.command("publish")
@@ -79,26 +85,26 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask. Terms need --accept-license.")
 @format_option
-def command(target: str, **given: Any) -> int:
+def command(target: str, **values: Any) -> int:
     """Publish a skill to ClawHub or to a hub of yours, after a check and a look at what is sent.
 
     What is broken, malicious or holds secrets is refused; hidden and ignored files are left out. The version is the one
     that SKILL.md, --version or --bump says; where none does, 1.0.0, then the next patch. What is there already is not
     sent again. A token for the registry is needed: weft registries token NAME.
     """
-    options = _Options(**given)
+    options = _Options(**values)
     app = open_here()
     place = find_folder(app, target)
     with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
-        for one in prepared.said:
-            if one.severity == "error" or (options.output == "table" and one.severity != "note"):
-                show_diagnostic(one, where=one.where)
+        for diagnostic in prepared.problems:
+            if diagnostic.severity == "error" or (options.output == "table" and diagnostic.severity != "note"):
+                show_diagnostic(diagnostic, where=diagnostic.where)
         check_ready(prepared, allow_findings=options.allow_findings)
         check_text("changelog", options.changelog, app.secrets, allow_findings=options.allow_findings)
         return _publish(app, place, prepared, options)
 
 
-def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int:
+def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -> int:
     registry = open_registry(app, options.registry)
     if not registry.has_token and not options.dry_run:
         raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=_get_token(registry))
@@ -129,8 +135,13 @@ def _publish(app: App, place: str, prepared: Prepared, options: _Options) -> int
     return _tell(registry, planned, options, signature, done)
 
 
-def _plan_or_ask(app: App, registry: Registry, prepared: Prepared, options: _Options) -> Planned:
-    """What would be sent; where SKILL.md says a version that is published, the next one if a person agrees."""
+def _plan_or_ask(
+    app: App, registry: PublishingRegistry, prepared: PreparedSkill, options: _Options
+) -> PlannedPublication:
+    """Return the plan of the publication.
+
+    If the version in SKILL.md is already published, offer the user the next patch version.
+    """
     try:
         return anyio.run(_plan, registry, prepared, options.wish)
     except Refused as error:
@@ -141,12 +152,12 @@ def _plan_or_ask(app: App, registry: Registry, prepared: Prepared, options: _Opt
     return anyio.run(_plan, open_registry(app, registry.name), prepared, structs.replace(options.wish, part="patch"))
 
 
-async def _plan(registry: Registry, prepared: Prepared, wish: Wish) -> Planned:
+async def _plan(registry: PublishingRegistry, prepared: PreparedSkill, wish: PublicationOptions) -> PlannedPublication:
     async with registry:
         return await plan_publication(registry, prepared, wish)
 
 
-async def _send(registry: Registry, planned: Planned, options: _Options) -> Published:
+async def _send(registry: PublishingRegistry, planned: PlannedPublication, options: _Options) -> PublicationResult:
     async with registry:
         publication = planned.publication
         if has_terms(registry.url):
@@ -163,7 +174,7 @@ def _progress(done: int, total: int) -> None:
     click.echo(f"\r\x1b[KSending: {done} of {total} files", nl=False, err=True)
 
 
-def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Planned, Signature]:
+def _sign(app: App, place: str, planned: PlannedPublication, options: _Options) -> tuple[PlannedPublication, Signature]:
     """Sign it, or look at the signature that is there. Raises: Refused for one that would be refused by others."""
     there = read_optional(os.path.join(place, SIGNATURE_NAME), MAX_BYTES)
     if options.sign and options.dry_run:
@@ -184,8 +195,8 @@ def _sign(app: App, place: str, planned: Planned, options: _Options) -> tuple[Pl
     return planned, signature
 
 
-def _write_back(app: App, place: str, prepared: Prepared, planned: Planned) -> None:
-    """What was changed on the way is changed where the person has it: its version, and its signature."""
+def _write_back(app: App, place: str, prepared: PreparedSkill, planned: PlannedPublication) -> None:
+    """Write the version and the signature made during publishing back to the user's folder."""
     if planned.edited:
         path = os.path.join(place, os.path.basename(prepared.found.file))
         replace_file(path, planned.edited.encode(), 0o644)
@@ -195,8 +206,8 @@ def _write_back(app: App, place: str, prepared: Prepared, planned: Planned) -> N
         replace_file(os.path.join(place, SIGNATURE_NAME), made, 0o644)
 
 
-def _agree(registry: Registry, options: _Options) -> bool:
-    """Whether a person agrees: to the terms, and to sending it. Raises: Refused where there is nobody to ask."""
+def _agree(registry: PublishingRegistry, options: _Options) -> bool:
+    """Return whether a person agrees: to the terms, and to sending it. Raises: Refused where there is nobody to ask."""
     hint = "Pass --accept-license and --yes"
     agreed = options.accept_license or not has_terms(registry.url)
     if not agreed and not confirm("Do you agree to that?", "To agree to terms", hint, [TERMS]):
@@ -204,15 +215,17 @@ def _agree(registry: Registry, options: _Options) -> bool:
     return options.yes or confirm("Publish this?", "To publish a skill")
 
 
-def _lines(registry: Registry, planned: Planned, prepared: Prepared, signature: Signature) -> list[str]:
-    """All that will be sent, and where to."""
+def _lines(
+    registry: PublishingRegistry, planned: PlannedPublication, prepared: PreparedSkill, signature: Signature
+) -> list[str]:
+    """Render everything that will be sent, and to which registry."""
     publication, parcel = planned.publication, planned.parcel
-    latest = planned.standing.latest
-    before = f"after {latest}" if latest else "the first version" if planned.standing.asked else "if that is free"
+    latest = planned.published.latest
+    before = f"after {latest}" if latest else "the first version" if planned.published.asked else "if that is free"
     owner = f" as @{publication.owner}" if publication.owner else ""
-    files = [f"  {one.path}{' *' if one.executable else ''}  {one.size:,} bytes" for one in parcel.files]
+    files = [f"  {file.path}{' *' if file.executable else ''}  {file.size:,} bytes" for file in parcel.files]
     rest = [f"  and {len(files) - SHOWN} more"] if len(files) > SHOWN else []
-    left_out = ", ".join(one.path for one in prepared.chosen.left_out if one.path != SIGNATURE_NAME)
+    left_out = ", ".join(file.path for file in prepared.chosen.left_out if file.path != SIGNATURE_NAME)
     lines = [
         f"{publication.slug} {publication.version}, {before}, to {registry.name} ({registry.url}){owner}",
         f"Files: {len(files)}, {parcel.size:,} bytes (* may be executed)",
@@ -227,7 +240,7 @@ def _lines(registry: Registry, planned: Planned, prepared: Prepared, signature: 
     return [line if line.startswith("  ") else one_line(line) for line in map(_clean, lines)]
 
 
-def _signed_line(planned: Planned, signature: Signature) -> str:
+def _signed_line(planned: PlannedPublication, signature: Signature) -> str:
     """By which key; and that it will not count, where the skill goes by another name than it was signed as."""
     name = planned.statement.name
     other = f"; of '{name}', so that under this name it counts as untrusted" if name != planned.publication.slug else ""
@@ -239,44 +252,50 @@ def _clean(line: str) -> str:
 
 
 def _tell(
-    registry: Registry, planned: Planned, options: _Options, signature: Signature, done: Published | None = None
+    registry: PublishingRegistry,
+    planned: PlannedPublication,
+    options: _Options,
+    signature: Signature,
+    done: PublicationResult | None = None,
 ) -> int:
     publication = planned.publication
-    said = _find_problems(registry, planned, done)
-    for one in said:
-        show_diagnostic(one, where="")
+    diagnostics = _find_problems(registry, planned, done)
+    for diagnostic in diagnostics:
+        show_diagnostic(diagnostic, where="")
     if options.output == "json":
-        files = [{"path": one.path, "size": one.size, "sha256": one.sha256} for one in planned.parcel.files]
+        files = [{"path": file.path, "size": file.size, "sha256": file.sha256} for file in planned.parcel.files]
         facts: dict[str, Any] = {
             "registry": registry.name,
             "url": registry.url,
             "owner": publication.owner or None,
             "slug": publication.slug,
             "version": publication.version,
-            "asked": planned.standing.asked,
-            "previous_version": planned.standing.latest or None,
+            "asked": planned.published.asked,
+            "previous_version": planned.published.latest or None,
             "unchanged": planned.same is not None,
             "digest": planned.parcel.digest,
-            "fingerprint": planned.parcel.fingerprint,
+            "fingerprint": planned.parcel.fingerprint or None,
             "signature": {"state": signature.state, "key": signature.key or None},
             "files": files,
             "published": done is not None,
             "pending": done is not None and done.pending,
-            "diagnostics": [to_json(one) for one in said],
+            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
         }
         print_json("clawft.skills.publish.v1", **facts)
     elif planned.same is None:
         waits = "; it waits for the registry to look at it" if done and done.pending else ""
-        would = "Would be published" if planned.standing.asked else "Could be published"
+        would = "Would be published" if planned.published.asked else "Could be published"
         verb = would if done is None else "Was there already" if done.again else "Published"
         owner = f"@{publication.owner}/" if publication.owner else ""
         click.echo(one_line(f"{verb}: {owner}{publication.slug} {publication.version}{waits}"))
-    return 1 if any(one.severity == "error" for one in said) else 0
+    return 1 if any(diagnostic.severity == "error" for diagnostic in diagnostics) else 0
 
 
-def _find_problems(registry: Registry, planned: Planned, done: Published | None) -> list[Diagnostic]:
+def _find_problems(
+    registry: PublishingRegistry, planned: PlannedPublication, done: PublicationResult | None
+) -> list[Diagnostic]:
     """A registry that was not asked; files it does not list as they were sent: a signature is the least of them."""
-    if not planned.standing.asked:
+    if not planned.published.asked:
         message = f"There is no token for '{registry.name}', so it was not asked what it has"
         return [Diagnostic("publish-token", "warning", message, hint=_get_token(registry))]
     lost = done.missing if done else ()
@@ -287,5 +306,5 @@ def _find_problems(registry: Registry, planned: Planned, done: Published | None)
     return [Diagnostic("publish-incomplete", severity, message, hint="Install it, and run: weft skills verify")]
 
 
-def _get_token(registry: Registry) -> str:
+def _get_token(registry: PublishingRegistry) -> str:
     return f"Get one there, then: weft registries token {registry.name}"

@@ -1,15 +1,18 @@
-"""`weft skills run NAME [ARGS…]`: start a skill in a turn of its own."""
+"""`weft skills run` and `render`: start a skill in a turn of its own, or print its prompt."""
+
+import sys
 
 import click
 import msgspec
 
-from clawft.app import App
-from clawft.cli._complete import complete_skills
-from clawft.cli.options import TurnOptions, dir_option, open_here, turn_options
-from clawft.cli.output import say
-from clawft.trust import Standing
-
-__all__ = ["command", "make_ready"]
+from clawft.app.app import App
+from clawft.cli.completion import complete_skills
+from clawft.cli.options import TurnOptions, dir_option, format_option, open_here, turn_options
+from clawft.cli.output import clean, print_json, say, show_diagnostic
+from clawft.errors import Refused
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.skills.render import PromptArguments, RenderedPrompt, TemplateVariables, render_skill, split_arguments
+from clawft.trust import STATES, SkillStatus
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -18,51 +21,51 @@ __all__ = ["command", "make_ready"]
 @click.option("--args", "line", default="", help="The arguments as one line, as they would be typed after /NAME.")
 @turn_options
 @dir_option
-def command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], **given: object) -> int:
-    """Run a skill once. Options stand before NAME; what follows it are the skill's arguments.
+def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ...], **values: object) -> int:
+    """Run a skill once. Options go before NAME; everything after it is an argument of the skill.
 
-    A stranger's skill that is not approved is shown first, and asked for; --yes approves it for this run.
+    An untrusted skill is shown first, and you are asked to approve it; --yes approves it for this run.
     """
-    from clawft.cli.turn import run_turn_here  # `weft skills --help` needs none of what turns need
-    from clawft.run import TurnRequest
+    from clawft.agent.turn import TurnRequest
+    from clawft.cli.turn import run_turn_in_terminal  # `weft skills --help` needs none of what turns need
 
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
     _tell_misplaced(args)
-    options = msgspec.convert(given, TurnOptions)
+    options = msgspec.convert(values, TurnOptions)
     app = open_here(dirs)
     if options.trust_project_skills:
         app.trust_project()
-    app, standing = make_ready(app, name, yes=options.yes, ask=options.output == "text")
+    app, status = prepare_skill(app, name, yes=options.yes, ask=options.output == "text")
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     if options.queue and not options.background:
         raise click.UsageError("--queue goes with --background")
     if options.background:
-        from clawft.cli.background import start_here
+        from clawft.cli.turn import start_in_background
 
-        return start_here(app, options, request, dirs)
-    return run_turn_here(app, options, request, only=standing.name if dirs else "")
+        return start_in_background(app, options, request, dirs)
+    return run_turn_in_terminal(app, options, request, only=status.name if dirs else "")
 
 
-def make_ready(app: App, name: str, *, yes: bool, ask: bool = True) -> tuple[App, Standing]:
+def prepare_skill(app: App, name: str, *, yes: bool, ask: bool = True) -> tuple[App, SkillStatus]:
     """Have a person approve a skill, and give what it needs; `ask`: for that too. Raises: ClawftError; click.Abort."""
-    from clawft.cli.skills._asking import ask_missing
+    from clawft.cli.skills.variables import ask_missing_variables
 
-    standing = app.get_skill(name)
-    if needs_approval(app, standing):
-        from clawft.cli.skills._approve import approve_here
+    status = app.get_skill(name)
+    if needs_approval(app, status):
+        from clawft.cli.review import ask_approval
 
-        approve_here(app, standing, yes=yes)
+        ask_approval(app, status, yes=yes)
         app = app.reopen()
-        standing = app.get_skill(name)
-    if standing.usable and ask_missing(app, standing, ask=ask and not yes):
+        status = app.get_skill(name)
+    if status.usable and ask_missing_variables(app, status, ask=ask and not yes):
         app = app.reopen()
-    return app, standing
+    return app, status
 
 
 def _tell_misplaced(args: tuple[str, ...]) -> None:
     """An option after the name is an argument of the skill, which few mean."""
-    own = {name for one in command.params if isinstance(one, click.Option) for name in one.opts}
+    own = {name for param in run_command.params if isinstance(param, click.Option) for name in param.opts}
     for word in args:
         if word == "--":
             return
@@ -70,8 +73,78 @@ def _tell_misplaced(args: tuple[str, ...]) -> None:
             say(f"note: {word} is an argument of the skill here. Options of weft stand before its name")
 
 
-def needs_approval(app: App, standing: Standing) -> bool:
-    """Whether a person must agree before this skill runs; what `--dir` names is listed as if they had."""
-    if standing.found.location.scope != "dir":
-        return standing.state == "untrusted"
-    return standing.usable and app.strangers.object_to_use(standing.found) is not None
+def needs_approval(app: App, status: SkillStatus) -> bool:
+    """Return whether a person must agree before this skill runs; what `--dir` names is listed as if they had."""
+    if status.found.location.scope != "dir":
+        return status.state == "untrusted"
+    return status.usable and app.trust_policy.check_use(status.found) is not None
+
+
+class RenderOptions(msgspec.Struct, frozen=True):
+    line: str
+    session_id: str
+    run: bool
+    output: str
+    dirs: tuple[str, ...]
+
+
+@click.command("render", context_settings={"ignore_unknown_options": True})
+@click.argument("name", shell_complete=complete_skills)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.option("--args", "line", default="", help="The arguments as one line, as they would be typed after /NAME.")
+@click.option("--session-id", default="", help="What $SESSION_ID stands for.")
+@click.option("--run", is_flag=True, help="Run its commands and read the files it names, as a turn would.")
+@format_option
+@dir_option
+def render_command(name: str, args: tuple[str, ...], **values: object) -> None:
+    """Print the prompt of a skill with its arguments filled in. Nothing in it is run, except with --run."""
+    options = msgspec.convert(values, RenderOptions)
+    if args and options.line:
+        raise click.UsageError("Give the arguments either way, not both")
+    app = open_here(options.dirs)
+    status = app.get_skill(name)
+    skill = app.load_prompt(status.found)
+    variables = TemplateVariables(options.session_id, status.found.base_dir, app.workspace.project)
+    arguments = split_arguments(options.line) if options.line else PromptArguments(" ".join(args), args)
+    if options.run:
+        rendered = _run(app, status, arguments, variables)
+    else:
+        prefixes = app.config.skills.security.allowed_command_prefixes
+        rendered = render_skill(skill, arguments, variables, status.found.file, prefixes)
+    warnings = [
+        *status.reasons,
+        *(diagnostic for diagnostic in skill.diagnostics if diagnostic.code == "body-truncated"),
+        *rendered.diagnostics,
+    ]
+    if options.output == "json":
+        notes = [diagnostic_json(warning) for warning in warnings]
+        return print_json("clawft.skills.render.v1", name=skill.name, prompt=rendered.text, diagnostics=notes)
+    for diagnostic in warnings:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+    if rendered.diagnostics and not options.run:
+        say(f"Nothing was run or read; to do as a turn does: weft skills render --run {skill.name}")
+    if not rendered.text:
+        say(f"The skill '{skill.name}' has no instructions")
+    if sys.stdout is not None:  # written as it is: echo would take escape sequences out
+        sys.stdout.write((clean(rendered.text) if sys.stdout.isatty() else rendered.text) + "\n")
+    return None
+
+
+def _run(app: App, status: SkillStatus, arguments: PromptArguments, variables: TemplateVariables) -> RenderedPrompt:
+    """The prompt with all that it asks for, by the same rules as in a turn. Raises: Refused, ClawftError."""
+    import anyio  # what only prints needs none of these
+
+    from clawft.agent.tools.dynamic import render_dynamic
+    from clawft.trust.permissions import CallAuthority
+
+    if not status.usable:
+        message = f"The skill '{status.name}' may not be used: {STATES[status.state]}"
+        raise Refused("skill-refused", message, hint=f"Run: weft skills why {status.name}")
+
+    async def run() -> RenderedPrompt:
+        async with app.open_runtime() as runtime:
+            dynamic = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
+            cleared = runtime.clear(status.found)
+            return await render_dynamic(dynamic, status.found, cleared, arguments, variables)
+
+    return anyio.run(run)

@@ -6,20 +6,16 @@ from typing import Any
 
 import click
 
-from clawft.app import App
-from clawft.cli._complete import complete_models, complete_skills
+from clawft.app.app import App
+from clawft.cli.completion import complete_models, complete_skills
 from clawft.cli.options import dir_option, open_here
 from clawft.cli.output import one_line, say
-from clawft.cli.scan._options import ScanOptions, scan_options
-from clawft.cli.scan._run import run_scan
-from clawft.cli.scan.path import path_targets
+from clawft.cli.scan import ScanOptions, path_targets, run_scan, scan_options
 from clawft.config.registries import own_registries
-from clawft.discovery import Found
 from clawft.errors import NotFound, find_close
-from clawft.scan.findings import Report
-from clawft.scan.targets import Target, holding_skill
-
-__all__ = ["command"]
+from clawft.scanner.batch import ScannedPath, find_enclosing_skill
+from clawft.scanner.findings import Report
+from clawft.skills.discovery import DiscoveredSkill
 
 
 @click.command("scan")
@@ -43,7 +39,7 @@ def command(targets: tuple[str, ...], dirs: tuple[str, ...], judge: bool, model:
     app = open_here(dirs)
     references = [named for named in targets if _is_reference(app, named)]
     if targets:
-        wanted = [one for named in targets if named not in references for one in _find(app, named)]
+        wanted = [target for named in targets if named not in references for target in _find(app, named)]
     else:
         wanted = [_target(found) for found in app.catalog.found]
     ask = _open_judge(app, model) if judge or model else None
@@ -55,21 +51,25 @@ def command(targets: tuple[str, ...], dirs: tuple[str, ...], judge: bool, model:
 def _scan_references(
     app: App,
     references: list[str],
-    others: list[Target],
+    others: list[ScannedPath],
     options: ScanOptions,
     ask: Callable[[Report], Report] | None,
 ) -> int:
-    """What is somewhere else, with what is here. A registry's word can only make it worse. Raises: ClawftError."""
-    from clawft.cli.skills._scan_references import bring, tell_brought
+    """Scan fetched skills together with local ones. A registry's verdict can only make the result worse.
 
-    with bring(app, references) as brought:
-        code = run_scan([*others, *(Target(one.folder) for one in brought)], options, None, ask)
-        malicious = tell_brought(brought)
+    Raises: ClawftError.
+    """
+    from clawft.cli.skills.registry import fetch_references, print_downloads
+
+    with fetch_references(app, references) as brought:
+        code = run_scan([*others, *(ScannedPath(skill.folder) for skill in brought)], options, None, ask)
+        malicious = print_downloads(brought)
     return 3 if malicious and options.fail_on != "never" else code
 
 
 def _is_reference(app: App, named: str) -> bool:
-    """Whether it is nothing here: neither a path nor a skill's name. A bare word is never looked for elsewhere."""
+    """Return whether it is nothing here: neither a path nor a skill's name. A bare word is never looked for
+    elsewhere."""
     if os.path.lexists(os.path.join(app.workspace.cwd, os.path.expanduser(named))):
         return False
     if "://" in named or named.startswith(("@", "git@", "git+")):
@@ -80,7 +80,7 @@ def _is_reference(app: App, named: str) -> bool:
     if not colon:
         return "@" in named
     registries = own_registries(app.config, app.workspace.user_dir, app.environ)
-    here = any(one.name == bare and one.location.goes_by(prefix) for one in app.catalog.found)
+    here = any(skill.name == bare and skill.location.matches_reference(prefix) for skill in app.catalog.found)
     return prefix in registries and not here
 
 
@@ -88,7 +88,7 @@ def _open_judge(app: App, model: str) -> Callable[[Report], Report]:
     """A model's opinion on each report. What the skill holds is sent to it. Raises: ClawftError."""
     import anyio
 
-    from clawft.run.judge import check_judge, judge_skill
+    from clawft.agent.judge import check_judge, judge_skill
 
     def judge(report: Report) -> Report:
         if report.failed or report.verdict == "malicious":
@@ -105,30 +105,30 @@ def _open_judge(app: App, model: str) -> Callable[[Report], Report]:
     return judge
 
 
-def _find(app: App, named: str) -> list[Target]:
-    """What a word means: a path if there is one, else a skill's name. Raises: NotFound."""
+def _find(app: App, named: str) -> list[ScannedPath]:
+    """Find what a word names: a path if it exists, else a skill's name. Raises: NotFound."""
     path = os.path.join(app.workspace.cwd, os.path.expanduser(named))
     if not os.path.lexists(path) and "/" not in named:
         return _find_named(app, named)
-    holder = holding_skill(path, app.workspace.cwd) if os.path.isfile(path) else None
-    return [Target(holder)] if holder else path_targets(named)
+    holder = find_enclosing_skill(path, app.workspace.cwd) if os.path.isfile(path) else None
+    return [ScannedPath(holder)] if holder else path_targets(named)
 
 
-def _find_named(app: App, reference: str) -> list[Target]:
+def _find_named(app: App, reference: str) -> list[ScannedPath]:
     """Every skill of a name, or of `scope:name`, usable or not. Whether it may be used is not asked: that scans too.
 
     Raises: NotFound with the close match.
     """
     scope, colon, bare = reference.rpartition(":")
     found = app.catalog.found
-    named = [one for one in found if one.name == bare and (not colon or one.location.goes_by(scope))]
+    named = [skill for skill in found if skill.name == bare and (not colon or skill.location.matches_reference(scope))]
     if not named:
-        close = find_close(bare, (one.name for one in found))
+        close = find_close(bare, (skill.name for skill in found))
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft skills list; a folder is named by its path"
         hint += ", what a registry has by clawhub:NAME"
         raise NotFound("skill-not-found", f"No skill '{reference}'", hint=hint)
-    return [_target(one) for one in named]
+    return [_target(skill) for skill in named]
 
 
-def _target(found: Found) -> Target:
-    return Target(found.base_dir or found.file)
+def _target(found: DiscoveredSkill) -> ScannedPath:
+    return ScannedPath(found.base_dir or found.file)

@@ -4,12 +4,10 @@ from typing import Any
 
 import click
 
-from clawft.cli._complete import complete_registries
+from clawft.cli.completion import complete_registries
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import print_json, print_table, say
-from clawft.discovery.ranking import match_context
-
-__all__ = ["command"]
+from clawft.skills.discovery.ranking import match_context
 
 MAX_HITS = 100  # of registries
 
@@ -21,34 +19,37 @@ MAX_HITS = 100  # of registries
 @click.option("--registry", metavar="NAME", default="", help="Ask this one only.", shell_complete=complete_registries)
 @format_option
 @dir_option
-def command(words: tuple[str, ...], limit: int, output: str, dirs: tuple[str, ...], **given: Any) -> int:
+def command(words: tuple[str, ...], limit: int, output: str, dirs: tuple[str, ...], **values: Any) -> int:
     """Find skills by what they are for, best first: among those here, or with --hub in the registries.
 
     Every registry of `weft registries list` is asked, side by side; one that does not answer is named.
     """
     app = open_here(dirs)
     query = " ".join(words)
-    if given["hub"] or given["registry"]:
-        from clawft.cli.skills._hub_search import search_hubs
+    if values["hub"] or values["registry"]:
+        from clawft.cli.skills.registry import print_registry_matches
 
-        return search_hubs(app, query, min(limit, MAX_HITS), given["registry"], output)
-    states = {id(one.found.skill): one.state for one in app.skills if one.state != "shadowed"}
-    skills = [one.found.skill for one in app.skills if one.found.skill and one.state != "shadowed"]
+        return print_registry_matches(app, query, min(limit, MAX_HITS), values["registry"], output)
+    states = {id(skill.found.skill): skill.state for skill in app.skills if skill.state != "shadowed"}
+    skills = [skill.found.skill for skill in app.skills if skill.found.skill and skill.state != "shadowed"]
     ranked = match_context(query, skills, limit)
     if output == "json":
         results = [
             {
-                "name": one.skill.name,
-                "score": one.score,
-                "description": one.skill.description,
-                "state": states[id(one.skill)],
+                "name": found.skill.name,
+                "score": found.score,
+                "description": found.skill.description,
+                "state": states[id(found.skill)],
             }
-            for one in ranked
+            for found in ranked
         ]
         print_json("clawft.skills.search.v1", query=query, results=results)
         return 0
     if ranked:
-        rows = [(one.skill.name, one.skill.description, states[id(one.skill)], f"{one.score:.1f}") for one in ranked]
+        rows = [
+            (found.skill.name, found.skill.description, states[id(found.skill)], f"{found.score:.1f}")
+            for found in ranked
+        ]
         print_table(("NAME", "DESCRIPTION", "STATE", "SCORE"), rows, wide=1)
     else:
         say(f"No skill matches '{query}'")

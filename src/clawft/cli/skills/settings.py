@@ -1,19 +1,58 @@
-"""`weft skills pin NAME`: its description comes first; with `--version` it is not updated."""
+"""`weft skills pin`, `enable` and `disable`: settings of single skills in a config file."""
 
 from typing import TYPE_CHECKING
 
 import click
 
-from clawft.cli._complete import complete_skills
+from clawft.app.app import App, entry_name, entry_of
+from clawft.app.install import open_install_effects
+from clawft.cli.completion import complete_skills
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import one_line, print_json, say
-from clawft.cli.skills._entries import set_entries
-from clawft.config.edit import Scope
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.config import join_path
+from clawft.config.changes import Scope, SettingChange
+from clawft.errors import ClawftError
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.trust import STATES, SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.supply.targets import Site
+    from clawft.install.transaction.targets import InstallSite
 
-__all__ = ["command"]
+
+def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope, output: str) -> None:
+    """Give a setting of skills a value, in one write, and tell how each stands now. Raises: ClawftError."""
+    app = open_here()
+    entries = dict.fromkeys(entry_name(app, app.get_skill(name)) for name in names)
+    changes = [SettingChange(("skills", "entries", entry, setting), value) for entry in entries]
+    edited = app.edit_config(scope, changes)
+    now = open_here()
+    statuses = list({skill.found.file: skill for skill in map(now.get_skill, names)}.values())
+    if output == "json":
+        skills = [_to_json(now, status) for status in statuses]
+        return print_json("clawft.skills.entries.v1", skills=skills, path=edited.file, changed=edited.changed)
+    for status in statuses:
+        pinned = "pinned and " if entry_of(now, status).pinned else ""
+        click.echo(one_line(f"{status.name} is {pinned}{status.state}: {STATES[status.state]}"))
+        if status.state != "ready":
+            for reason in status.reasons:
+                show_diagnostic(reason, where="", indent="  ")
+        if getattr(entry_of(now, status), setting) is not value:
+            key = join_path(("skills", "entries", entry_name(now, status)))
+            say(one_line(f"note: something else sets {key}.{setting} too, and wins. Run: weft config show {key}"))
+    say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
+    return None
+
+
+def _to_json(app: App, status: SkillStatus) -> dict[str, object]:
+    entry = entry_of(app, status)
+    return {
+        "name": status.name,
+        "enabled": entry.enabled,
+        "pinned": entry.pinned,
+        "state": status.state,
+        "reasons": [diagnostic_json(reason) for reason in status.reasons],
+    }
+
 
 REASON = "by weft skills pin"
 
@@ -25,7 +64,7 @@ REASON = "by weft skills pin"
 @click.option("--off", is_flag=True, help="Pin them no longer.")
 @target_option
 @format_option
-def command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: Scope, output: str) -> None:
+def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: Scope, output: str) -> None:
     """Describe skills to a model before all others, whatever the room for descriptions.
 
     With --version it is the version of an installed skill that is pinned: `weft skills update` leaves it as it is.
@@ -42,9 +81,8 @@ def command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: S
 
 
 def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> None:
-    from clawft.supply.hold import hold_versions
-    from clawft.supply.targets import find_site
-    from clawft.supplying import open_hands
+    from clawft.install.transaction.targets import find_site
+    from clawft.install.transaction.updates import hold_versions
 
     app = open_here()
     site = find_site(app.workspace, scope)
@@ -52,20 +90,22 @@ def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> Non
     names = tuple(name for name in names if name not in asked)
     for name in names if asked else ():
         _check_version(site, name, asked)
-    pinned = hold_versions(site, names, reason, open_hands(app))
+    pinned = hold_versions(site, names, reason, open_install_effects(app))
     if output == "json":
-        listed = [{field: getattr(one, field) for field in ("name", "version", "commit", "pinned")} for one in pinned]
+        listed = [
+            {field: getattr(skill, field) for field in ("name", "version", "commit", "pinned")} for skill in pinned
+        ]
         return print_json("clawft.skills.pin.v1", pinned=listed)
-    for one in pinned:
-        version = one.version or one.commit[:12] or one.digest[:19]
+    for skill in pinned:
+        version = skill.version or skill.commit[:12] or skill.digest[:19]
         why = f": {reason}" if reason != REASON else ""
-        click.echo(one_line(f"{one.name} is pinned {f'at {version}{why}' if reason else 'no longer'}"))
+        click.echo(one_line(f"{skill.name} is pinned {f'at {version}{why}' if reason else 'no longer'}"))
     return None
 
 
-def _check_version(site: "Site", name: str, asked: list[str]) -> None:
+def _check_version(site: "InstallSite", name: str, asked: list[str]) -> None:
     """Raises: UsageError for another version than the one that is installed: nothing else can be pinned."""
-    from clawft.locks.file import load_lock
+    from clawft.install.lockfile.file import load_lock
 
     locked = load_lock(site.lock).get(name)
     if locked is not None and asked != [locked.version]:
@@ -74,10 +114,9 @@ def _check_version(site: "Site", name: str, asked: list[str]) -> None:
 
 
 def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
-    """Who pins an installed skill may have meant its version."""
-    from clawft.errors import ClawftError
-    from clawft.locks.file import load_lock
-    from clawft.supply.targets import find_site
+    """Print how to pin an installed skill's version: the user may have meant that."""
+    from clawft.install.lockfile.file import load_lock
+    from clawft.install.transaction.targets import find_site
 
     try:
         lock = load_lock(find_site(open_here().workspace, scope).lock)
@@ -86,3 +125,21 @@ def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
     installed = [name for name in names if name in lock]
     if installed:
         say(one_line(f"To pin its version instead: weft skills pin {' '.join(installed)} --version"))
+
+
+@click.command("enable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
+@target_option
+@format_option
+def enable_command(names: tuple[str, ...], scope: Scope, output: str) -> None:
+    """Put skills back into use."""
+    set_entries(names, "enabled", True, scope, output)
+
+
+@click.command("disable")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
+@target_option
+@format_option
+def disable_command(names: tuple[str, ...], scope: Scope, output: str) -> None:
+    """Disable skills: no model sees them, and nobody can start them."""
+    set_entries(names, "enabled", False, scope, output)

@@ -1,32 +1,77 @@
-"""`weft skills show NAME`: all there is to know about one skill."""
+"""`weft skills show`: everything about one skill, and its signature."""
 
+import os
 import shlex
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_skills
-from clawft.cli.hooks._brought import brought_lines
-from clawft.cli.options import dir_option, finish, format_option, open_here
+from clawft.app.app import App
+from clawft.app.plugins import check_skill_tools
+from clawft.cli.completion import complete_skills
+from clawft.cli.options import dir_option, finish_installation, format_option, open_here
 from clawft.cli.output import diagnostic_lines, one_line, print_json
-from clawft.cli.skills._scanned import finding_lines, scanned_lines
-from clawft.cli.skills._signature import load_signature, signature_json
-from clawft.describe.detail import all_fields
-from clawft.describe.diagnostics import to_json
-from clawft.describe.reviews import brought_json
-from clawft.describe.scanned import load_scanned, scanned_json
-from clawft.describe.skills import describe_skill, digest_of, tokens_of
-from clawft.discovery.catalog import Found
-from clawft.discovery.digest import Digest
-from clawft.discovery.hooks import load_skill_hooks
-from clawft.discovery.installing import install_command
-from clawft.format.model import Skill
-from clawft.plugging import check_skill_tools
-from clawft.render import extract_variables
-from clawft.trust import Standing
+from clawft.cli.review import finding_lines, render_skill_hooks, scanned_lines
+from clawft.cli.skills.verify import find_sites
+from clawft.errors import ClawftError
+from clawft.install.lockfile.file import load_lock
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.views.details import all_fields
+from clawft.server.views.review import brought_json
+from clawft.server.views.scan_report import load_scanned, scanned_json
+from clawft.server.views.skills import digest_of, tokens_of, view_skill
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.digest import Digest
+from clawft.skills.discovery.hooks import load_skill_hooks
+from clawft.skills.parse.dependencies import install_command
+from clawft.skills.parse.model import Skill
+from clawft.skills.render import extract_variables
+from clawft.trust import SkillStatus
 
-__all__ = ["command", "detail_lines"]
+if TYPE_CHECKING:
+    from clawft.trust.signing.signatures import Signature
+
+
+def load_signature(app: App, found: DiscoveredSkill, digest: str) -> "Signature | None":
+    """Load the signature of a skill with its current state; None if it has none.
+
+    Raises: ClawftError for an invalid trust file.
+    """
+    if not os.path.lexists(os.path.join(found.folder, ".clawft-signature")):
+        return None
+    from clawft.trust.signing.publishers import SkillStatement, load_publishers, written_version
+    from clawft.trust.signing.signatures import check_signature
+
+    version, owner = _find_locked(app, found) or (written_version(found), "")
+    publishers = load_publishers(app.workspace.user_dir)
+    return check_signature(found.folder, SkillStatement(found.name, version, digest), publishers, owner=owner)
+
+
+def _find_locked(app: App, found: DiscoveredSkill) -> tuple[str, str] | None:
+    """The version and the owner of a skill that was installed, as its lock has them."""
+
+    name = os.path.basename(found.folder)
+    for site in find_sites(app.workspace, "all"):
+        try:
+            locked = load_lock(site.lock).get(name)
+        except ClawftError:  # `verify` tells of it
+            continue
+        if locked and found.folder in [site.folder(client, name) for client in locked.to]:
+            return locked.version, locked.origin.whose
+    return None
+
+
+def signature_json(signature: "Signature | None") -> dict[str, Any] | None:
+    """The same for other programs; None for no signature."""
+    if signature is None:
+        return None
+    return {
+        "state": signature.state,
+        "key": signature.key or None,
+        "publisher": signature.publisher or None,
+        "reason": signature.reason or None,
+    }
 
 
 @click.command("show")
@@ -40,49 +85,51 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
     and changelogs. With @VERSION behind it, that one.
     """
     app = open_here(dirs)
-    finish(app, change=False)
+    finish_installation(app, change=False)
     if name.startswith("@") or ":" in name:
-        from clawft.cli.skills._published import is_published, show_published  # what is here needs no network
+        from clawft.cli.skills.registry import is_published, show_published  # what is here needs no network
 
         if is_published(app, name):
             return show_published(app, name, output)
-    standing = app.get_skill(name)
-    digest = digest_of(standing)
+    status = app.get_skill(name)
+    digest = digest_of(status)
     if output == "json":
-        said = (*app.diagnose(standing.found), *digest.diagnostics)
-        summary = describe_skill(standing, digest)
-        fields = {**structs.asdict(summary), **all_fields(standing, summary)}
-        fields["scan"] = scanned_json(load_scanned(app, standing))
-        brought = load_skill_hooks([standing.found])
-        fields["brings_hooks"] = brought_json(brought, standing.found.skill, standing.found.file)
-        fields["signature"] = signature_json(load_signature(app, standing.found, digest.value))
-        return print_json("clawft.skills.show.v1", **fields, diagnostics=[to_json(one) for one in said])
-    for line in detail_lines(app, standing, digest):
+        diagnostics = (*app.diagnose(status.found), *digest.diagnostics)
+        summary = view_skill(status, digest)
+        fields = {**structs.asdict(summary), **all_fields(status, summary)}
+        fields["scan"] = scanned_json(load_scanned(app, status))
+        brought = load_skill_hooks([status.found])
+        fields["brings_hooks"] = brought_json(brought, status.found.skill, status.found.file)
+        fields["signature"] = signature_json(load_signature(app, status.found, digest.value))
+        return print_json(
+            "clawft.skills.show.v1", **fields, diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics]
+        )
+    for line in detail_lines(app, status, digest):
         click.echo(line)
     return None
 
 
-def detail_lines(app: App, standing: Standing, digest: Digest) -> list[str]:
+def detail_lines(app: App, status: SkillStatus, digest: Digest) -> list[str]:
     """All there is to know about a skill, to be read. Raises: ClawftError."""
-    folder = app.workspace.shorten(standing.found.folder) + "/" * bool(standing.found.base_dir)
-    lines = [f"{label}: {one_line(value)}" for label, value in _lines(app, standing, folder)]
-    if standing.found.skill:
-        lines += [*_placeholders(app, standing), *_requirements(standing.found.skill)]
-        lines += brought_lines(load_skill_hooks([standing.found]), standing.found.skill, standing.found.file)
+    folder = app.workspace.shorten(status.found.folder) + "/" * bool(status.found.base_dir)
+    lines = [f"{label}: {one_line(value)}" for label, value in _lines(app, status, folder)]
+    if status.found.skill:
+        lines += [*_placeholders(app, status), *_requirements(status.found.skill)]
+        lines += render_skill_hooks(load_skill_hooks([status.found]), status.found.skill, status.found.file)
     lines.append(f"Digest: {digest.value or 'none'}")
-    signature = load_signature(app, standing.found, digest.value)
+    signature = load_signature(app, status.found, digest.value)
     lines += [f"Signature: {one_line(signature.line)}"] if signature else []
-    scanned = load_scanned(app, standing)
+    scanned = load_scanned(app, status)
     lines += [*scanned_lines(scanned), *finding_lines(scanned.report)]
-    for one in dict.fromkeys((*standing.reasons, *app.diagnose(standing.found), *digest.diagnostics)):
-        lines += diagnostic_lines(one, where=app.workspace.shorten(one.where))
+    for reason in dict.fromkeys((*status.reasons, *app.diagnose(status.found), *digest.diagnostics)):
+        lines += diagnostic_lines(reason, where=app.workspace.shorten(reason.where))
     return lines
 
 
-def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
-    skill, at = standing.found.skill, standing.found.location
+def _lines(app: App, status: SkillStatus, folder: str) -> list[tuple[str, str]]:
+    skill, at = status.found.skill, status.found.location
     if skill is None:
-        return [("Skill", standing.name), ("State", "broken"), ("Scope", f"{at.scope} ({folder})")]
+        return [("Skill", status.name), ("State", "broken"), ("Scope", f"{at.scope} ({folder})")]
     tokens = tokens_of(skill)
     title = f"{skill.emoji} {skill.name}" if skill.emoji else skill.name
     lines = [
@@ -93,7 +140,7 @@ def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Version", skill.version),
         ("Format", "SKILL.md" if skill.format == "skill.md" else skill.format),
         ("Scope", f"{at.scope} ({folder})"),
-        ("State", standing.state),
+        ("State", status.state),
         ("Variables", ", ".join(skill.variables)),
         ("Arguments", ", ".join(skill.arguments)),
         ("Argument Hint", skill.argument_hint),
@@ -105,7 +152,7 @@ def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
         ("Allowed Tools", ", ".join(skill.allowed_tools)),
         ("Disallowed Tools", ", ".join(skill.disallowed_tools)),
         ("Gets Tools", _gets(skill)),
-        ("Provided Tools", _provided(app, skill, standing.found)),
+        ("Provided Tools", _provided(app, skill, status.found)),
         ("Execution", skill.execution if skill.execution != "prompt" else ""),
         ("Tags", ", ".join(skill.tags)),
         ("License", skill.license),
@@ -118,23 +165,26 @@ def _lines(app: App, standing: Standing, folder: str) -> list[tuple[str, str]]:
 
 
 def _gets(skill: Skill) -> str:
-    """What its lists leave of the session's tools, by our names; nothing to say where there are none."""
+    """Return the session's tools that the skill's lists leave, by weft's names; '' if it has no lists."""
     if not skill.allowed_tools and not skill.disallowed_tools:
         return ""
-    from clawft.trust.patterns import describe_left
+    from clawft.trust.patterns import list_remaining_tools
 
-    return ", ".join(describe_left(skill.allowed_tools, skill.disallowed_tools)) or "none"
+    return ", ".join(list_remaining_tools(skill.allowed_tools, skill.disallowed_tools)) or "none"
 
 
-def _provided(app: App, skill: Skill, found: Found) -> str:
+def _provided(app: App, skill: Skill, found: DiscoveredSkill) -> str:
     """The tools that it brings, each with the program that would run; without one, it is not offered."""
     offered, _ = check_skill_tools(app, skill, found)
-    programs = {one.name: one.shown + (", repeatable" if one.repeatable else "") for one in offered}
-    return ", ".join(f"{one.name} ({programs.get(one.name, 'not offered')})" for one in skill.provided_tools)
+    programs = {tool.name: tool.shown + (", repeatable" if tool.repeatable else "") for tool in offered}
+    return ", ".join(
+        f"{provided_tool.name} ({programs.get(provided_tool.name, 'not offered')})"
+        for provided_tool in skill.provided_tools
+    )
 
 
-def _placeholders(app: App, standing: Standing) -> list[str]:
-    skill = app.load_prompt(standing.found)
+def _placeholders(app: App, status: SkillStatus) -> list[str]:
+    skill = app.load_prompt(status.found)
     numbered = skill.format == "command"
     asked = extract_variables(skill.prompt or "", skill.arguments or skill.variables, numbered=numbered)
     return [f"Placeholders: {one_line(', '.join(asked))}"] if asked else []
@@ -144,7 +194,7 @@ def _requirements(skill: Skill) -> list[str]:
     requires = skill.requires
     wanted = [(field, getattr(requires, field)) for field in requires.__struct_fields__]
     lines = [f"Requires {field.replace('_', ' ')}: {one_line(', '.join(names))}" for field, names in wanted if names]
-    ways = [install_command(one) or f"weft skills deps {shlex.quote(skill.name)}" for one in skill.install]
+    ways = [install_command(step) or f"weft skills deps {shlex.quote(skill.name)}" for step in skill.install]
     return lines + [f"Install: {one_line(way)}" for way in dict.fromkeys(ways)]
 
 

@@ -1,22 +1,81 @@
-"""`weft skills sign DIR|NAME`: say that a skill is yours, as it is now."""
+"""`weft skills sign`: the key that signs, and the statement that it signs of a skill."""
 
+import os
 from typing import Any
 
 import click
 from msgspec import Struct
 
+from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say
-from clawft.cli.skills._signing import choose_signer, make_statement
-from clawft.cli.skills._targets import complete_targets, find_targets
-from clawft.signing.check import SIGNATURE_NAME
-from clawft.signing.sign import sign_skill
+from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.prompts import confirm
+from clawft.cli.skills.targets import complete_targets, find_targets
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.install.archive.pack import choose_files
+from clawft.install.publish.parcel import packed_digest
+from clawft.skills.discovery import DiscoveredSkill
+from clawft.skills.discovery.digest import compute_digest
+from clawft.trust.signing.keys import Signer, find_ssh_key, open_signer, own_key_path, sign_skill
+from clawft.trust.signing.publishers import SkillStatement, written_version
+from clawft.trust.signing.signatures import SIGNATURE_NAME
+from clawft.workspace import resolve_path
 
-__all__ = ["command"]
+
+def choose_signer(app: App, key: str, *, ssh: bool, yes: bool) -> Signer:
+    """The key that was named, the one of ssh, or the user's own, which is made if they agree. Raises: ClawftError."""
+    from clawft.cli.publisher_keys import make_key
+
+    home, own = app.workspace.home, own_key_path(app.workspace.user_dir)
+    if key or ssh:
+        return open_signer(resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.launcher, ssh=ssh)
+    if not os.path.lexists(own):
+        hint = "Run: weft publishers key --make; or sign by a key of ssh: --ssh"
+        if not yes and not confirm("You have no signing key. Make one?", "To make a key", hint):
+            raise Refused("key-not-found", "There is no key to sign by", hint=hint)
+        made = make_key(app)
+        say(f"Made a signing key: {made.fingerprint}")
+    return open_signer(own, app.launcher)
+
+
+def make_statement(found: DiscoveredSkill, version: str, *, whole: bool = False) -> SkillStatement:
+    """Return the statement to sign: the skill's name, version and published files; with `whole` all files in its
+    folder.
+
+    Raises: ClawftError.
+    """
+    if found.skill is None or not os.path.isdir(found.folder):
+        raise ClawftError("skill-broken", "Only a folder with a readable SKILL.md can be signed", path=found.file)
+    written = written_version(found)
+    if version and written and version != written:
+        raise click.UsageError(f"--version {version[:40]}: SKILL.md says {written}")
+    if whole:
+        return SkillStatement(found.name, version or written, _digest_all(found.folder))
+    chosen = choose_files(found.folder)
+    document = os.path.basename(found.file)
+    if all(file.path != document for file in chosen.files):
+        hint = "Take it back in there; or sign all that lies here: --all"
+        raise ClawftError("pack-left-out", f"An ignore file leaves out {document}", path=found.file, hint=hint)
+    digest = packed_digest(chosen)
+    if digest != compute_digest(found.folder).value:
+        names = ", ".join(file.path for file in chosen.left_out[:5])
+        more = f" and {len(chosen.left_out) - 5} more" if len(chosen.left_out) > 5 else ""
+        message = f"Signed is what is packed and published: without {names}{more}"
+        hint = "To sign all that lies there, as for a repository: --all"
+        show_diagnostic(Diagnostic("sign-left-out", "note", message, hint=hint), where="")
+    return SkillStatement(found.name, version or written, digest)
+
+
+def _digest_all(folder: str) -> str:
+    digest = compute_digest(folder)
+    if not digest.value or digest.diagnostics:
+        reason = digest.diagnostics[0].message if digest.diagnostics else "a file cannot be read"
+        raise ClawftError("no-digest", f"No digest covers all of the skill: {reason}", path=folder)
+    return digest.value
 
 
 class _Options(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     key: str
     ssh: bool
@@ -36,13 +95,13 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show what would be signed, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Make a key without being asked, if there is none.")
 @format_option
-def command(target: str, **given: Any) -> int:
+def command(target: str, **values: Any) -> int:
     """Sign a skill: its name, its version, and every file of it.
 
-    The signature is OpenSSH's, in the file .clawft-signature beside SKILL.md, and travels with the skill. Whoever
+    The signature is OpenSSH's, in the file .clawft-signature next to SKILL.md, and travels with the skill. Anyone who
     trusts your key (`weft publishers trust`) can then see that it is yours and unchanged. After a change, sign again.
     """
-    options = _Options(**given)
+    options = _Options(**values)
     app = open_here()
     found = find_targets(app, (target,))
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""`weft skills sync`: the folders of skills made what the lock says."""
+"""`weft skills sync`: make the skill folders match the lock file, or import what other installers brought."""
 
 import os
 from collections.abc import Sequence
@@ -8,39 +8,93 @@ import anyio
 import click
 from msgspec import Struct, structs
 
-from clawft.app import App
-from clawft.cli._confirm import confirm, stopped_before
-from clawft.cli._progress import scan_progress
-from clawft.cli.options import finish, format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._review import review_lines
-from clawft.cli.skills._signature import load_signature
-from clawft.cli.skills._supply import agree, check_objections, list_names, show_plans
-from clawft.cli.skills._targets import allow_options
-from clawft.cli.skills._verifying import installed_scope_option, make_judge
-from clawft.describe.diagnostics import to_json
-from clawft.describe.plans import planned_json
-from clawft.discovery import Found
+from clawft.app.app import App
+from clawft.app.install import open_install_effects, open_sources, open_supplies
+from clawft.cli.options import finish_installation, format_option, open_here
+from clawft.cli.output import one_line, print_json, say, scan_progress, show_diagnostic
+from clawft.cli.prompts import confirm, report_interrupt
+from clawft.cli.review import review_lines
+from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
+from clawft.cli.skills.show import load_signature
+from clawft.cli.skills.targets import allow_options
+from clawft.cli.skills.verify import installed_scope_option, make_signature_check
 from clawft.errors import ClawftError, Diagnostic
-from clawft.locks.model import LockedSkill
-from clawft.signing.check import Signature, is_required, require_signature
-from clawft.supply.apply import take_turn
-from clawft.supply.install import Options, Transaction, begin
-from clawft.supply.plan import Allowing, look_at
-from clawft.supply.remove import Removal
-from clawft.supply.scanning import Scans
-from clawft.supply.stage import Staged
-from clawft.supply.sync import Task, check_exact, check_signed, find_tasks, find_unlocked, load_or_heal, want_exact
-from clawft.supply.targets import Scope, Site, find_site
-from clawft.supplying import open_hands, open_sources, open_supplies
+from clawft.install.lockfile.file import load_lock
+from clawft.install.lockfile.model import LockedSkill
+from clawft.install.transaction.apply import lock_transactions
+from clawft.install.transaction.imports import ForeignSkill, find_foreign, keep_same, tell_left, want_foreign
+from clawft.install.transaction.installation import InstallChoices, Transaction, open_transaction
+from clawft.install.transaction.plan import AllowedRules, Removal, compute_folder_digest
+from clawft.install.transaction.scanning import ScanProcesses
+from clawft.install.transaction.stage import StagedSkill
+from clawft.install.transaction.targets import InstallSite, Scope, find_site
+from clawft.install.transaction.updates import (
+    SyncTask,
+    check_exact,
+    check_signed,
+    find_tasks,
+    find_unlocked,
+    load_merged_lock,
+    want_exact,
+)
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.views.install_plans import planned_json
+from clawft.skills.discovery import DiscoveredSkill
 from clawft.trust.approvals import make_approval
 from clawft.trust.review import Review
+from clawft.trust.signing.signatures import Signature, is_required, require_signature
 
-__all__ = ["command"]
+
+def import_installed(
+    app: App, site: InstallSite, options: InstallChoices, *, yes: bool, dry_run: bool
+) -> list[dict[str, Any]]:
+    """Fetch each skill at its installed version, show it, and replace the installed copy if the user agrees.
+
+    Raises: ClawftError; Refused where nobody can be asked.
+    """
+    found, left = find_foreign(site, app.environ, load_lock(site.lock))
+    taken: list[dict[str, Any]] = []
+    for client in sorted({skill.checked.client for skill in found}):
+        here = [skill for skill in found if skill.checked.client == client]
+        with (
+            ScanProcesses(len(here), app.scan_dir) as scans,
+            open_transaction("sync --import", site, (client,), open_supplies(app)) as transaction,
+        ):
+            staged, problems = anyio.run(_stage_importing, app, transaction, here, scans)
+            left += problems
+            plans = transaction.plan(staged, options)
+            if not plans:
+                continue
+            show_plans(app, transaction, plans)
+            check_objections(((plan.name, plan.objections) for plan in plans), "taken over")
+            taken += [planned_json(transaction, plan) for plan in plans]
+            if dry_run:
+                continue
+            if not yes and not confirm_plans(app, plans, "Take over"):
+                say("Nothing was taken over")
+                return []
+            _say_all(app, transaction.commit(plans, options))
+    _say_all(app, tell_left(left))
+    return taken
+
+
+async def _stage_importing(
+    app: App, transaction: Transaction, found: Sequence[ForeignSkill], scans: ScanProcesses
+) -> tuple[list[StagedSkill], list[tuple[str, str]]]:
+    async with open_sources(app) as sources:
+        wanted, left = await want_foreign(sources, transaction.site, found)
+        came = await transaction.stage(wanted, scans, scan_progress("Fetching and scanning skills"))
+        staged, changed = keep_same(came, found)
+        return staged, left + changed
+
+
+def _say_all(app: App, diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
 
 
 class _Asked(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     scope: str
     frozen: bool
@@ -54,16 +108,16 @@ class _Asked(Struct, frozen=True):
 
 
 class _Outcome(Struct):
-    """What came of one scope."""
+    """The result for one scope."""
 
-    site: Site
+    site: InstallSite
     lock: dict[str, LockedSkill]
     healed: bool = False
     restored: list[dict[str, Any]] = []
     removed: list[str] = []
     approved: list[str] = []
     untrusted: list[str] = []
-    said: tuple[Diagnostic, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
 
 
 @click.command("sync")
@@ -79,17 +133,17 @@ class _Outcome(Struct):
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Replace, approve and, with --prune, remove without being asked.")
 @format_option
-def command(**given: Any) -> int:
+def command(**values: Any) -> int:
     """Make the folders of skills what the lock says.
 
     What is missing or was changed comes back just as it was installed: from this machine, or from where it came, and
     only with the digest that the lock has. A lock in which git left two versions is joined where these agree.
     """
-    asked = _Asked(**given)
+    asked = _Asked(**values)
     if asked.frozen and asked.importing:
         raise click.UsageError("--frozen never changes the lock, and --import does")
     app = open_here()
-    finish(app)
+    finish_installation(app)
     imported = _import(app, asked) if asked.importing else []
     locked = [site for site in _find_sites(app, asked.scope) if os.path.lexists(site.lock)]
     outcomes = [_sync(app, site, asked) for site in locked]
@@ -97,32 +151,31 @@ def command(**given: Any) -> int:
         hint = "What was installed with weft skills install is in one"
         raise ClawftError("no-lock", "There is no lock to go by", path=_first_lock(app, asked.scope), hint=hint)
     if asked.output == "json":
-        done = [_as_json(one) for one in outcomes]
+        done = [_as_json(outcome) for outcome in outcomes]
         print_json("clawft.skills.sync.v1", frozen=asked.frozen, done=not asked.dry_run, imported=imported, scopes=done)
     return 0
 
 
 def _import(app: App, asked: _Asked) -> list[dict[str, Any]]:
     """Take over what others installed. Raises: ClawftError."""
-    from clawft.cli.skills._importing import import_others
 
-    options = Options(force=True, allowing=Allowing(asked.rules, one_line(asked.because)))
+    options = InstallChoices(force=True, allowing=AllowedRules(asked.rules, one_line(asked.because)))
     taken = []
     for site in _find_sites(app, asked.scope):
-        taken += import_others(app, site, options, yes=asked.yes, dry_run=asked.dry_run)
-    for one in taken if asked.output == "table" else ():
+        taken += import_installed(app, site, options, yes=asked.yes, dry_run=asked.dry_run)
+    for skill in taken if asked.output == "table" else ():
         done = "Would be taken over" if asked.dry_run else "Taken over"
-        click.echo(one_line(f"{done}: {one['name']} {one['version']}"))
+        click.echo(one_line(f"{done}: {skill['name']} {skill['version']}"))
     return taken
 
 
-def _find_sites(app: App, scope: str) -> list[Site]:
+def _find_sites(app: App, scope: str) -> list[InstallSite]:
     """The scopes that are asked for."""
     scopes: tuple[Scope, ...] = ("user", "project")
     sites = []
-    for one in scopes if scope == "all" else (scope,):
+    for name in scopes if scope == "all" else (scope,):
         try:
-            sites.append(find_site(app.workspace, "project" if one == "project" else "user"))
+            sites.append(find_site(app.workspace, "project" if name == "project" else "user"))
         except ClawftError:
             if scope != "all":
                 raise
@@ -133,17 +186,17 @@ def _first_lock(app: App, scope: str) -> str:
     return find_site(app.workspace, "project" if scope == "project" else "user").lock
 
 
-def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
-    """One scope. Raises: ClawftError; click.Abort where somebody said no."""
+def _sync(app: App, site: InstallSite, asked: _Asked) -> _Outcome:
+    """Synchronize one scope. Raises: ClawftError; click.Abort if the user declined."""
     if asked.frozen or asked.dry_run:
-        lock, healed = load_or_heal(site, write=False)
+        lock, healed = load_merged_lock(site, write=False)
     else:
-        with take_turn(open_hands(app)):  # nobody else writes the lock meanwhile
-            lock, healed = load_or_heal(site, write=True)
+        with lock_transactions(open_install_effects(app)):  # nobody else writes the lock meanwhile
+            lock, healed = load_merged_lock(site, write=True)
     outcome = _Outcome(site, lock, healed)
     if healed:
         say(f"Joined two versions of {app.workspace.shorten(site.lock)}, which agree")
-    tasks = find_tasks(site, lock, app.kept.find, make_judge(app.workspace))
+    tasks = find_tasks(site, lock, app.approved_copies.find, make_signature_check(app.workspace))
     if tasks:
         _restore(app, tasks, asked, outcome)
     if not (tasks and asked.dry_run):
@@ -154,33 +207,37 @@ def _sync(app: App, site: Site, asked: _Asked) -> _Outcome:
     return outcome
 
 
-def _restore(app: App, tasks: Sequence[Task], asked: _Asked, outcome: _Outcome) -> None:
-    allowing = Allowing(asked.rules, one_line(asked.because))
+def _restore(app: App, tasks: Sequence[SyncTask], asked: _Asked, outcome: _Outcome) -> None:
+    allowing = AllowedRules(asked.rules, one_line(asked.because))
     approve = asked.yes or not asked.frozen
-    options = Options(force=True, allowing=allowing, stay=True, exact=True, approve=approve)
+    options = InstallChoices(force=True, allowing=allowing, stay=True, exact=True, approve=approve)
     site = outcome.site
     to = sorted({client for task in tasks for client in task.differences})
     with (
-        Scans(len(tasks), app.scan_dir) as scans,
-        begin(f"sync {list_names([task.skill.name for task in tasks])}", site, to, open_supplies(app)) as transaction,
-        stopped_before("restored", lambda: transaction.written),
+        ScanProcesses(len(tasks), app.scan_dir) as scans,
+        open_transaction(
+            f"sync {list_names([task.skill.name for task in tasks])}", site, to, open_supplies(app)
+        ) as transaction,
+        report_interrupt("restored", lambda: transaction.written),
     ):
-        staged = anyio.run(_stage, app, transaction, tasks, scans)
+        staged = anyio.run(_stage_sync, app, transaction, tasks, scans)
         check_exact(staged, tasks, site.lock)
         plans = transaction.plan(staged, options)
         if asked.output == "table" or not (asked.yes or asked.frozen):
             show_plans(app, transaction, plans)
-        check_objections(((one.name, one.objections) for one in plans), "restored")
+        check_objections(((plan.name, plan.objections) for plan in plans), "restored")
         check_signed(plans, site.lock)
-        outcome.restored = [planned_json(transaction, one) for one in plans]
+        outcome.restored = [planned_json(transaction, plan) for plan in plans]
         if asked.dry_run:
             return
-        if approve and not asked.yes and not agree(app, plans, "Restore"):
+        if approve and not asked.yes and not confirm_plans(app, plans, "Restore"):
             raise click.Abort
-        outcome.said = transaction.commit(plans, options)
+        outcome.notes = transaction.commit(plans, options)
 
 
-async def _stage(app: App, transaction: Transaction, tasks: Sequence[Task], scans: Scans) -> list[Staged]:
+async def _stage_sync(
+    app: App, transaction: Transaction, tasks: Sequence[SyncTask], scans: ScanProcesses
+) -> list[StagedSkill]:
     async with open_sources(app) as sources:
         return await transaction.stage(
             await want_exact(sources, transaction.site, tasks), scans, scan_progress("Fetching and scanning skills")
@@ -188,36 +245,44 @@ async def _stage(app: App, transaction: Transaction, tasks: Sequence[Task], scan
 
 
 def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
-    """What is there as the lock says and was never approved: shown and approved with --yes, else only named."""
+    """Find skills that match the lock and were never approved: approve them with --yes after showing them, else only
+    list them."""
     site, app = outcome.site, app.reopen()
     locked = outcome.lock.values()
-    places = {site.folder(client, one.name): one for one in locked for client in one.to if client in site.roots}
-    waiting = [one for one in app.skills if one.found.folder in places and one.state == "untrusted"]
+    places = {site.folder(client, skill.name): skill for skill in locked for client in skill.to if client in site.roots}
+    waiting = [skill for skill in app.skills if skill.found.folder in places and skill.state == "untrusted"]
     reviews = []
-    told: set[str] = set()
-    for one in waiting:
+    reported: set[str] = set()
+    for candidate in waiting:
         try:
-            app.strangers.check_key(one.found)
-            reviews += [_review(app, one.found)] if asked.yes and not asked.dry_run else []
+            app.trust_policy.check_key(candidate.found)
+            reviews += [_review(app, candidate.found)] if asked.yes and not asked.dry_run else []
         except ClawftError as error:
-            outcome.said += (error.diagnostic,) if one.name not in told else ()  # once for all copies
-            told.add(one.name)
-            waiting = [other for other in waiting if other is not one]
-    reviews = [one for one in reviews if one.digest == places[one.found.folder].digest]
-    for review in {one.found.name: one for one in reversed(reviews)}.values():  # copies are alike: their digest is
+            outcome.notes += (error.diagnostic,) if candidate.name not in reported else ()  # once for all copies
+            reported.add(candidate.name)
+            waiting = [other for other in waiting if other is not candidate]
+    reviews = [review for review in reviews if review.digest == places[review.found.folder].digest]
+    for review in {
+        review.found.name: review for review in reversed(reviews)
+    }.values():  # copies are alike: their digest is
         for line in review_lines(review, app.workspace.shorten):
             say(line)
         say()
-    made = [make_approval("skill", one.found.folder, one.digest, one.found.name, one.report.power) for one in reviews]
-    outcome.said += app.desk.approve_placed([structs.replace(one, installed=True) for one in made])
-    approved = {one.found.folder for one in reviews}
+    made = [
+        make_approval("skill", review.found.folder, review.digest, review.found.name, review.report.power)
+        for review in reviews
+    ]
+    outcome.notes += app.reviewer.approve_installed([structs.replace(approval, installed=True) for approval in made])
+    approved = {review.found.folder for review in reviews}
     outcome.approved = sorted({places[folder].name for folder in approved})
-    outcome.untrusted = sorted({places[one.found.folder].name for one in waiting if one.found.folder not in approved})
+    outcome.untrusted = sorted(
+        {places[skill.found.folder].name for skill in waiting if skill.found.folder not in approved}
+    )
 
 
-def _review(app: App, found: Found) -> Review:
+def _review(app: App, found: DiscoveredSkill) -> Review:
     """Raises: Refused for a skill that would not be installed either: its signature is in the way."""
-    review = app.desk.review(found)
+    review = app.reviewer.review(found)
     signature = load_signature(app, found, review.digest) or Signature("unsigned")
     required = is_required(app.config, app.workspace.user_dir, app.environ)
     require_signature(signature, required=required, path=found.folder)
@@ -244,25 +309,25 @@ def _prune(app: App, asked: _Asked, outcome: _Outcome) -> None:
     question = f"Remove {list_names(names)}? They are in no lock, and cannot be had back"
     if not asked.yes and not confirm(question, "To remove skills", "Look at them, then pass --yes"):
         raise click.Abort("Nothing was removed")
-    with begin("sync --prune", site, ("clawft",), open_supplies(app)) as transaction:
+    with open_transaction("sync --prune", site, ("clawft",), open_supplies(app)) as transaction:
         removals = [Removal(name, (place,)) for name, place in zip(names, places, strict=True)]
-        outcome.said += transaction.remove(removals)
+        outcome.notes += transaction.remove(removals)
 
 
 def _is_as_installed(app: App, place: str) -> bool:
-    """Whether weft put a folder there, and nobody changed it since: what anybody made is not ours to remove."""
+    """Return whether weft put a folder there, and nobody changed it since: what anybody made is not ours to remove."""
     approval = app.approvals.find("skill", place)
-    return approval is not None and approval.installed and look_at(place) == approval.digest
+    return approval is not None and approval.installed and compute_folder_digest(place) == approval.digest
 
 
-def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[Task]) -> None:
-    for problem in outcome.said:
+def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[SyncTask]) -> None:
+    for problem in outcome.notes:
         show_diagnostic(problem, where=app.workspace.shorten(problem.path))
     if asked.output == "json":
         return
     for task in tasks:
-        gone = all(one.gone for one in task.differences.values())
-        done = ("Would be " if asked.dry_run else "") + ("installed" if gone else "restored")
+        is_missing = all(difference.is_absent for difference in task.differences.values())
+        done = ("Would be " if asked.dry_run else "") + ("installed" if is_missing else "restored")
         click.echo(one_line(f"{done[0].upper()}{done[1:]}: {task.skill.name} {task.skill.version}"))
     for name in outcome.removed:
         click.echo(f"{'Would be removed' if asked.dry_run else 'Removed'}: {name}")
@@ -286,5 +351,5 @@ def _as_json(outcome: _Outcome) -> dict[str, Any]:
         "removed": outcome.removed,
         "approved": outcome.approved,
         "untrusted": outcome.untrusted,
-        "diagnostics": [to_json(one) for one in outcome.said],
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in outcome.notes],
     }

@@ -1,4 +1,4 @@
-"""Options that commands share which change what is installed; and what `validate`, `sign` and the like work on."""
+"""Options and arguments that name skills: scopes, folders, installed and found skills."""
 
 import os
 from collections.abc import Callable
@@ -6,26 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clawft.app import App, open_app
-from clawft.cli._complete import complete_folders, complete_skills
-from clawft.discovery import Found
+from clawft.app.app import App, open_app
+from clawft.cli.completion import complete_folders, complete_skills
 from clawft.errors import ClawftError, NotFound
-from clawft.locks.file import load_lock
-from clawft.supply.targets import CLIENTS, Site, find_site
+from clawft.install.lockfile.file import load_lock
+from clawft.install.transaction.targets import CLIENTS, InstallSite, find_site
+from clawft.skills.discovery import DiscoveredSkill
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = [
-    "allow_options",
-    "complete_targets",
-    "find_folder",
-    "find_targets",
-    "load_other",
-    "scope_choice",
-    "to_option",
-]
 
 _FILES = frozenset({"skill.md", "skill.json", "prompt.md"})
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,13 +40,13 @@ def allow_options(function: F) -> F:
     return click.option("--allow", "rules", multiple=True, metavar="RULE", help=text)(because(function))
 
 
-def _check_reason(context: click.Context, _option: click.Parameter, given: str) -> str:
-    if context.params.get("rules") and not given.strip():
+def _check_reason(context: click.Context, _option: click.Parameter, reason: str) -> str:
+    if context.params.get("rules") and not reason.strip():
         raise click.UsageError('Say why: --because "…"')
-    return given
+    return reason
 
 
-def load_other(app: App, site: Site) -> list[str]:
+def load_other_scope(app: App, site: InstallSite) -> list[str]:
     """The names of what is installed in the other scope; none where there is none, or where its lock is broken."""
     try:
         return list(load_lock(find_site(app.workspace, "user" if site.scope == "project" else "project").lock))
@@ -63,14 +54,14 @@ def load_other(app: App, site: Site) -> list[str]:
         return []
 
 
-def find_targets(app: App, named: tuple[str, ...]) -> list[Found]:
+def find_targets(app: App, named: tuple[str, ...]) -> list[DiscoveredSkill]:
     """The skill files that were named, each once. Raises: NotFound for what is neither a path nor a skill."""
     if not named:
         return list(app.catalog.found)
-    found: dict[str, Found] = {}
+    found: dict[str, DiscoveredSkill] = {}
     for name in named:
-        for one in _find(app, name):
-            found.setdefault(one.file, one)
+        for skill in _find(app, name):
+            found.setdefault(skill.file, skill)
     return list(found.values())
 
 
@@ -88,7 +79,7 @@ def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str
     return [*complete_skills(ctx, param, incomplete), *complete_folders(ctx, param, incomplete)]
 
 
-def _find(app: App, name: str) -> list[Found]:
+def _find(app: App, name: str) -> list[DiscoveredSkill]:
     path = os.path.join(app.workspace.cwd, os.path.expanduser(name))
     if os.path.lexists(path) and not os.path.isdir(path):
         if os.path.basename(path).lower() not in _FILES:

@@ -1,31 +1,87 @@
-"""`weft skills trust NAME | --all | --list | --revoke`: what strangers brought, looked at and approved."""
+"""`weft skills trust`: review, approve, list and revoke approvals."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import click
 from msgspec import Struct
 
-from clawft.app import App
-from clawft.cli._complete import complete_skills
-from clawft.cli._confirm import confirm
-from clawft.cli.options import dir_option, finish, format_option, open_here
+from clawft.app.app import App
+from clawft.cli.completion import complete_skills
+from clawft.cli.options import dir_option, finish_installation, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._approved import holds, list_approvals, matches
-from clawft.cli.skills._review import agent_lines, review_lines, short_lines
-from clawft.describe.diagnostics import to_json
-from clawft.describe.reviews import agent_json, review_json
-from clawft.discovery.agents import FoundAgent
+from clawft.cli.prompts import confirm
+from clawft.cli.review import agent_lines, review_lines, short_lines
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
-from clawft.trust import Standing
-from clawft.trust.approvals import Approval
+from clawft.files import read_regular
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.views.review import agent_json, review_json
+from clawft.skills.discovery.agents import DiscoveredAgent
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.hooks import find_pack
+from clawft.trust import SkillStatus
+from clawft.trust.approvals import Approval, hash_bytes
 from clawft.trust.review import AgentReview, Review
 
-__all__ = ["command"]
+MAX_BYTES = 8 << 20
+_ID = 8
+
+
+class ListedApproval(Struct, frozen=True):
+    """An approval, and what a person may call it by."""
+
+    id: str
+    approval: Approval
+
+
+def list_approvals(app: App) -> list[ListedApproval]:
+    """Every approval of the user, by kind, name and place. Raises: ClawftError."""
+    approved = (approval for approval in app.approvals.load() if approval.kind != "former")
+    known = sorted(approved, key=lambda one: (one.kind, one.name, one.path))
+    return [
+        ListedApproval(
+            hash_bytes(f"{approval.kind}\0{approval.path}".encode("utf-8", "replace"))[7 : 7 + _ID], approval
+        )
+        for approval in known
+    ]
+
+
+def matches_approval(listed: ListedApproval, name: str) -> bool:
+    """Return whether a name, an id or a path means this approval."""
+    one = listed.approval
+    return name in (listed.id, one.name, one.path) or (bool(one.name) and name.rpartition(":")[2] == one.name)
+
+
+def render_approval_state(app: App, one: Approval) -> str:
+    """Return whether what was approved is what is there now, in a word."""
+    if one.kind == "tool":  # a question, which has no file
+        return "yes"
+    if not os.path.lexists(one.path):
+        return "gone"
+    if one.kind == "claude-hooks":
+        return _holds_commands(app, one)
+    if one.kind in ("skill", "hook"):
+        covered = one.path if one.kind == "skill" else find_pack(one.path)
+        return "yes" if compute_digest(covered).value == one.digest else "changed"
+    try:
+        return "yes" if hash_bytes(read_regular(one.path, MAX_BYTES, follow=True)[0]) == one.digest else "changed"
+    except (ClawftError, OSError):
+        return "unreadable"
+
+
+def _holds_commands(app: App, one: Approval) -> str:
+    """The same of command hooks, whose approval covers scripts too. Those of another project are not looked at."""
+    from clawft.app.hooks import load_command_hook_statuses
+
+    known = {each.file: each.digest for each in load_command_hook_statuses(app, ())}
+    if one.path not in known:
+        return "elsewhere"
+    return "yes" if known[one.path] == one.digest else "changed"
 
 
 class _Options(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     every: bool
     listing: bool
@@ -36,7 +92,7 @@ class _Options(Struct, frozen=True):
 
 
 class _Chosen(Struct):
-    """What is to be approved, and what cannot be."""
+    """The skills and agents to approve, and diagnostics about those that cannot be approved."""
 
     reviews: list[Review] = []
     agents: list[AgentReview] = []
@@ -56,15 +112,15 @@ class _Chosen(Struct):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 @dir_option
-def command(names: tuple[str, ...], **given: Any) -> int:
+def command(names: tuple[str, ...], **values: Any) -> int:
     """Approve skills and agents that came with a project, a plugin or an installer, as they are now.
 
     You are shown what each could do, and what changed since you last approved it. When a file of it changes it waits
     for an approval again. A skill that the scanner blocks cannot be approved: see `weft skills allow`.
     """
-    options = _Options(**given)
+    options = _Options(**values)
     app = open_here(options.dirs)
-    finish(app, change=False)
+    finish_installation(app, change=False)
     if options.listing:
         return _list(app, options)
     if not names and not options.every:
@@ -77,83 +133,89 @@ def command(names: tuple[str, ...], **given: Any) -> int:
 
 def _choose_all(app: App) -> _Chosen:
     chosen = _Chosen()
-    strangers = [one for one in app.skills if app.strangers.is_strange(one.found) and one.found.location.scope != "mcp"]
-    for one in strangers:
-        if one.state == "untrusted" or (one.found.location.scope == "dir" and one.state not in ("broken", "blocked")):
-            _take(app, one, chosen)
-        elif one.state == "blocked":
-            chosen.left.append(_blocked(one).diagnostic)
+    untrusted_skills = [
+        skill
+        for skill in app.skills
+        if app.trust_policy.requires_approval(skill.found) and skill.found.location.scope != "mcp"
+    ]
+    for untrusted_skill in untrusted_skills:
+        if untrusted_skill.state == "untrusted" or (
+            untrusted_skill.found.location.scope == "dir" and untrusted_skill.state not in ("broken", "blocked")
+        ):
+            _take(app, untrusted_skill, chosen)
+        elif untrusted_skill.state == "blocked":
+            chosen.left.append(_blocked(untrusted_skill).diagnostic)
     for agent in app.agents:
         if agent.state == "untrusted":
             _take_agent(app, agent.found, chosen)
     return chosen
 
 
-def _take(app: App, standing: Standing, chosen: _Chosen) -> None:
+def _take(app: App, status: SkillStatus, chosen: _Chosen) -> None:
     try:
-        app.strangers.check_key(standing.found)
-        chosen.reviews.append(app.desk.review(standing.found))
+        app.trust_policy.check_key(status.found)
+        chosen.reviews.append(app.reviewer.review(status.found))
     except ClawftError as error:
         chosen.left.append(error.diagnostic)
 
 
-def _take_agent(app: App, found: FoundAgent, chosen: _Chosen) -> None:
+def _take_agent(app: App, found: DiscoveredAgent, chosen: _Chosen) -> None:
     try:
-        chosen.agents.append(app.desk.review_agent(found))
+        chosen.agents.append(app.reviewer.review_agent(found))
     except ClawftError as error:
         chosen.left.append(error.diagnostic)
 
 
 def _choose(app: App, names: Sequence[str]) -> _Chosen:
-    """What the names mean. Raises: ClawftError for one that cannot be approved."""
+    """Find what the names refer to. Raises: ClawftError for one that cannot be approved."""
     chosen = _Chosen()
     for name in names:
-        agents = [one.found for one in app.agents if one.found.name == name and one.state == "untrusted"]
+        agents = [agent.found for agent in app.agents if agent.found.name == name and agent.state == "untrusted"]
         try:
-            standing = _find(app, name)
+            status = _find(app, name)
         except NotFound:
             if not agents:
                 raise
         else:
-            if standing.state == "blocked":
-                raise _blocked(standing)
-            if app.strangers.is_strange(standing.found):
-                app.strangers.check_key(standing.found)
-                chosen.reviews.append(app.desk.review(standing.found))
+            if status.state == "blocked":
+                raise _blocked(status)
+            if app.trust_policy.requires_approval(status.found):
+                app.trust_policy.check_key(status.found)
+                chosen.reviews.append(app.reviewer.review(status.found))
             elif not agents:
                 say(one_line(f"{name} is yours, or came with weft: it needs no approval"))
-        chosen.agents += [app.desk.review_agent(one) for one in agents]
+        chosen.agents += [app.reviewer.review_agent(agent) for agent in agents]
     return chosen
 
 
-def _find(app: App, name: str) -> Standing:
+def _find(app: App, name: str) -> SkillStatus:
     """The skill of a name that waits for an approval, if there is one. Raises: NotFound."""
     scope, colon, bare = name.rpartition(":")
-    waiting = [one for one in app.skills if one.name == bare and one.state in ("untrusted", "blocked")]
-    fitting = [one for one in waiting if not colon or one.found.location.goes_by(scope)]
+    waiting = [skill for skill in app.skills if skill.name == bare and skill.state in ("untrusted", "blocked")]
+    fitting = [skill for skill in waiting if not colon or skill.found.location.matches_reference(scope)]
     return fitting[0] if fitting else app.get_skill(name)
 
 
-def _blocked(standing: Standing) -> Refused:
-    message = f"The skill '{standing.name}' is blocked by the scanner: {standing.reasons[0].message}"
-    hint = f"Run: weft skills why {standing.name}"
-    return Refused("skill-blocked", message, path=standing.found.file, hint=hint)
+def _blocked(status: SkillStatus) -> Refused:
+    message = f"The skill '{status.name}' is blocked by the scanner: {status.reasons[0].message}"
+    hint = f"Run: weft skills why {status.name}"
+    return Refused("skill-blocked", message, path=status.found.file, hint=hint)
 
 
 def _approve(app: App, chosen: _Chosen, options: _Options) -> int:
     """Show it, ask, and keep the decision. Raises: ClawftError."""
-    new = [one for one in chosen.reviews if not one.is_same]
+    new = [review for review in chosen.reviews if not review.is_same]
     if options.output == "table" or not options.yes:  # nobody is asked about what they did not see
         _show(app, chosen)
     if (new or chosen.agents) and not options.yes and not _agree(app, [*new, *chosen.agents]):
         say("Nothing was approved")
         return 1
-    app.desk.approve(new)
-    app.desk.approve_agents(chosen.agents)
+    app.reviewer.approve(new)
+    app.reviewer.approve_agents(chosen.agents)
     if options.output == "json":
-        approved = [review_json(one) for one in chosen.reviews]
-        agents = [agent_json(one) for one in chosen.agents]
-        left = [to_json(one) for one in chosen.left]
+        approved = [review_json(review) for review in chosen.reviews]
+        agents = [agent_json(agent) for agent in chosen.agents]
+        left = [diagnostic_json(diagnostic) for diagnostic in chosen.left]
         print_json("clawft.skills.trust.v1", approved=approved, agents=agents, left=left)
     else:
         _tell(chosen, new)
@@ -177,9 +239,9 @@ def _show(app: App, chosen: _Chosen) -> None:
 
 
 def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
-    for one in chosen.reviews:
-        was = "" if one in new else " already"
-        click.echo(one_line(f"{one.found.name} is{was} approved as it is now"))
+    for review in chosen.reviews:
+        was = "" if review in new else " already"
+        click.echo(one_line(f"{review.found.name} is{was} approved as it is now"))
     for agent in chosen.agents:
         click.echo(one_line(f"The agent {agent.found.name} is approved as it is now"))
     if not chosen:
@@ -187,19 +249,19 @@ def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
 
 
 def _agree(app: App, reviews: "Sequence[Review | AgentReview]") -> bool:
-    """Whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
-    agents = sum(isinstance(one, AgentReview) for one in reviews)
+    """Return whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
+    agents = sum(isinstance(review, AgentReview) for review in reviews)
     agreed = False
     try:
         agreed = _ask(len(reviews) - agents, agents)
     finally:
-        for one in reviews if not agreed else ():
-            app.desk.refuse(one)
+        for review in reviews if not agreed else ():
+            app.reviewer.refuse(review)
     return agreed
 
 
 def _ask(skills: int, agents: int) -> bool:
-    """Whether a person agrees. Raises: Refused where there is nobody to ask."""
+    """Return whether a person agrees. Raises: Refused where there is nobody to ask."""
     parts = [f"{count} {word}{'s' * (count > 1)}" for count, word in ((skills, "skill"), (agents, "agent")) if count]
     return confirm(f"Approve {' and '.join(parts)}?", "To approve a stranger's work", "Look at it, then pass --yes")
 
@@ -207,20 +269,23 @@ def _ask(skills: int, agents: int) -> bool:
 def _list(app: App, options: _Options) -> int:
     known = list_approvals(app)
     if options.output == "json":
-        told = [{"id": one.id, **_fields(one.approval), "holds": holds(app, one.approval)} for one in known]
-        print_json("clawft.skills.trust.v1", approvals=told)
+        approvals = [
+            {"id": entry.id, **_fields(entry.approval), "holds": render_approval_state(app, entry.approval)}
+            for entry in known
+        ]
+        print_json("clawft.skills.trust.v1", approvals=approvals)
         return 0
     if not known:
         say("Nothing is approved")
         return 0
-    rows = [_row(app, one.id, one.approval) for one in known]
+    rows = [_row(app, entry.id, entry.approval) for entry in known]
     print_table(("ID", "KIND", "NAME", "APPROVED", "BY", "STILL HOLDS", "WHERE"), rows, wide=6)
     return 0
 
 
 def _row(app: App, number: str, one: Approval) -> tuple[str, ...]:
     where = app.workspace.shorten(one.path)
-    return number, one.kind, one.name, one.at[:10], one.by, holds(app, one), where
+    return number, one.kind, one.name, one.at[:10], one.by, render_approval_state(app, one), where
 
 
 def _fields(one: Approval) -> dict[str, Any]:
@@ -230,19 +295,19 @@ def _fields(one: Approval) -> dict[str, Any]:
 def _revoke(app: App, names: Sequence[str], options: _Options) -> int:
     """Take approvals back. Raises: NotFound for a name that nothing was approved under."""
     known = list_approvals(app)
-    meant = [one for one in known if options.every or any(matches(one, name) for name in names)]
-    lost = [name for name in names if not any(matches(one, name) for one in known)]
+    meant = [entry for entry in known if options.every or any(matches_approval(entry, name) for name in names)]
+    lost = [name for name in names if not any(matches_approval(entry, name) for entry in known)]
     if lost:
         raise NotFound(
             "approval-not-found", f"Nothing is approved as '{lost[0]}'", hint="Run: weft skills trust --list"
         )
-    taken = app.desk.revoke([one.approval for one in meant])
+    taken = app.reviewer.revoke([entry.approval for entry in meant])
     if app.audit.lost:
         message = "The approvals are taken back, but the audit log cannot be written, so it does not say so"
         problem = Diagnostic("audit-unwritable", "warning", message, app.audit.path, 0, "Run: weft doctor")
         show_diagnostic(problem, where=app.workspace.shorten(problem.path))
     if options.output == "json":
-        print_json("clawft.skills.trust.v1", revoked=[_fields(one) for one in taken])
-    for one in taken if options.output == "table" else ():
-        click.echo(one_line(f"Taken back: {one.kind} {one.name or app.workspace.shorten(one.path)}"))
+        print_json("clawft.skills.trust.v1", revoked=[_fields(approval) for approval in taken])
+    for approval in taken if options.output == "table" else ():
+        click.echo(one_line(f"Taken back: {approval.kind} {approval.name or app.workspace.shorten(approval.path)}"))
     return 0

@@ -1,42 +1,156 @@
-"""`weft skills update [NAME...]`: newer versions, with what they change shown first."""
+"""`weft skills update` and `list --outdated`: newer versions, and what they change."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.app import App
-from clawft.cli._complete import complete_installed
-from clawft.cli._confirm import stopped_before
-from clawft.cli._progress import scan_progress
-from clawft.cli.options import finish, format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
-from clawft.cli.skills._supply import agree, check_objections, show_plans
-from clawft.cli.skills._targets import allow_options, load_other, scope_choice
-from clawft.cli.skills._verifying import make_judge
-from clawft.describe.diagnostics import to_json
-from clawft.describe.plans import planned_json
-from clawft.errors import Diagnostic
-from clawft.locks.file import load_lock
-from clawft.locks.model import LockedSkill
-from clawft.supply.dependencies import bring_needed
-from clawft.supply.install import Options, Transaction, Wanted, begin
-from clawft.supply.plan import Allowing, Planned
-from clawft.supply.scanning import Scans
-from clawft.supply.stage import Staged
-from clawft.supply.sync import compare_places
-from clawft.supply.targets import Scope, Site, find_site
-from clawft.supply.update import Renewed, choose_installed, find_newer
-from clawft.supply.verify import Signed
-from clawft.supplying import open_sources, open_supplies
+from clawft.app.app import App
+from clawft.app.install import open_sources, open_supplies
+from clawft.cli.completion import complete_installed
+from clawft.cli.options import finish_installation, format_option, open_here
+from clawft.cli.output import one_line, print_json, print_table, say, scan_progress, show_diagnostic
+from clawft.cli.prompts import report_interrupt
+from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
+from clawft.cli.skills.targets import allow_options, load_other_scope, scope_choice
+from clawft.cli.skills.verify import make_signature_check
+from clawft.errors import ClawftError, Diagnostic
+from clawft.install.lockfile.file import load_lock
+from clawft.install.lockfile.model import LockedSkill
+from clawft.install.transaction.installation import InstallChoices, Transaction, WantedSkill, open_transaction
+from clawft.install.transaction.plan import AllowedRules, PlannedSkill
+from clawft.install.transaction.resolution import stage_dependencies
+from clawft.install.transaction.scanning import ScanProcesses
+from clawft.install.transaction.stage import StagedSkill
+from clawft.install.transaction.targets import InstallSite, Scope, find_site
+from clawft.install.transaction.updates import AvailableUpdate, choose_installed, compare_places, find_newer
+from clawft.install.transaction.verification import Signed
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.views.install_plans import planned_json
 
-__all__ = ["command"]
+NOTHING = "weft installed no skills here"
+
+
+class _Row(Struct, frozen=True):
+    site: InstallSite
+    one: AvailableUpdate
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        locked, newest = self.one.locked, self.one.newest
+        held = f"pinned: {locked.pinned}" if locked.pinned else "older" if self.one.state == "older" else ""
+        theirs = newest.verdict.status if newest and newest.verdict else "not scanned yet"
+        return locked.name, _version(locked.version, locked.commit), _newest(self.one), theirs, self.site.scope, held
+
+
+def list_outdated(app: App, scope: str, output: str) -> int:
+    """Ask all sources, and print what is newer there. Raises: ClawftError."""
+    if scope not in ("all", "user", "project"):
+        raise click.UsageError("--outdated is for what weft installed: --scope user or project")
+    finish_installation(app, change=False)
+    sites, diagnostics = _find_sites(app, scope)
+    rows = anyio.run(_ask, app, sites)
+    failed = _gather([row.one for row in rows])
+    newer = [row for row in rows if row.one.state in ("newer", "older") or _is_held_back(row.one)]
+    if output == "json":
+        diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in (*diagnostics, *failed)]
+        print_json("clawft.skills.outdated.v1", skills=[_plain(row) for row in newer], diagnostics=diagnostics_json)
+    elif newer:
+        heads = ("NAME", "INSTALLED", "NEWEST", "REGISTRY", "SCOPE", "")
+        print_table(heads, [row.cells for row in newer], wide=5)
+    for problem in (*diagnostics, *failed):
+        show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+    if output == "table":
+        count = sum(row.one.problem is None for row in rows)
+        unsure = sum(row.one.state == "unknown" for row in rows)
+        if count or not rows:
+            say(_count(len(newer), count) if count else NOTHING)
+        for site in sites:
+            names = [row.one.locked.name for row in newer if row.site == site and row.one.state == "newer"]
+            scope = " --scope project" if site.scope == "project" else ""
+            if names:
+                say(one_line(f"To see what changes, and take it: weft skills update {' '.join(names)}{scope}"))
+        if unsure:
+            many = "1 skill has" if unsure == 1 else f"{unsure} skills have"
+            say(f"{many} no version to compare: weft skills update --all --dry-run compares the files")
+    return 1 if failed or diagnostics else 0
+
+
+def _count(newer: int, count: int) -> str:
+    if not newer:
+        return "No installed skill has another version at its source"
+    return f"{newer} of {count} {'skill' if count == 1 else 'skills'} {'has' if newer == 1 else 'have'} another version"
+
+
+def _find_sites(app: App, scope: str) -> tuple[list[InstallSite], list[Diagnostic]]:
+    wanted: list[Scope] = ["user", "project"] if scope == "all" else ["user" if scope == "user" else "project"]
+    sites, diagnostics = [], []
+    for wanted_scope in wanted:
+        try:
+            site = find_site(app.workspace, wanted_scope)
+            load_lock(site.lock)
+            sites.append(site)
+        except ClawftError as error:
+            if scope != "all" or error.code != "no-project":
+                diagnostics.append(error.diagnostic)
+    return sites, diagnostics
+
+
+async def _ask(app: App, sites: list[InstallSite]) -> list[_Row]:
+    rows = []
+    async with open_sources(app) as sources:
+        for site in sites:
+            found = await find_newer(
+                sources, site, list(load_lock(site.lock).values()), scan_progress("Asking sources")
+            )
+            rows += [_Row(site, update) for update in found]
+    return rows
+
+
+def _gather(asked: Sequence[AvailableUpdate]) -> list[Diagnostic]:
+    """Group the problems, each once with the names of the skills that have it."""
+    names: dict[Diagnostic, list[str]] = {}
+    for update in asked:
+        if update.problem is not None:
+            names.setdefault(update.problem, []).append(update.locked.name)
+    return [
+        structs.replace(problem, message=f"{list_names(found)} could not be looked for: {problem.message}")
+        for problem, found in names.items()
+    ]
+
+
+def _is_held_back(one: AvailableUpdate) -> bool:
+    newest = one.newest
+    return one.state == "pinned" and newest is not None and newest.version != one.locked.version
+
+
+def _newest(one: AvailableUpdate) -> str:
+    return _version(one.newest.version, one.newest.commit) if one.newest else ""
+
+
+def _version(version: str, commit: str) -> str:
+    return version or commit[:12] or "no version"
+
+
+def _plain(row: _Row) -> dict[str, object]:
+    locked, newest = row.one.locked, row.one.newest
+    return {
+        "name": locked.name,
+        "scope": row.site.scope,
+        "installed": locked.version,
+        "installed_commit": locked.commit,
+        "newest": newest.version if newest else None,
+        "newest_commit": newest.commit if newest else None,
+        "verdict": newest.verdict.status if newest and newest.verdict else None,
+        "pinned": locked.pinned or None,
+        "state": row.one.state,
+    }
 
 
 class _Asked(Struct, frozen=True):
-    """What was asked for."""
+    """Options of the command."""
 
     every: bool
     scope: Scope
@@ -50,9 +164,9 @@ class _Asked(Struct, frozen=True):
 
 
 class _Outcome(Struct):
-    """What came of it."""
+    """The result of an update."""
 
-    plans: list[Planned] = []
+    plans: list[PlannedSkill] = []
     left: list[tuple[str, str, Diagnostic | None]] = []  # name, why it is left as it is, what went wrong
 
 
@@ -68,56 +182,60 @@ class _Outcome(Struct):
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Replace and approve them as they are, without being asked.")
 @format_option
-def command(names: tuple[str, ...], **given: Any) -> int:
+def command(names: tuple[str, ...], **values: Any) -> int:
     """Bring skills up to date: you see what changes in files, verdict and power, and are asked.
 
     What is pinned (`weft skills pin NAME --version`) stays as it is, and so does what you edited.
     """
-    asked = _Asked(**given)
+    asked = _Asked(**values)
     if bool(names) == asked.every:
         raise click.UsageError("Say which: weft skills update NAME, or --all")
     app = open_here()
-    finish(app)
+    finish_installation(app)
     site = find_site(app.workspace, asked.scope)
-    installed = choose_installed(site, load_lock(site.lock), names, load_other(app, site))
+    installed = choose_installed(site, load_lock(site.lock), names, load_other_scope(app, site))
     if not installed and asked.output == "table":
         say(f"weft installed no skills for this {site.scope}")
         _tell_other(app, site, asked)
         return 0
-    options = Options(asked.force, Allowing(asked.rules, one_line(asked.because)), signed=asked.signed, stay=True)
-    to = sorted({client for one in installed for client in one.to if client in site.roots}) or ["clawft"]
+    options = InstallChoices(
+        asked.force, AllowedRules(asked.rules, one_line(asked.because)), signed=asked.signed, stay=True
+    )
+    to = sorted({client for skill in installed for client in skill.to if client in site.roots}) or ["clawft"]
     outcome = _Outcome()
-    said: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     with (
-        Scans(len(installed), app.scan_dir) as scans,
-        begin(f"update {' '.join(one.name for one in installed)}"[:200], site, to, open_supplies(app)) as transaction,
-        stopped_before("updated", lambda: transaction.written),
+        ScanProcesses(len(installed), app.scan_dir) as scans,
+        open_transaction(
+            f"update {' '.join(skill.name for skill in installed)}"[:200], site, to, open_supplies(app)
+        ) as transaction,
+        report_interrupt("updated", lambda: transaction.written),
     ):
         staged = anyio.run(_stage, app, transaction, installed, asked, scans, outcome)
-        for one in transaction.plan(staged, options):
-            if one.is_same:
-                outcome.left.append((one.name, "is up to date", None))
-            elif one.objections and asked.every:  # one that is in the way does not keep the others back
-                outcome.left.append((one.name, "is left as it is", one.objections[0]))
+        for planned in transaction.plan(staged, options):
+            if planned.is_same:
+                outcome.left.append((planned.name, "is up to date", None))
+            elif planned.objections and asked.every:  # one that is in the way does not keep the others back
+                outcome.left.append((planned.name, "is left as it is", planned.objections[0]))
             else:
-                outcome.plans.append(one)
+                outcome.plans.append(planned)
         if asked.output == "table" or not asked.yes:
             show_plans(app, transaction, outcome.plans)
         _tell_left(app, outcome)
-        check_objections(((one.name, one.objections) for one in outcome.plans), "updated")
+        check_objections(((plan.name, plan.objections) for plan in outcome.plans), "updated")
         if outcome.plans and not asked.dry_run:
-            if not asked.yes and not agree(app, outcome.plans, "Update"):
+            if not asked.yes and not confirm_plans(app, outcome.plans, "Update"):
                 say("Nothing was updated")
                 return 1
-            said = transaction.commit(outcome.plans, options)
-    code = _tell(transaction, outcome, asked, said)
+            diagnostics = transaction.commit(outcome.plans, options)
+    code = _tell(transaction, outcome, asked, diagnostics)
     _tell_other(app, site, asked)
     return code
 
 
-def _tell_other(app: App, site: Site, asked: _Asked) -> None:
-    """What --all does not mean, though `list --outdated` lists it."""
-    if asked.every and asked.output == "table" and (other := load_other(app, site)):
+def _tell_other(app: App, site: InstallSite, asked: _Asked) -> None:
+    """Print which outdated skills of the other scope --all leaves out, though `list --outdated` lists them."""
+    if asked.every and asked.output == "table" and (other := load_other_scope(app, site)):
         scope = "user" if site.scope == "project" else "project"
         many = "1 skill" if len(other) == 1 else f"{len(other)} skills"
         say(f"{many} installed for the {scope}: weft skills update --all --scope {scope}")
@@ -128,27 +246,27 @@ async def _stage(
     transaction: Transaction,
     installed: Sequence[LockedSkill],
     asked: _Asked,
-    scans: Scans,
+    scans: ScanProcesses,
     outcome: _Outcome,
-) -> list[Staged]:
+) -> list[StagedSkill]:
     async with open_sources(app) as sources:
         renewed = await find_newer(sources, transaction.site, installed, scan_progress("Asking sources"))
-        judge = make_judge(app.workspace)
-        wanted = [one for one in renewed if _take(transaction.site, one, asked, outcome, judge)]
+        judge = make_signature_check(app.workspace)
+        wanted = [update for update in renewed if _take(transaction.site, update, asked, outcome, judge)]
         staged = await transaction.stage(
             [
-                Wanted(one.source, one.newest, one.locked.requested, one.locked.name)
-                for one in wanted
-                if one.source and one.newest
+                WantedSkill(update.source, update.newest, update.locked.requested, update.locked.name)
+                for update in wanted
+                if update.source and update.newest
             ],
             scans,
             scan_progress("Fetching and scanning skills"),
         )
-        return await bring_needed(transaction, sources, staged, scans, lambda: app.catalog.versions)
+        return await stage_dependencies(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
 
-def _take(site: Site, one: Renewed, asked: _Asked, outcome: _Outcome, judge: Signed) -> bool:
-    """Whether to fetch it; else it is noted why not."""
+def _take(site: InstallSite, one: AvailableUpdate, asked: _Asked, outcome: _Outcome, judge: Signed) -> bool:
+    """Return whether to fetch it; else it is noted why not."""
     name, newest = one.locked.name, one.newest.version if one.newest else ""
     if one.state == "failed":
         outcome.left.append((name, "could not be looked for", one.problem))
@@ -173,26 +291,26 @@ def _tell_left(app: App, outcome: _Outcome) -> None:
             show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
 
 
-def _tell(transaction: Transaction, outcome: _Outcome, asked: _Asked, said: Sequence[Diagnostic]) -> int:
-    for problem in said:
+def _tell(transaction: Transaction, outcome: _Outcome, asked: _Asked, diagnostics: Sequence[Diagnostic]) -> int:
+    for problem in diagnostics:
         show_diagnostic(problem, where=problem.path)
     failed = any(problem is not None and problem.code != "update-older" for _, _, problem in outcome.left)
     if asked.output == "json":
         left = [
-            {"name": name, "why": why, "problem": to_json(problem) if problem else None}
+            {"name": name, "why": why, "problem": diagnostic_json(problem) if problem else None}
             for name, why, problem in outcome.left
         ]
-        skills = [planned_json(transaction, one) for one in outcome.plans]
+        skills = [planned_json(transaction, plan) for plan in outcome.plans]
         print_json(
             "clawft.skills.update.v1",
             updated=not asked.dry_run,
             skills=skills,
             left=left,
-            diagnostics=[to_json(one) for one in said],
+            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
         )
         return 1 if failed else 0
-    for one in outcome.plans:
-        before = one.old.version if one.old and one.old.version != one.staged.resolved.version else ""
+    for plan in outcome.plans:
+        before = plan.old.version if plan.old and plan.old.version != plan.staged.resolved.version else ""
         done = "Would be updated" if asked.dry_run else "Updated"
-        click.echo(one_line(f"{done}: {one.name} {before and f'{before} → '}{one.staged.resolved.version}"))
+        click.echo(one_line(f"{done}: {plan.name} {before and f'{before} → '}{plan.staged.resolved.version}"))
     return 1 if failed else 0

@@ -1,23 +1,94 @@
-"""`weft skills verify`: whether what is installed is still what was installed. As few imports as it can do with."""
+"""`weft skills verify`: compare installed skills with their lock files. Imports little, so that it starts fast."""
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clawft.cli._complete import complete_installed
+from clawft.app.install import finish_interrupted, is_interrupted
+from clawft.cli.completion import complete_installed
 from clawft.cli.output import print_json, print_table, say, show_diagnostic
-from clawft.cli.skills._verifying import find_sites, installed_scope_option, make_judge
-from clawft.describe.diagnostics import to_json
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.supply.targets import Site
-from clawft.supply.verified import Checked, Verified
-from clawft.supply.verify import has_others, verify_site
-from clawft.supplying import finish_broken, is_broken_off
+from clawft.install.transaction.targets import InstallSite, find_site
+from clawft.install.transaction.verification import VerificationResult, VerifiedFolder, has_others, verify_site
+from clawft.server.protocol.envelope import diagnostic_json
 from clawft.workspace import Workspace, find_workspace
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clawft.install.lockfile.model import LockedSkill
+    from clawft.trust.signing.publishers import Publishers
+    from clawft.trust.signing.signatures import Signature
+
+
+_MAX_PROMPT = 1 << 20
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def installed_scope_option(function: F) -> F:
+    choice = click.Choice(["user", "project", "all"])
+    text = "Only what was installed for you, or for this project."
+    return click.option("--scope", type=choice, default="all", show_default=True, help=text)(function)
+
+
+def find_sites(workspace: Workspace, scope: str) -> list[InstallSite]:
+    """The scopes that are asked for: user, project or all. The home folder alone is no project. Raises: ClawftError."""
+    sites = [find_site(workspace, "user")] if scope in ("user", "all") else []
+    if scope in ("project", "all"):
+        try:
+            sites.append(find_site(workspace, "project"))
+        except ClawftError:
+            if scope == "project":
+                raise
+    return sites
+
+
+def make_signature_check(workspace: Workspace) -> "Callable[[str, LockedSkill], Signature | None]":
+    """Return a function that finds a signature which is no longer accepted; it returns None for any other.
+
+    A signature that was never accepted is returned only if its key was revoked or it is bad. The signing code is loaded
+    only when there is a signature to check.
+    """
+
+    @cache
+    def load() -> "Publishers":
+        from clawft.trust.signing.publishers import load_publishers
+
+        return load_publishers(workspace.user_dir)
+
+    def judge(folder: str, skill: "LockedSkill") -> "Signature | None":
+        if not skill.signed_by and not os.path.lexists(os.path.join(folder, ".clawft-signature")):
+            return None
+        from clawft.skills.discovery import Location, load_catalog
+        from clawft.trust.signing.publishers import SkillStatement
+        from clawft.trust.signing.signatures import check_signature
+
+        catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
+        named = [entry.name for entry in catalog.found if entry.folder == folder]
+        statement = SkillStatement(named[0] if named else skill.name, skill.version, skill.digest)
+        publishers = load()
+        found = check_signature(folder, statement, publishers, owner=skill.origin.whose)
+        if found.state in ("expired", "revoked"):  # what was approved in time stays so
+            at = _approved_at(workspace, folder, skill.digest)
+            found = check_signature(folder, statement, publishers, owner=skill.origin.whose, at=at)
+        counts = found.state == "good" or (not skill.signed_by and found.state not in ("bad", "revoked"))
+        return None if counts else found
+
+    return judge
+
+
+def _approved_at(workspace: Workspace, folder: str, digest: str) -> "datetime | None":
+    """Return when the user approved exactly this content at this place, or None."""
+    from datetime import datetime
+
+    from clawft.app.app import open_app
+
+    approval = open_app(os.environ, workspace.cwd).approvals.find("skill", folder)
+    return datetime.fromisoformat(approval.at) if approval and approval.digest == digest else None
+
 
 _SHOWN = 20  # files of one skill
 
@@ -35,17 +106,19 @@ def command(names: tuple[str, ...], scope: str, output: str) -> int:
     file was changed, is missing or was added.
     """
     workspace = _find_workspace()
-    said = _finish_broken(workspace)
-    found = Verified(diagnostics=said)
+    diagnostics = _finish_broken(workspace)
+    found = VerificationResult(diagnostics=diagnostics)
     for site in find_sites(workspace, scope):
-        found = found.join(verify_site(site, names, make_judge(workspace)))
+        found = found.join(verify_site(site, names, make_signature_check(workspace)))
         found = found.join(_verify_others(site, names))
     if names:
         _check_names(names, found, workspace)
     if output == "json":
-        skills = [_as_json(one) for one in found.checked]
-        said_json = [to_json(one) for one in found.diagnostics]
-        print_json("clawft.skills.verify.v1", ok=found.ok, locks=found.locks, skills=skills, diagnostics=said_json)
+        skills = [_as_json(checked) for checked in found.checked]
+        diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in found.diagnostics]
+        print_json(
+            "clawft.skills.verify.v1", ok=found.ok, locks=found.locks, skills=skills, diagnostics=diagnostics_json
+        )
     else:
         _show(found, workspace, whole=bool(names))
     return 0 if found.ok else 1
@@ -60,33 +133,33 @@ def _find_workspace() -> Workspace:
 
 def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
     """Finish first what a killed process left of an installation, if one did."""
-    if not is_broken_off(workspace.user_dir):
+    if not is_interrupted(workspace.user_dir):
         return ()
     from clawft.cli.options import open_here
 
-    return finish_broken(open_here())
+    return finish_interrupted(open_here())
 
 
-def _verify_others(site: Site, names: tuple[str, ...]) -> Verified:
+def _verify_others(site: InstallSite, names: tuple[str, ...]) -> VerificationResult:
     if not has_others(site, os.environ):
-        return Verified()
-    from clawft.supply.others import verify_others
+        return VerificationResult()
+    from clawft.install.transaction.other_installers import verify_others
 
     return verify_others(site, os.environ, names)
 
 
-def _check_names(names: Iterable[str], found: Verified, workspace: Workspace) -> None:
+def _check_names(names: Iterable[str], found: VerificationResult, workspace: Workspace) -> None:
     """Raises: NotFound for a name that no lock has."""
-    known = {one.name for one in found.checked}
+    known = {checked.name for checked in found.checked}
     for name in names:
         if name not in known and not found.diagnostics:
-            everything = [one for site in find_sites(workspace, "all") for one in verify_site(site).checked]
-            close = find_close(name, {one.name for one in everything})
+            everything = [checked for site in find_sites(workspace, "all") for checked in verify_site(site).checked]
+            close = find_close(name, {checked.name for checked in everything})
             hint = f"did you mean '{close}'? Run: weft skills verify" if close else "Run: weft skills verify"
             raise NotFound("not-locked", f"No lock names a skill '{name}'", hint=hint)
 
 
-def _as_json(checked: Checked) -> dict[str, Any]:
+def _as_json(checked: VerifiedFolder) -> dict[str, Any]:
     difference = checked.difference
     return {
         "name": checked.name,
@@ -104,40 +177,43 @@ def _as_json(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _show(found: Verified, workspace: Workspace, *, whole: bool) -> None:
+def _show(found: VerificationResult, workspace: Workspace, *, whole: bool) -> None:
     for diagnostic in found.diagnostics:
         show_diagnostic(diagnostic, where=workspace.shorten(diagnostic.path))
-    shown = [one for one in found.checked if whole or one.state != "same"]
+    shown = [checked for checked in found.checked if whole or checked.state != "same"]
     if shown:
-        rows = [(one.name, one.version, one.scope, one.state, workspace.shorten(one.folder)) for one in shown]
+        rows = [
+            (checked.name, checked.version, checked.scope, checked.state, workspace.shorten(checked.folder))
+            for checked in shown
+        ]
         print_table(("NAME", "VERSION", "SCOPE", "STATE", "FOLDER"), rows, wide=4, after=list(map(_tell, shown)))
     if not found.locks:
         return say("There is no lock here: nothing was installed that could be checked. See: weft skills install")
-    different = _names(one for one in found.checked if one.state in ("changed", "missing"))
-    untrusted = _names(one for one in found.checked if one.state == "untrusted") - different
-    unknown = _names(one for one in found.checked if one.state == "unknown") - different
+    different = _names(checked for checked in found.checked if checked.state in ("changed", "missing"))
+    untrusted = _names(checked for checked in found.checked if checked.state == "untrusted") - different
+    unknown = _names(checked for checked in found.checked if checked.state == "unknown") - different
     same = _names(found.checked) - different - untrusted - unknown
-    said = [f"{'1 skill is' if len(same) == 1 else f'{len(same)} skills are'} as installed"]
-    said += [f"{len(different)} {'differs' if len(different) == 1 else 'differ'}"] if different else []
-    said += [f"{len(untrusted)} must not be used"] if untrusted else []
-    said += [f"{len(unknown)} cannot be told"] if unknown else []
-    folders = len({one.folder for one in found.checked})
-    say(", ".join(said) + (f" ({folders} folders)" if folders > len(_names(found.checked)) else ""))
-    if any(one.difference.any for one in found.checked if one.ours):
+    parts = [f"{'1 skill is' if len(same) == 1 else f'{len(same)} skills are'} as installed"]
+    parts += [f"{len(different)} {'differs' if len(different) == 1 else 'differ'}"] if different else []
+    parts += [f"{len(untrusted)} must not be used"] if untrusted else []
+    parts += [f"{len(unknown)} cannot be told"] if unknown else []
+    folders = len({checked.folder for checked in found.checked})
+    say(", ".join(parts) + (f" ({folders} folders)" if folders > len(_names(found.checked)) else ""))
+    if any(checked.difference.any for checked in found.checked if checked.ours):
         say("To have them as the lock says: weft skills sync")
     return None
 
 
-def _names(checked: Iterable[Checked]) -> set[tuple[str, str]]:
-    """Which skills these are: one may lie in the folders of several clients, and stand in several locks."""
-    return {(one.scope, one.name) for one in checked}
+def _names(checked: Iterable[VerifiedFolder]) -> set[tuple[str, str]]:
+    """Return the scope and name of each skill: one may be in the folders of several clients and in several locks."""
+    return {(folder.scope, folder.name) for folder in checked}
 
 
-def _tell(checked: Checked) -> str:
-    """What differs, file by file."""
+def _tell(checked: VerifiedFolder) -> str:
+    """Render what differs, file by file."""
     difference = checked.difference
-    listed = [("changed", one) for one in difference.changed] + [("extra", one) for one in difference.extra]
-    listed += [] if difference.gone else [("missing", one) for one in difference.missing]
+    listed = [("changed", path) for path in difference.changed] + [("extra", path) for path in difference.extra]
+    listed += [] if difference.is_absent else [("missing", path) for path in difference.missing]
     lines = [f"{kind}: {path}" for kind, path in listed[:_SHOWN]]
     lines += [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
     return "; ".join(([checked.why] if checked.why else []) + lines)

@@ -1,14 +1,45 @@
-"""Where files of an archive go: below one folder, under names that mean the same on every system, each once."""
+"""The folder that an archive is unpacked to: limits, and safe names, each used once."""
 
 import os
 import re
 import unicodedata
 
-from clawft.discovery.listing import LEFT_OUT
-from clawft.packing.limits import Limits, refuse
-from clawft.packing.place import remove_tree
+from msgspec import Struct
 
-__all__ = ["MAX_DEPTH", "Target"]
+from clawft.errors import Refused
+from clawft.files import remove_tree
+from clawft.skills.parse.model import LEFT_OUT
+
+
+class ArchiveLimits(Struct, frozen=True):
+    """The limits on what one archive may unpack to. `max_ratio` is how many times larger than the archive the content
+    may be; small content is not checked against it."""
+
+    max_files: int
+    max_file_bytes: int
+    max_bytes: int
+    max_ratio: int = 100
+
+    @property
+    def max_entries(self) -> int:
+        """Folders are listed too."""
+        return 2 * self.max_files
+
+    def is_bomb(self, size: int, packed: int) -> bool:
+        """Return whether so few bytes become so many that nobody packed anything of use. Text comes to a tenth at
+        best."""
+        return size > _LITTLE and size > self.max_ratio * packed
+
+
+_LITTLE = 1 << 20
+SKILL = ArchiveLimits(2_000, 10 << 20, 50 << 20)  # bytes: as ClawHub takes them
+PLUGIN = ArchiveLimits(5_000, 64 << 20, 128 << 20)
+
+
+def refuse(code: str, message: str, path: str) -> Refused:
+    """An archive is not unpacked, not even in part."""
+    return Refused(code, message, path=path, hint="Nothing of it was kept")
+
 
 MAX_DEPTH = 32  # folders in folders
 _MAX_NAME, _MAX_PART = 400, 255
@@ -20,10 +51,10 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00
 _APPLE = "__MACOSX"  # what macOS packs beside the files
 
 
-class Target:
+class UnpackTarget:
     """The folder that files are put into. What it was given is checked by `claim` before any of it is written."""
 
-    def __init__(self, folder: str, source: str, limits: Limits) -> None:
+    def __init__(self, folder: str, source: str, limits: ArchiveLimits) -> None:
         self.source = source
         self.limits = limits
         self.left_out: list[str] = []
@@ -137,7 +168,8 @@ class Target:
 
 
 def _fold(path: str) -> str:
-    """What all spellings of a path come to on the systems that keep least of them apart."""
+    """Return the form that all spellings of a path share on file systems that ignore case, Unicode form, and trailing
+    dots and spaces."""
     if path.isascii():
         folded = path.lower()
     else:

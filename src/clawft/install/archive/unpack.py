@@ -1,21 +1,19 @@
-"""Zip archives, read strictly: what two readers could take for different files is refused.
+"""Unpack a folder or an archive within limits; zip archives are read strictly."""
 
-A zip says everything twice, before each file and in a list at its end, and readers differ in what they believe. Here
-both must agree, and every byte of the archive must belong to exactly one of them.
-"""
-
+import os
 import stat
 import struct
 import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO
 
 from msgspec import Struct
 
-from clawft.errors import Refused
-from clawft.packing.limits import refuse
-from clawft.packing.target import Target
-
-__all__ = ["unpack_zip"]
+from clawft.errors import ClawftError, Refused
+from clawft.install.archive.target import MAX_DEPTH, SKILL, ArchiveLimits, UnpackTarget, refuse
+from clawft.install.archive.untar import GzipContent, unpack_tar
+from clawft.skills.parse.model import LEFT_OUT
 
 _END = struct.Struct("<4s4H2LH")
 _LISTED = struct.Struct("<4s4B4HL2L5H2L")
@@ -41,7 +39,7 @@ class _Entry(Struct, frozen=True):
     offset: int
 
 
-def unpack_zip(file: IO[bytes], total: int, target: Target) -> None:
+def unpack_zip(file: IO[bytes], total: int, target: UnpackTarget) -> None:
     """Put the files of an open zip of `total` bytes into a folder. Raises: Refused, OSError."""
     entries, start = _read_list(file, total, target)
     planned: list[tuple[int, _Entry, str]] = []
@@ -59,7 +57,7 @@ def unpack_zip(file: IO[bytes], total: int, target: Target) -> None:
             target.write(path, content, executable=bool(entry.mode & 0o111))
 
 
-def _read_list(file: IO[bytes], total: int, target: Target) -> tuple[list[_Entry], int]:
+def _read_list(file: IO[bytes], total: int, target: UnpackTarget) -> tuple[list[_Entry], int]:
     """The entries that the list at the end has, and where it begins. Raises: Refused."""
     tail_at = max(0, total - _END.size - _MAX_COMMENT)
     tail = _read_at(file, total - tail_at, tail_at)
@@ -85,8 +83,9 @@ def _read_at(file: IO[bytes], size: int, start: int) -> bytes:
     return file.read(size)
 
 
-def _find_end(tail: bytes, target: Target) -> int:
-    """Where the last record begins: there is one that ends with the archive, and no second in its comment."""
+def _find_end(tail: bytes, target: UnpackTarget) -> int:
+    """Find the offset of the zip's end record: exactly one must end with the archive, with no second one in its
+    comment."""
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size or at + _END.size + _END.unpack_from(tail, at)[7] != len(tail):
         raise _broken("It does not end as a zip does: it is cut off, or something follows it", target)
@@ -98,7 +97,7 @@ def _find_end(tail: bytes, target: Target) -> int:
     return at
 
 
-def _read_listed(listed: bytes, at: int, target: Target) -> tuple[_Entry, int]:
+def _read_listed(listed: bytes, at: int, target: UnpackTarget) -> tuple[_Entry, int]:
     if len(listed) - at < _LISTED.size or not listed.startswith(b"PK\x01\x02", at):
         raise _broken("Its list of files cannot be read", target)
     fields = _LISTED.unpack_from(listed, at)
@@ -116,7 +115,7 @@ def _read_listed(listed: bytes, at: int, target: Target) -> tuple[_Entry, int]:
     return _Entry(raw, flags, method, crc, packed, size, attributes >> 16, offset), end
 
 
-def _check_extra(raw: bytes, extra: bytes, target: Target) -> None:
+def _check_extra(raw: bytes, extra: bytes, target: UnpackTarget) -> None:
     """A second name, which some readers prefer, must be the same. Raises: Refused."""
     at = 0
     while at + 4 <= len(extra):
@@ -126,7 +125,7 @@ def _check_extra(raw: bytes, extra: bytes, target: Target) -> None:
         at += 4 + size
 
 
-def _plan(entry: _Entry, target: Target) -> str:
+def _plan(entry: _Entry, target: UnpackTarget) -> str:
     """The path that an entry goes to, empty for folders and for what is left out. Raises: Refused."""
     try:
         name = entry.raw.decode()
@@ -153,7 +152,7 @@ def _plan(entry: _Entry, target: Target) -> str:
     return path
 
 
-def _check_order(planned: list[tuple[int, _Entry, str]], ends: list[int], target: Target) -> None:
+def _check_order(planned: list[tuple[int, _Entry, str]], ends: list[int], target: UnpackTarget) -> None:
     """One file after the other from the first byte on. Raises: Refused."""
     if not planned:
         raise _broken("Its list has no files", target)
@@ -164,7 +163,7 @@ def _check_order(planned: list[tuple[int, _Entry, str]], ends: list[int], target
             raise refuse("archive-bomb", "Its files share bytes", target.source)
 
 
-def _read_entry(file: IO[bytes], entry: _Entry, end: int, target: Target) -> bytes:
+def _read_entry(file: IO[bytes], entry: _Entry, end: int, target: UnpackTarget) -> bytes:
     """The content of one file, whose header says what the list says. Raises: Refused."""
     room = end - entry.offset
     if room > entry.packed + _SLACK + 2 * _MAX_COMMENT:
@@ -188,12 +187,13 @@ def _read_entry(file: IO[bytes], entry: _Entry, end: int, target: Target) -> byt
 
 
 def _describe(entry: _Entry) -> list[bytes]:
-    """What may follow a file whose size was not known before, in all four forms."""
+    """Return the data descriptor in all four forms that may follow a file whose size was not known when its header was
+    written."""
     forms = [struct.pack(form, entry.crc, entry.packed, entry.size) for form in ("<3L", "<L2Q")]
     return [start + form for start in (b"PK\x07\x08", b"") for form in forms]
 
 
-def _inflate(packed: bytes, entry: _Entry, target: Target) -> bytes:
+def _inflate(packed: bytes, entry: _Entry, target: UnpackTarget) -> bytes:
     content = packed
     if entry.method == _DEFLATED:
         inflater = zlib.decompressobj(-15)
@@ -216,5 +216,107 @@ def _name(entry: _Entry) -> str:
     return entry.raw[:80].decode("utf-8", "replace")
 
 
-def _broken(message: str, target: Target) -> Refused:
+def _broken(message: str, target: UnpackTarget) -> Refused:
     return refuse("archive-broken", message, target.source)
+
+
+MAX_BYTES = SKILL.max_bytes
+_HEADERS = 16 << 20  # bytes that an archive may have beside its files
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_HINT = "Give a folder, a .skill, a .zip or a .tar.gz"
+
+
+class UnpackedFiles(Struct, frozen=True):
+    """The result of unpacking an archive, and the files that were skipped: no digest covers those, and weft never reads
+    them."""
+
+    files: int
+    bytes: int
+    left_out: tuple[str, ...] = ()
+
+
+def unpack(source: str, folder: str, limits: ArchiveLimits = SKILL) -> UnpackedFiles:
+    """Put all files of a folder or an archive into a folder. Of what is refused nothing stays there.
+
+    Raises: ClawftError where there is none; Refused `archive-…` for one that is unsafe or damaged; OSError.
+    """
+    try:
+        return _fill(UnpackTarget(folder, source, limits), _copy if os.path.isdir(source) else _open)
+    except FileNotFoundError as error:
+        raise ClawftError("archive-missing", "There is no such folder or archive", path=source, hint=_HINT) from error
+
+
+def unpack_open(file: IO[bytes], source: str, folder: str) -> UnpackedFiles:
+    """The same of an archive that is open; `source` is where it comes from. Raises: as `unpack` does."""
+    return _fill(UnpackTarget(folder, source, SKILL), partial(_read, file))
+
+
+def _fill(target: UnpackTarget, put: Callable[[UnpackTarget], None]) -> UnpackedFiles:
+    try:
+        put(target)
+    except BaseException:
+        target.clear()
+        raise
+    return UnpackedFiles(target.files, target.bytes, tuple(target.left_out))
+
+
+def _open(target: UnpackTarget) -> None:
+    """Raises: ClawftError, OSError."""
+    with open(os.open(target.source, _READ), "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise _unknown(target)
+        _read(file, target)
+
+
+def _read(file: IO[bytes], target: UnpackTarget) -> None:
+    """By content, whatever the name is. Raises: ClawftError, OSError."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(512)
+    file.seek(0)
+    if size > target.limits.max_bytes + _HEADERS:
+        raise refuse("archive-too-large", f"It has more than {target.limits.max_bytes >> 20} MB", target.source)
+    if start.startswith(b"PK\x03\x04"):
+        unpack_zip(file, size, target)
+    elif start.startswith(b"\x1f\x8b"):
+        unpack_tar(GzipContent(file, target), target)
+    elif start[257:262] == b"ustar":
+        unpack_tar(file, target)
+    else:
+        raise _unknown(target)
+
+
+def _unknown(target: UnpackTarget) -> ClawftError:
+    return ClawftError("archive-unknown", "This is no folder and no archive", path=target.source, hint=_HINT)
+
+
+def _copy(target: UnpackTarget) -> None:
+    source = target.source
+    for path, name, status in _walk(source, ""):
+        if stat.S_ISLNK(status.st_mode):
+            raise refuse("archive-link", f"'{name[:80]}' is a link", source)
+        if not stat.S_ISREG(status.st_mode):
+            raise refuse("archive-device", f"'{name[:80]}' is no file", source)
+        place = target.claim(name)
+        target.reserve(name, status.st_size)
+        with open(os.open(path, _READ | os.O_NOFOLLOW), "rb") as file:
+            content = file.read(status.st_size + 1)
+        if len(content) != status.st_size:
+            raise refuse("archive-broken", f"'{name[:80]}' changes while it is read", source)
+        if place:
+            target.write(place, content, executable=bool(status.st_mode & 0o111))
+
+
+def _walk(folder: str, prefix: str) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Everything below a folder but folders, links among it. Raises: Refused, OSError."""
+    if prefix.count("/") > MAX_DEPTH:
+        raise refuse("archive-path", f"Folders lie in it more than {MAX_DEPTH} levels deep", folder)
+    with os.scandir(folder) as entries:
+        listed = sorted(entries, key=lambda one: one.name)
+    for entry in listed:
+        name = f"{prefix}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in LEFT_OUT:
+                yield from _walk(entry.path, f"{name}/")
+        else:
+            yield entry.path, name, entry.stat(follow_symlinks=False)

@@ -6,10 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from clawft.errors import Refused
-from clawft.packing.limits import refuse
-from clawft.packing.target import Target
-
-__all__ = ["Packed", "Stream", "unpack_tar"]
+from clawft.install.archive.target import UnpackTarget, refuse
 
 _BLOCK = 512
 _CHUNK = 1 << 18
@@ -18,14 +15,15 @@ _MAX_HEADERS = 4 << 20
 _FILES, _LINKS, _DEVICES, _SPARSE = b"0\x007", b"12", b"346", b"S"
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class Packed:
-    """What an open gzip file unpacks to: one stream, of which nothing is left over, and which is no bomb."""
+class GzipContent:
+    """The unpacked content of an open gzip file: a single stream with nothing after it, checked against archive
+    bombs."""
 
-    def __init__(self, file: Stream, target: Target) -> None:
+    def __init__(self, file: ByteStream, target: UnpackTarget) -> None:
         self._file = file
         self._target = target
         self._inflater = zlib.decompressobj(31)
@@ -65,7 +63,7 @@ class _Header(Struct, frozen=True):
     kind: bytes
 
 
-def unpack_tar(stream: Stream, target: Target) -> None:
+def unpack_tar(stream: ByteStream, target: UnpackTarget) -> None:
     """Put the files of a tar into a folder. Raises: Refused, OSError."""
     reader = _Reader(stream, target)
     for _ in range(4 * target.limits.max_entries):
@@ -76,7 +74,7 @@ def unpack_tar(stream: Stream, target: Target) -> None:
     raise refuse("archive-too-many", f"It has more than {target.limits.max_files} files", target.source)
 
 
-def _place(header: _Header, reader: "_Reader", target: Target) -> None:
+def _place(header: _Header, reader: "_Reader", target: UnpackTarget) -> None:
     if header.kind in _LINKS:
         raise refuse("archive-link", f"'{header.name[:80]}' is a link", target.source)
     if header.kind in _DEVICES:
@@ -98,14 +96,14 @@ def _place(header: _Header, reader: "_Reader", target: Target) -> None:
 class _Reader:
     """The headers of a tar one after the other, each with what extended headers before it say."""
 
-    def __init__(self, stream: Stream, target: Target) -> None:
+    def __init__(self, stream: ByteStream, target: UnpackTarget) -> None:
         self._stream = stream
         self._target = target
-        self._kept = b""
+        self._buffer = b""
         self._headers = 0
 
     def take(self, size: int) -> bytes:
-        """So many bytes, and what fills their last block. Raises: Refused."""
+        """Read that many bytes, and the padding of their last block. Raises: Refused."""
         content = self._read(size)
         if self._read(-size % _BLOCK).strip(b"\0"):
             raise _broken("Something is hidden behind a file", self._target)
@@ -113,7 +111,7 @@ class _Reader:
 
     def next(self) -> _Header | None:
         """The next file, folder or whatever it is; None at the end. Raises: Refused."""
-        said: dict[str, str] = {}
+        extended: dict[str, str] = {}
         while True:
             block = self._read(_BLOCK)
             if not block.strip(b"\0"):
@@ -121,17 +119,17 @@ class _Reader:
                 return None
             header = self._parse(block)
             if header.kind in b"xgLK":
-                said |= self._extend(header)
+                extended |= self._extend(header)
                 continue
-            if any(key.startswith(("GNU.sparse", "SCHILY.realsize")) for key in said):
+            if any(key.startswith(("GNU.sparse", "SCHILY.realsize")) for key in extended):
                 raise refuse("archive-bomb", f"'{header.name[:80]}' has holes", self._target.source)
-            size = said.get("size", str(header.size))
+            size = extended.get("size", str(header.size))
             if not size.isascii() or not size.isdigit() or len(size) > 12:
                 raise _broken("A size is no number", self._target)
-            return _Header(said.get("path", header.name), int(size), header.mode, header.kind)
+            return _Header(extended.get("path", header.name), int(size), header.mode, header.kind)
 
     def _extend(self, header: _Header) -> dict[str, str]:
-        """What an extended header says of the next one."""
+        """Read the fields that an extended header sets for the next one."""
         self._headers += header.size + _BLOCK
         if header.size > _MAX_EXTENDED or self._headers > _MAX_HEADERS:
             raise refuse("archive-bomb", "Its headers are larger than any name", self._target.source)
@@ -140,24 +138,24 @@ class _Reader:
             return {}  # where a link leads; links are refused
         if header.kind == b"L":
             return {"path": self._decode(content.rstrip(b"\0"))}
-        said = self._parse_records(content)
-        if header.kind == b"g" and said.keys() & {"path", "linkpath", "size"}:
+        records = self._parse_records(content)
+        if header.kind == b"g" and records.keys() & {"path", "linkpath", "size"}:
             raise _broken("It has one name or one size for all files", self._target)
-        return said if header.kind == b"x" else {}
+        return records if header.kind == b"x" else {}
 
     def _parse_records(self, content: bytes) -> dict[str, str]:
-        said: dict[str, str] = {}
+        records: dict[str, str] = {}
         while content:
             digits, space, _ = content.partition(b" ")
             size = int(digits) if digits.isdigit() and len(digits) <= 5 else 0
             key, equals, value = content[len(digits) + 1 : size].partition(b"=")
             if not space or not equals or size > len(content) or not value.endswith(b"\n"):
                 raise _broken("An extended header cannot be read", self._target)
-            said[key.decode("utf-8", "replace")] = (
+            records[key.decode("utf-8", "replace")] = (
                 self._decode(value[:-1]) if key == b"path" else value[:-1].decode("utf-8", "replace")
             )
             content = content[size:]
-        return said
+        return records
 
     def _parse(self, block: bytes) -> _Header:
         stated = self._number(block[148:156])
@@ -166,7 +164,7 @@ class _Reader:
         kind = block[156:157]
         name = block[:100].partition(b"\0")[0]
         prefix = block[345:500].partition(b"\0")[0] if block[257:265] == b"ustar\00000" else b""
-        whole = b"/".join([one for one in (prefix, name) if one])
+        whole = b"/".join([part for part in (prefix, name) if part])
         return _Header(self._decode(whole), self._number(block[124:136]), self._number(block[100:108]), kind)
 
     def _number(self, field: bytes) -> int:
@@ -192,25 +190,25 @@ class _Reader:
     def _finish(self) -> None:
         """Nothing but zeros may follow the end, and not for ever. Raises: Refused."""
         left = _MAX_HEADERS
-        while rest := self._kept or self._stream.read(_CHUNK):
-            self._kept = b""
+        while rest := self._buffer or self._stream.read(_CHUNK):
+            self._buffer = b""
             left -= len(rest)
             if rest.strip(b"\0") or left < 0:
                 raise _broken("Something follows its end", self._target)
 
     def _read(self, size: int) -> bytes:
-        pieces = [self._kept[:size]]
-        self._kept = self._kept[size:]
+        pieces = [self._buffer[:size]]
+        self._buffer = self._buffer[size:]
         missing = size - len(pieces[0])
         while missing > 0:
             piece = self._stream.read(max(missing, _CHUNK))
             if not piece:
                 raise _broken("It is cut off", self._target)
             pieces.append(piece[:missing])
-            self._kept = piece[missing:]
+            self._buffer = piece[missing:]
             missing -= len(pieces[-1])
         return b"".join(pieces)
 
 
-def _broken(message: str, target: Target) -> Refused:
+def _broken(message: str, target: UnpackTarget) -> Refused:
     return refuse("archive-broken", message, target.source)

@@ -7,10 +7,8 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from clawft.format.names import LEFT_OUT, LEFT_OUT_FILES
-from clawft.locks.model import LockedFile
-
-__all__ = ["MAX_DEPTH", "SAME", "Difference", "compare_folder", "is_untouched"]
+from clawft.install.lockfile.model import LockedFile
+from clawft.skills.parse.model import LEFT_OUT, LEFT_OUT_FILES
 
 MAX_FILES = 20_000
 MAX_DEPTH = 64  # folders in folders
@@ -21,13 +19,14 @@ _CHUNK = 1 << 20
 _KIND, _REGULAR = 0o170000, 0o100000
 
 
-class Difference(Struct, frozen=True, omit_defaults=True):
-    """What is not as it was installed: paths below the folder. `gone`: there is no such folder."""
+class FolderDifference(Struct, frozen=True, omit_defaults=True):
+    """The differences between a folder and what was installed, as paths below the folder. `is_absent`: there is no such
+    folder."""
 
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
-    gone: bool = False
+    is_absent: bool = False
     why: str = ""  # the folder could not be looked at whole
 
     @property
@@ -35,19 +34,20 @@ class Difference(Struct, frozen=True, omit_defaults=True):
         return self != SAME
 
 
-SAME = Difference()
+SAME = FolderDifference()
 
 
-def compare_folder(folder: str, files: Mapping[str, LockedFile]) -> Difference:
-    """What differs. A link in place of the folder is not followed: it is not what was installed."""
+def compare_folder(folder: str, files: Mapping[str, LockedFile]) -> FolderDifference:
+    """Compare a folder with the files that were installed. A link in place of the folder is not followed: it is not
+    what was installed."""
     try:
         top = os.open(folder, _FOLDER)
     except OSError as error:
         missing = tuple(sorted(files))
         if not os.path.lexists(folder):
-            return Difference(gone=True, missing=missing)
+            return FolderDifference(is_absent=True, missing=missing)
         is_folder = os.path.isdir(folder) and not os.path.islink(folder)
-        return Difference(missing=missing, why=str(error.strerror) if is_folder else "it is a link or a file")
+        return FolderDifference(missing=missing, why=str(error.strerror) if is_folder else "it is a link or a file")
     look = _Look(files)
     try:
         look.walk(top, "")
@@ -58,11 +58,11 @@ def compare_folder(folder: str, files: Mapping[str, LockedFile]) -> Difference:
     if len(look.seen) == len(files) and not (look.changed or look.extra or look.why):
         return SAME
     missing = tuple(sorted(files.keys() - look.seen))
-    return Difference(tuple(sorted(look.changed)), missing, tuple(sorted(look.extra)), why=look.why)
+    return FolderDifference(tuple(sorted(look.changed)), missing, tuple(sorted(look.extra)), why=look.why)
 
 
 def is_untouched(folder: str, lines: Collection[str], digest: str) -> bool:
-    """Whether a folder has just the files that a lock names, told quickly: most have.
+    """Return whether a folder has just the files that a lock names, told quickly: most have.
 
     `lines` are those of the lock. False means only that it must be looked at by `compare_folder`.
     """

@@ -1,21 +1,38 @@
-"""One installed skill as a lock has it, and where it came from."""
+"""Entries of the lock file, and the names in it, read quickly."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Kind", "LockedFile", "LockedSkill", "Origin"]
+LOCK_NAME = "skills.lock"
+MAX_LOCK_BYTES = 8 << 20
+VERSION = 1
+HEAD = f"# What weft installed here: from where, and what it was. See: weft skills verify\nversion = {VERSION}\n"
+_HEAD = HEAD.encode()
+_BLOCK = b"\n[skill."
+
+
+def find_names(data: bytes) -> list[str] | None:
+    """The names in a lock as we write it; None for one that is written otherwise and must be read whole."""
+    blocks = data.split(_BLOCK)
+    odd = data.count(b"\n[") != len(blocks) - 1 or b"\n<<<<<<<" in data or b"\n======" in data
+    if blocks[0] != _HEAD or odd or not data.endswith(b"\n"):
+        return None
+    names = [block[: block.find(b"]\n")] for block in blocks[1:]]
+    plain = [name.decode("ascii", "replace") for name in names if name.replace(b"-", b"").replace(b"_", b"").isalnum()]
+    return plain if len(plain) == len(names) else None
+
 
 _UNTOLD = "-"  # which no pattern of an owner fits but one for all
 
 Kind = Literal["clawhub", "contract", "well-known", "git", "archive", "folder"]
 
 
-class Origin(Struct, frozen=True, omit_defaults=True):
-    """Where a skill comes from, without a version: enough to ask there for a newer one.
+class SkillOrigin(Struct, frozen=True, omit_defaults=True):
+    """The origin of a skill, without a version: enough to ask there for a newer one.
 
     `url` is the registry, the index, the repository or the archive; of a folder or a local archive its path. `slug` is
-    its name in a registry or an index. `path` is where it lies in a repository, an archive or a plugin.
+    its name in a registry or an index. `path` is its folder in a repository, an archive or a plugin.
     """
 
     kind: Kind
@@ -27,7 +44,7 @@ class Origin(Struct, frozen=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """Where that is, in a few words."""
+        """The origin in a few words."""
         name = f"@{self.owner}/{self.slug}" if self.owner and self.slug else self.slug
         below = f", {self.path}" if self.path else ""
         return f"{name} of {self.url}" if name else f"{self.url}{f'#{self.ref}' if self.ref else ''}{below}"
@@ -54,11 +71,11 @@ class LockedFile(Struct, frozen=True):
 
 
 class LockedSkill(Struct, frozen=True, omit_defaults=True):
-    """What was installed under a name, which is that of its folder."""
+    """The record of one installed skill, by the name of its folder."""
 
     name: str
-    origin: Origin
-    digest: str  # of the folder (D57)
+    origin: SkillOrigin
+    digest: str  # of the folder
     files: dict[str, LockedFile]  # by path below the folder
     to: tuple[str, ...] = ("clawft",)  # whose folders it was put into
     version: str = ""

@@ -1,4 +1,4 @@
-"""What is published: the files of a folder where nothing else lies, each with all that a registry asks of it."""
+"""The content to publish: all files of a folder, each with the fields that registries ask for."""
 
 import hashlib
 import mimetypes
@@ -6,16 +6,14 @@ import os
 
 from msgspec import Struct
 
-from clawft.discovery.digest import compute_digest
 from clawft.errors import ClawftError
 from clawft.files import read_regular
-from clawft.locks.check import compute_locked
-from clawft.locks.model import LockedFile
-from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
-from clawft.packing.ignore import Chosen
-from clawft.signing.check import SIGNATURE_NAME
-
-__all__ = ["MAX_FILE", "MAX_TOTAL", "Parcel", "ParcelFile", "make_parcel", "packed_digest"]
+from clawft.install.archive.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.install.archive.pack import ChosenFiles
+from clawft.install.lockfile.file import compute_locked
+from clawft.install.lockfile.model import LockedFile
+from clawft.skills.discovery.digest import compute_digest
+from clawft.trust.signing.signatures import SIGNATURE_NAME
 
 MAX_FILE = 10 << 20  # ClawHub's limits
 MAX_TOTAL = 50 << 20
@@ -35,34 +33,34 @@ class ParcelFile(Struct, frozen=True):
 
 
 class Parcel(Struct, frozen=True):
-    """A skill as it will be sent; `digest` is that of the folder that whoever installs it gets."""
+    """A skill as it will be sent; `digest` is that of the folder it will be installed as."""
 
     folder: str
     files: tuple[ParcelFile, ...]
     digest: str
-    fingerprint: str  # ClawHub's
+    fingerprint: str  # ClawHub's; empty where the order of names is not known
 
     @property
     def size(self) -> int:
-        return sum(one.size for one in self.files)
+        return sum(file.size for file in self.files)
 
     @property
     def signed(self) -> bool:
-        return any(one.path == SIGNATURE_NAME for one in self.files)
+        return any(file.path == SIGNATURE_NAME for file in self.files)
 
 
-def packed_digest(chosen: Chosen) -> str:
+def packed_digest(chosen: ChosenFiles) -> str:
     """The digest that a skill has for others: of the files that are packed. Raises: ClawftError."""
     files: dict[str, LockedFile] = {}
-    for one in chosen.files:
-        if one.path != SIGNATURE_NAME:
-            content, _ = read_regular(one.place, one.size + 1)
-            files[one.path] = LockedFile(hashlib.sha256(content).hexdigest(), len(content), one.executable)
+    for file in chosen.files:
+        if file.path != SIGNATURE_NAME:
+            content, _ = read_regular(file.place, file.size + 1)
+            files[file.path] = LockedFile(hashlib.sha256(content).hexdigest(), len(content), file.executable)
     return compute_locked(files)
 
 
 def make_parcel(folder: str) -> Parcel:
-    """What a folder comes to that holds just what is to be sent. Raises: ClawftError."""
+    """Build the parcel of a folder that holds exactly what is to be sent. Raises: ClawftError."""
     digest = compute_digest(folder)
     if not digest.value:
         raise ClawftError("no-digest", "No digest can be taken of the skill", path=folder)
@@ -75,7 +73,7 @@ def make_parcel(folder: str) -> Parcel:
             counted.append((path, sha256))
         executable = bool(status.st_mode & 0o111)
         files.append(ParcelFile(path, place, len(content), sha256, _content_type(path, content), executable))
-    parcel = Parcel(folder, tuple(files), digest.value, clawhub_fingerprint(counted))
+    parcel = Parcel(folder, tuple(files), digest.value, clawhub_fingerprint(counted) or "")
     if parcel.size > MAX_TOTAL:
         message = f"The skill has {parcel.size >> 20} MB; registries take {MAX_TOTAL >> 20}"
         raise ClawftError("publish-too-large", message, hint="Leave files out: .clawhubignore")
@@ -91,7 +89,8 @@ def _walk(folder: str) -> list[tuple[str, str]]:
 
 
 def _content_type(path: str, content: bytes) -> str:
-    """What registries call it: text wherever it is text, since ClawHub takes nothing else."""
+    """Return the content type that registries are given: a text type for anything that is UTF-8, since ClawHub accepts
+    nothing else."""
     known = _TYPES.get(os.path.splitext(path)[1].lower()) or mimetypes.guess_type(path)[0]
     try:
         content.decode()

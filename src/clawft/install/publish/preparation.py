@@ -1,26 +1,40 @@
-"""Secrets in files that are about to be given to everybody: keys, tokens and passwords, by their form and their names.
-
-What only stands for a secret, as `sk-your-key-here` does, is none. A line is shown with the secret masked.
-"""
+"""Prepare a skill for publication: pack it, unpack it again, and check it for errors and secrets."""
 
 import itertools
 import math
+import os
 import re
+import shlex
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 
-from clawft.config.masking import MASK, Secrets
-from clawft.errors import Diagnostic
-from clawft.scan.intake.forms import find_form
-from clawft.scan.intake.openers import find_opener
-from clawft.scan.intake.parts import MAX_DEPTH, Member, Passage, Room
-from clawft.scan.vocabulary.secrets import find_secret_path, is_secret_env
+from msgspec import Struct, structs
 
-__all__ = ["OWN_SECRET", "check_secrets"]
+from clawft.config.redaction import MASK, Secrets
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
+from clawft.files import read_regular
+from clawft.install.archive.pack import SIGNATURE, ChosenFiles, ExcludedFile, PackedArchive, choose_files, write_skill
+from clawft.install.archive.target import SKILL
+from clawft.install.archive.unpack import unpack
+from clawft.install.publish.scaffold import check_finished
+from clawft.scanner.batch import ScannedPath, scan_target
+from clawft.scanner.findings import Report
+from clawft.scanner.intake.formats import MAX_DEPTH, EmbeddedFile, EmbeddedText, UnpackBudget, find_form, find_opener
+from clawft.scanner.screening import screen_report
+from clawft.scanner.vocabulary.secrets import find_secret_path, is_secret_env
+from clawft.skills.discovery import DiscoveredSkill, Location, load_catalog
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.walk import load_bytes
+from clawft.skills.parse import check_spec, decode_text
+from clawft.trust.overrides import Override
+from clawft.trust.signing.publishers import Publishers, SkillStatement
 
 OWN_SECRET = "secret-own"
-_MAX_SAID = 20  # of one file
+_MAX_REPORTED = 20  # of one file
 _FORMS: tuple[tuple[str, tuple[str, ...], str], ...] = (  # what it is, what it cannot be without, and its form
     ("a token of GitHub", ("gh", "github_pat_"), r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{50,255}"),
     ("a token of GitLab", ("glpat-",), r"glpat-[\w-]{20,255}"),
@@ -64,45 +78,52 @@ _SURE, _LIKELY = 3.0, 3.5  # bits for each character: of a form that is known, a
 
 
 def check_secrets(path: str, data: bytes, own: Secrets | None = None) -> list[Diagnostic]:
-    """What is secret about one file of a skill, as errors; `own` are the user's, which no skill may hold.
+    """Check one file of a skill for secrets, which are errors; `own` are the user's, which no skill may hold.
 
-    An archive is looked into, and archives in it, as far as the scanner opens them.
+    Archives are searched too, with the archives in them, as deep as the scanner opens them.
     """
-    inside = _open(path, data, Room(time.monotonic() + _OPENING_S))
+    inside = _open(path, data, UnpackBudget(time.monotonic() + _OPENING_S))
     found = itertools.chain(_check(path, data, own), *(_check(name, part, own) for name, part in inside))
-    return list(itertools.islice(found, _MAX_SAID))
+    return list(itertools.islice(found, _MAX_REPORTED))
 
 
-def _open(path: str, data: bytes, room: Room, depth: int = 0) -> Iterator[tuple[str, bytes]]:
-    """What is in an archive: each part, and its path."""
+def _open(path: str, data: bytes, room: UnpackBudget, depth: int = 0) -> Iterator[tuple[str, bytes]]:
+    """Yield the parts of an archive, each with its path."""
     form = find_form(data)
     if form not in _OPENED or depth == MAX_DEPTH:
         return
     for part in find_opener(form)(data, room):
-        if isinstance(part, Member):
+        if isinstance(part, EmbeddedFile):
             inner = f"{path}/{part.name}"
             yield inner, part.data
             yield from _open(inner, part.data, room, depth + 1)
-        elif isinstance(part, Passage):
+        elif isinstance(part, EmbeddedText):
             yield f"{path}/{part.name}", part.text.encode("utf-8", "replace")
 
 
 def _check(path: str, data: bytes, own: Secrets | None) -> list[Diagnostic]:
-    said: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if what := find_secret_path(path):
         hint = f"Leave it out: write '{path}' into .clawftignore"
-        said.append(Diagnostic("secret-file", "error", f"By its name this is {what}", path, hint=hint))
+        diagnostics.append(Diagnostic("secret-file", "error", f"By its name this is {what}", path, hint=hint))
     if own and own.find(path, 0):
-        said.append(_say(OWN_SECRET, "One of the secrets of your own config stands in its name", own.mask(path), 0))
+        diagnostics.append(
+            _say(OWN_SECRET, "One of the secrets of your own config stands in its name", own.mask(path), 0)
+        )
     for text in _read(data):
         if own and own.find(text, 0):
             line = _find_own(text, own)
-            said.append(_say(OWN_SECRET, "One of the secrets of your own config stands here", path, line))
+            diagnostics.append(_say(OWN_SECRET, "One of the secrets of your own config stands here", path, line))
         ways = itertools.chain(_find_keys(text), _find_forms(text), _find_assigned(text), _find_bare(text))
-        found = list(itertools.islice(ways, _MAX_SAID))
-        told = {text.count("\n", 0, at) + 1: kind for at, kind in reversed(found)}  # of one line the first is enough
-        said += [_say("secret-in-file", f"This looks like {kind}", path, line) for line, kind in sorted(told.items())]
-    return list(dict.fromkeys(said))[:_MAX_SAID]
+        found = list(itertools.islice(ways, _MAX_REPORTED))
+        kinds_by_line = {
+            text.count("\n", 0, at) + 1: kind for at, kind in reversed(found)
+        }  # of one line the first is enough
+        diagnostics += [
+            _say("secret-in-file", f"This looks like {kind}", path, line)
+            for line, kind in sorted(kinds_by_line.items())
+        ]
+    return list(dict.fromkeys(diagnostics))[:_MAX_REPORTED]
 
 
 def _read(data: bytes) -> Iterator[str]:
@@ -156,7 +177,7 @@ def _find_bare(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _weigh(text: str) -> float:
-    """How much each character of a text tells, in bits: words tell little, keys much."""
+    """Compute the entropy of a text in bits per character: words have little, keys much."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
@@ -172,3 +193,198 @@ def _find_own(text: str, own: Secrets) -> int:
 
 def _say(code: str, message: str, path: str, line: int) -> Diagnostic:
     return Diagnostic(code, "error", message, path, line, hint="Take it out, and make a new one: this one was on disk")
+
+
+_REQUIRED = ("spec-name", "spec-description", "spec-frontmatter", "spec-yaml", "spec-file")
+
+
+class PreparedSkill(Struct, frozen=True):
+    """A skill as others will get it: the archive, the folder it unpacks to, and all there is to say about it.
+
+    Both are gone when `prepare` is left. The paths of diagnostics are those in the skill.
+    """
+
+    name: str
+    version: str
+    source: str  # where it was packed from
+    found: DiscoveredSkill
+    folder: str
+    archive: str
+    chosen: ChosenFiles
+    packed: PackedArchive
+    digest: str
+    problems: tuple[Diagnostic, ...]
+    report: Report
+    objections: tuple[str, ...] = ()  # rules of the scanner that keep it from being given to anybody
+
+
+def find_skill_at(folder: str, max_prompt_bytes: int) -> DiscoveredSkill:
+    """The skill whose folder this is. Raises: ClawftError for a folder that is none, or one that is broken."""
+    if not os.path.isdir(folder):
+        raise NotFound(
+            "no-skill-here", "There is no such folder", path=folder, hint="A skill is a folder with a SKILL.md"
+        )
+    catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=max_prompt_bytes)
+    found = next((skill for skill in catalog.found if skill.folder == folder), None)
+    if found is None:
+        inner = [os.path.relpath(skill.folder, folder) for skill in catalog.found]
+        hint = f"One at a time: {', '.join(sorted(inner)[:10])}" if inner else "A skill is a folder with a SKILL.md"
+        raise NotFound("no-skill-here", "There is no SKILL.md in this folder", path=folder, hint=hint)
+    if found.skill is None:
+        why = found.problem or Diagnostic("skill-broken", "error", "It cannot be read")
+        raise ClawftError("skill-broken", f"The skill is broken: {why.message}", path=why.path, line=why.line)
+    return found
+
+
+@contextmanager
+def prepare(
+    folder: str, max_prompt_bytes: int, own: Secrets | None = None, overrides: Sequence[Override] = ()
+) -> Iterator[PreparedSkill]:
+    """Pack a skill into a place of its own and look at what comes out there.
+
+    `own` are secrets of the user, `overrides` the exceptions that they made for rules of the scanner.
+
+    Raises: ClawftError where there is no skill; Refused for links and the like; OSError.
+    """
+    found = find_skill_at(folder, max_prompt_bytes)
+    chosen = choose_files(folder)
+    document = os.path.basename(found.file)
+    if all(file.path != document for file in chosen.files):
+        raise ClawftError("pack-left-out", f"An ignore file leaves out {document}", path=found.file)
+    name = found.name
+    with tempfile.TemporaryDirectory(prefix="weft-pack-") as place:
+        archive = os.path.join(place, f"{name}.skill")
+        target = os.path.join(place, name)
+        packed = write_skill(archive, name, chosen.files)
+        unpack(archive, place, SKILL)
+        digest = compute_digest(target).value
+        there = find_skill_at(target, max_prompt_bytes)
+        data, _ = load_bytes(there.file, there.location.path)
+        stated = there.skill.version if there.skill else ""
+        version = stated if b"version" in data else ""  # one that says nothing has the version that all begin with
+        remaining = _without_signature(target, chosen, SkillStatement(name, stated, digest))
+        if remaining is not chosen:
+            copied = (structs.replace(file, place=os.path.join(target, file.path)) for file in remaining.files)
+            packed = write_skill(archive, name, copied)  # the folder itself may be another one by now
+            os.unlink(os.path.join(target, SIGNATURE))
+        report = scan_target(ScannedPath(target))
+        diagnostics = (
+            *_check_format(there),
+            *_check_left_out(there, remaining),
+            *_check_contents(remaining, target, own),
+        )
+        made = [override for override in overrides if override.path == folder]
+        rules = _find_objections(report, made, (compute_digest(folder).value, digest))
+        yield PreparedSkill(
+            name,
+            version,
+            folder,
+            there,
+            target,
+            archive,
+            remaining,
+            packed,
+            digest,
+            _below(diagnostics, target),
+            report,
+            rules,
+        )
+
+
+def check_ready(prepared: PreparedSkill, *, allow_findings: bool = False) -> None:
+    """Raises: Refused when nobody should get it. What may be a mistake of ours can be allowed, the rest cannot."""
+    errors = [diagnostic for diagnostic in prepared.problems if diagnostic.severity == "error"]
+    broken = [error for error in errors if not error.code.startswith("secret-")]
+    secrets = [error for error in errors if error.code.startswith("secret-")]
+    source = shlex.quote(prepared.source)
+    if broken:
+        hint = f"Run: weft skills fix {source}"
+        raise Refused("skill-not-ready", f"{_count(broken, 'thing')} to mend first", hint=hint)
+    scan = f"Run: weft skills scan {source}"
+    if prepared.report.failed:
+        raise Refused("scan-failed", "It could not be scanned, so nothing is known of it", hint=scan)
+    if prepared.objections:
+        message = f"The scanner calls it malicious: {', '.join(prepared.objections[:8])}"
+        raise Refused("skill-malicious", message, hint=scan)
+    if any(secret.code == OWN_SECRET for secret in secrets):
+        raise Refused("skill-secrets", "It holds a secret of yours", hint="Take it out of the skill")
+    if secrets and not allow_findings:
+        hint = "Take them out; if they are none: --allow-findings"
+        raise Refused("skill-secrets", f"It holds what looks like {_count(secrets, 'secret')}", hint=hint)
+
+
+def check_text(what: str, text: str, own: Secrets | None, *, allow_findings: bool = False) -> None:
+    """Raises: Refused for a text that goes out with a skill and holds a secret."""
+    found = check_secrets(what, text.encode("utf-8", "replace"), own)
+    if any(diagnostic.code == OWN_SECRET for diagnostic in found) or (found and not allow_findings):
+        hint = "Take it out" + ("" if allow_findings else "; if it is none: --allow-findings")
+        raise Refused("skill-secrets", f"The {what} holds a secret, or what looks like one", hint=hint)
+
+
+def _count(items: list[Diagnostic], noun: str) -> str:
+    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
+
+
+def _find_objections(report: Report, overrides: Sequence[Override], digests: tuple[str, ...]) -> tuple[str, ...]:
+    """The rules that call it malicious and that nobody made an exception for, for this very content."""
+    screening = screen_report(report)
+    if screening is None or screening.verdict != "malicious":
+        return ()
+    now = datetime.now().astimezone()
+    held = {
+        finding.rule: any(
+            made.rule == finding.rule and made.digest in digests and not made.why_void(finding, made.digest, now)
+            for made in overrides
+        )
+        for finding in screening.critical
+    }
+    return tuple(sorted(rule for rule, allowed in held.items() if not allowed)) if held else ("malicious",)
+
+
+def _without_signature(folder: str, chosen: ChosenFiles, statement: SkillStatement) -> ChosenFiles:
+    """A signature of something else, as of the skill before its last change, is not given to anybody."""
+    if all(file.path != SIGNATURE for file in chosen.files):
+        return chosen
+    from clawft.trust.signing.signatures import check_signature
+
+    if check_signature(folder, statement, Publishers()).state != "bad":
+        return chosen
+    files = tuple(file for file in chosen.files if file.path != SIGNATURE)
+    return ChosenFiles(files, (ExcludedFile(SIGNATURE, "not of these files; sign again"), *chosen.left_out))
+
+
+def _check_format(found: DiscoveredSkill) -> Iterator[Diagnostic]:
+    """Check the format of the skill's file; what keeps other clients from loading it is an error."""
+    yield from found.skill.diagnostics if found.skill else ()
+    yield from check_finished(found)
+    if os.path.basename(found.file) != "SKILL.md":
+        yield Diagnostic("spec-file", "error", "The file of a skill is called SKILL.md", found.file)
+        return
+    data, _ = load_bytes(found.file, found.location.path)
+    for diagnostic in check_spec(decode_text(data, found.file).text, os.path.basename(found.folder), found.file):
+        eased = diagnostic.severity == "error" and diagnostic.code not in _REQUIRED
+        yield structs.replace(diagnostic, severity="warning") if eased else diagnostic
+
+
+def _check_left_out(found: DiscoveredSkill, chosen: ChosenFiles) -> Iterator[Diagnostic]:
+    """Check for files that the skill names but that are left out, so that others will not find them."""
+    data, _ = load_bytes(found.file, found.location.path)
+    text = data.decode("utf-8", "replace")
+    for excluded in chosen.left_out:
+        if excluded.reason == "ignored" and excluded.path in text:
+            message = f"It names '{excluded.path}', which an ignore file leaves out"
+            line = text.count("\n", 0, text.index(excluded.path)) + 1
+            yield Diagnostic("pack-left-out", "error", message, found.file, line)
+
+
+def _check_contents(chosen: ChosenFiles, folder: str, own: Secrets | None) -> Iterator[Diagnostic]:
+    for file in chosen.files:
+        if file.path != SIGNATURE:
+            data, _ = read_regular(os.path.join(folder, file.path), SKILL.max_file_bytes)
+            yield from check_secrets(file.path, data, own)
+
+
+def _below(diagnostics: tuple[Diagnostic, ...], folder: str) -> tuple[Diagnostic, ...]:
+    return tuple(
+        structs.replace(diagnostic, path=diagnostic.path.removeprefix(f"{folder}/")) for diagnostic in diagnostics
+    )

@@ -15,20 +15,18 @@ from msgspec import Struct, field
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.files import read_regular
-from clawft.publishing.parcel import MAX_FILE, Parcel, ParcelFile
-from clawft.sources.clawhub import ClawHub
-from clawft.sources.clawhub_wire import Listed, VersionAnswer
-from clawft.sources.fetching import Fetching, Limits, Outgoing
-from clawft.sources.status import HttpError
-
-__all__ = ["UPLOAD", "Publication", "Published", "Registry", "Standing"]
+from clawft.install.publish.parcel import MAX_FILE, Parcel, ParcelFile
+from clawft.install.sources.clawhub import ClawHub
+from clawft.install.sources.clawhub_api import ClawHubFile, ClawHubVersion
+from clawft.install.sources.http import FetchLimits, FetchRequest, HttpError, SourceConnection
 
 # A form holds all files at once, and who sends many files one by one is soon asked to wait a minute.
-UPLOAD = Limits(timeout_s=120, attempts=5, wait_s=70)
+UPLOAD = FetchLimits(timeout_s=120, attempts=5, wait_s=70)
 TOGETHER = 4
 MANY = 20  # more files than this, if they are small, go in one form: each by itself would be two requests
 FORM_BYTES = 4 << 20
 _NONE = (404, 405, 501)
+_NO_HASH = "0" * 64  # of nothing: asks only for the latest version
 Tell = Callable[[int, int], None]  # how many files of how many were sent
 
 
@@ -44,16 +42,17 @@ class Publication(Struct, frozen=True):
     accept_license: bool = False
 
 
-class Standing(Struct, frozen=True):
-    """What a registry has of a skill: the version that is just this content, and the newest; '' where there is none."""
+class PublishedVersions(Struct, frozen=True):
+    """The versions of a skill in a registry: the one with exactly this content, and the newest; '' where there is
+    none."""
 
     match: str = ""
     latest: str = ""
     asked: bool = True  # without a token nobody knows whose skill to ask for
 
 
-class Published(Struct, frozen=True):
-    """What became of it. `missing` names files that the registry does not list as they were sent."""
+class PublicationResult(Struct, frozen=True):
+    """The result of a publication. `missing` names files that the registry does not list as they were sent."""
 
     id: str
     pending: bool = False
@@ -94,17 +93,17 @@ class _Accepted(Struct, frozen=True, rename="camel"):
     message: str | None = field(default=None)
 
 
-class Registry:
+class PublishingRegistry:
     """One registry, over the judged connection of its source."""
 
-    def __init__(self, name: str, url: str, fetching: Fetching, *, has_token: bool) -> None:
+    def __init__(self, name: str, url: str, fetching: SourceConnection, *, has_token: bool) -> None:
         self.name = name
         self.url = url
         self.has_token = has_token
         self._hub = ClawHub(name, url, fetching)
         self._fetching = fetching
 
-    async def __aenter__(self) -> "Registry":
+    async def __aenter__(self) -> "PublishingRegistry":
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -113,38 +112,42 @@ class Registry:
     async def whoami(self) -> str:
         """The owner that the token belongs to. Raises: ClawftError."""
         try:
-            said = await self._fetching.ask(await self._hub.address("whoami"), _WhoAmI)
+            answer = await self._fetching.ask(await self._hub.address("whoami"), _WhoAmI)
         except HttpError as error:
             raise self._denied(error) from error
-        if not said.user.handle:
+        if not answer.user.handle:
             raise ClawftError("publish-token", f"'{self.name}' does not say whose token this is")
-        return said.user.handle
+        return answer.user.handle
 
-    async def find(self, owner: str, slug: str, fingerprint: str) -> Standing:
-        """What it has of a skill. Raises: ClawftError."""
-        asked = {"slug": slug, "hash": fingerprint, "ownerHandle": owner}
+    async def find(self, owner: str, slug: str, fingerprint: str) -> PublishedVersions:
+        """Find a skill's versions there; without a fingerprint the latest may be the one. Raises: ClawftError."""
+        asked = {"slug": slug, "hash": fingerprint or _NO_HASH, "ownerHandle": owner}
         try:
-            said = await self._fetching.ask(await self._hub.address("resolve", asked), _Resolution)
+            resolution = await self._fetching.ask(await self._hub.address("resolve", asked), _Resolution)
         except HttpError as error:
             if error.status == 404:
-                return Standing()
+                return PublishedVersions()
             raise
-        match, latest = ((one and one.version) or "" for one in (said.match, said.latest_version))
-        return Standing(match, latest)
+        match, latest = (
+            (version and version.version) or "" for version in (resolution.match, resolution.latest_version)
+        )
+        return PublishedVersions(match if fingerprint else latest, latest)
 
     async def list_files(self, owner: str, slug: str, version: str) -> dict[str, str] | None:
         """The sha256 of every file of a version, by path; None where it has no such version. Raises: ClawftError."""
         path = f"skills/{quote(slug)}/versions/{quote(version)}"
         try:
-            said = await self._fetching.ask(await self._hub.address(path, {"ownerHandle": owner}), VersionAnswer)
+            answer = await self._fetching.ask(await self._hub.address(path, {"ownerHandle": owner}), ClawHubVersion)
         except HttpError as error:
             if error.status in _NONE:
                 return None
             raise
-        listed: list[Listed] = said.version.files or []
-        return {one.path: one.sha256.lower() for one in listed}
+        listed: list[ClawHubFile] = answer.version.files or []
+        return {file.path: file.sha256.lower() for file in listed}
 
-    async def publish(self, publication: Publication, parcel: Parcel, tell: Tell = lambda *_: None) -> Published:
+    async def publish(
+        self, publication: Publication, parcel: Parcel, tell: Tell = lambda *_: None
+    ) -> PublicationResult:
         """Send a version: its files, then what it is. Raises: ClawftError."""
         try:
             accepted = await self._send(publication, parcel, tell)
@@ -157,7 +160,7 @@ class Registry:
             raise ClawftError("publish-refused", f"'{self.name}' did not take it: {why}")
         pending = accepted.publication_status == "pending"
         missing = () if pending else await self._find_missing(publication, parcel)
-        return Published(str(accepted.version_id or ""), pending, missing=missing)
+        return PublicationResult(str(accepted.version_id or ""), pending, missing=missing)
 
     async def _send(self, publication: Publication, parcel: Parcel, tell: Tell) -> _Accepted:
         address = await self._hub.address("skills")
@@ -172,7 +175,7 @@ class Registry:
             return await self._fetching.ask(address, _Accepted, _form(publication, parcel))
         files = [first, *await self._upload_rest(parcel, tell)]
         body = msgspec.json.encode(_payload(publication) | {"files": files})
-        return await self._fetching.ask(address, _Accepted, Outgoing("POST", body))
+        return await self._fetching.ask(address, _Accepted, FetchRequest("POST", body))
 
     async def _upload_rest(self, parcel: Parcel, tell: Tell) -> list[dict[str, Any]]:
         """All files but the first, some at a time, in their order. Raises: ClawftError for the first that fails."""
@@ -188,35 +191,35 @@ class Registry:
                 except ClawftError as error:
                     failed.append(error)
                     group.cancel_scope.cancel()
-                tell(1 + sum(one is not None for one in sent), len(parcel.files))
+                tell(1 + sum(uploaded is not None for uploaded in sent), len(parcel.files))
 
         async with anyio.create_task_group() as group:
             for number, file in enumerate(rest):
                 group.start_soon(send, number, file)
         if failed:
             raise failed[0]
-        return [one for one in sent if one is not None]
+        return [uploaded for uploaded in sent if uploaded is not None]
 
     async def _upload(self, file: ParcelFile) -> dict[str, Any] | None:
         """One file as a publication names it; None where the registry gives no tickets."""
         facts = {"path": file.path, "size": file.size, "sha256": file.sha256, "contentType": file.content_type}
-        asked = Outgoing("POST", msgspec.json.encode(facts))
+        asked = FetchRequest("POST", msgspec.json.encode(facts))
         try:
             ticket = await self._fetching.ask(await self._hub.address("skills/-/upload-url"), _Ticket, asked)
         except HttpError as error:
             if error.status in _NONE:
                 return None
             raise
-        content = Outgoing("POST", _read(file), file.content_type)
+        content = FetchRequest("POST", _read(file), file.content_type)
         stored = await self._fetching.ask(ticket.upload_url, _Stored, content)
         more = {"uploadTicket": ticket.upload_ticket} if ticket.upload_ticket else {}
         return facts | {"storageId": stored.storage_id} | more | ({"executable": True} if file.executable else {})
 
-    async def _find_again(self, publication: Publication, parcel: Parcel, error: HttpError) -> Published:
+    async def _find_again(self, publication: Publication, parcel: Parcel, error: HttpError) -> PublicationResult:
         """The version that is there already, if it is this one. Raises: Refused."""
         there = await self.list_files(publication.owner, publication.slug, publication.version)
-        if there is not None and there == {one.path: one.sha256 for one in parcel.files}:
-            return Published("", again=True)
+        if there is not None and there == {file.path: file.sha256 for file in parcel.files}:
+            return PublicationResult("", again=True)
         message = f"'{self.name}' has a version {publication.version} of other content, and versions never change"
         if there is None:
             raise error
@@ -226,14 +229,14 @@ class Registry:
         there = await self.list_files(publication.owner, publication.slug, publication.version)
         if there is None:
             return ()
-        return tuple(one.path for one in parcel.files if there.get(one.path) != one.sha256)
+        return tuple(file.path for file in parcel.files if there.get(file.path) != file.sha256)
 
     def _denied(self, error: HttpError) -> ClawftError:
         if error.status not in (401, 403):
             return error
         hint = f"It must be one that may publish, as this owner. To store another: weft registries token {self.name}"
-        said = f": {error.said}" if error.said else ""
-        return Refused("publish-token", f"'{self.name}' does not take this token{said}", hint=hint)
+        reason = f": {error.reason}" if error.reason else ""
+        return Refused("publish-token", f"'{self.name}' does not take this token{reason}", hint=hint)
 
 
 def _payload(publication: Publication) -> dict[str, Any]:
@@ -250,17 +253,17 @@ def _payload(publication: Publication) -> dict[str, Any]:
     }
 
 
-def _form(publication: Publication, parcel: Parcel) -> Outgoing:
+def _form(publication: Publication, parcel: Parcel) -> FetchRequest:
     """All of it as one form, as browsers send one."""
     boundary = f"----clawft{secrets.token_hex(16)}"
-    executable = [one.path for one in parcel.files if one.executable]
+    executable = [file.path for file in parcel.files if file.executable]
     payload = _payload(publication) | ({"executable": executable} if executable else {})
     parts = [_part('name="payload"', "application/json", msgspec.json.encode(payload))]
-    for one in parcel.files:
-        name = one.path.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-        parts.append(_part(f'name="files"; filename="{name}"', one.content_type, _read(one)))
-    body = b"".join(f"--{boundary}\r\n".encode() + one for one in parts) + f"--{boundary}--\r\n".encode()
-    return Outgoing("POST", body, f"multipart/form-data; boundary={boundary}")
+    for file in parcel.files:
+        name = file.path.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        parts.append(_part(f'name="files"; filename="{name}"', file.content_type, _read(file)))
+    body = b"".join(f"--{boundary}\r\n".encode() + part for part in parts) + f"--{boundary}--\r\n".encode()
+    return FetchRequest("POST", body, f"multipart/form-data; boundary={boundary}")
 
 
 def _part(what: str, kind: str, content: bytes) -> bytes:

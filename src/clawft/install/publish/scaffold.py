@@ -4,13 +4,11 @@ import os
 import re
 from typing import Literal, get_args
 
-from clawft.discovery import Found
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.format.names import MAX_NAME, is_canonical, slugify
-from clawft.format.spec import MAX_DESCRIPTION
-from clawft.packing.place import remove_tree
-
-__all__ = ["SCRIPTS", "Script", "check_finished", "make_skill"]
+from clawft.files import remove_tree
+from clawft.skills.discovery import DiscoveredSkill
+from clawft.skills.parse.model import MAX_NAME, is_canonical, slugify
+from clawft.skills.parse.validation import MAX_DESCRIPTION
 
 Script = Literal["python", "shell", "node"]
 SCRIPTS: tuple[Script, ...] = get_args(Script)
@@ -117,11 +115,11 @@ console.log(JSON.stringify({ lines, words, characters: [...text].length }));
 def make_skill(name: str, folder: str, description: str = "", script: Script | None = None) -> list[str]:
     """Write a new skill into a folder that is not there yet; its files. Raises: ClawftError, OSError."""
     _check_name(name)
-    said = " ".join(description.split()) or f"Write here {_UNFINISHED}, and when to use it"
-    if len(said) > MAX_DESCRIPTION:
-        message = f"The description has {len(said)} characters; {MAX_DESCRIPTION} is the limit"
+    summary = " ".join(description.split()) or f"Write here {_UNFINISHED}, and when to use it"
+    if len(summary) > MAX_DESCRIPTION:
+        message = f"The description has {len(summary)} characters; {MAX_DESCRIPTION} is the limit"
         raise ClawftError("skill-description", message)
-    files = {"SKILL.md": _render(name, said, script)}
+    files = {"SKILL.md": _render(name, summary, script)}
     if script is not None:
         files[_RUN[script][0]] = _SCRIPTS[script]
     os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -136,7 +134,7 @@ def make_skill(name: str, folder: str, description: str = "", script: Script | N
         raise
 
 
-def check_finished(found: Found) -> tuple[Diagnostic, ...]:
+def check_finished(found: DiscoveredSkill) -> tuple[Diagnostic, ...]:
     """A description that nobody wrote."""
     if found.skill is None or _UNFINISHED not in found.skill.description:
         return ()

@@ -1,8 +1,6 @@
-"""Which version is newer: the order of semantic versioning."""
+"""The order of versions, as semantic versioning defines it."""
 
 import re
-
-__all__ = ["MAX_VERSION", "is_version", "version_order"]
 
 MAX_VERSION = 64
 _NUMBER = r"(?:0|[1-9][0-9]{0,15})"
@@ -15,12 +13,13 @@ Order = tuple[int, int, int, bool, tuple[tuple[bool, int, str], ...]]
 
 
 def is_version(text: str) -> bool:
-    """Whether this is a semantic version, as `1.2.3` or `2.0.0-beta.1`."""
+    """Return whether this is a semantic version, as `1.2.3` or `2.0.0-beta.1`."""
     return len(text) <= MAX_VERSION and _VERSION.fullmatch(text) is not None
 
 
 def version_order(text: str) -> Order:
-    """What to sort versions by; an earlier form of a version comes before it, and what is no version before all."""
+    """Return the sort key of a version; a pre-release sorts before its release, and a text that is no version before
+    all."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return (-1, 0, 0, False, ())

@@ -1,15 +1,32 @@
-"""Addresses of repositories, the names of refs and paths below them: text only, and strict. What is read here is given
-to git, whose own reading of an address is generous: an option, a helper, a command for a shell.
-"""
+"""Addresses of repositories, refs and paths, read strictly; and text of a registry made safe to show."""
 
 import re
 from typing import NoReturn
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urljoin
 
 from clawft.errors import ClawftError, Refused
-from clawft.trust.urls import InvalidUrl, is_loopback, read_host, read_url
+from clawft.trust.network import InvalidUrl, is_loopback, read_host, read_url
 
-__all__ = ["COMMIT", "is_commit", "read_git_url", "read_path", "read_ref", "refuse"]
+# Control characters, direction marks, and what nobody sees.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]+"
+)
+
+
+def plain_line(text: str, max_chars: int = 300) -> str:
+    """One line, without what a reader cannot see, and never too long."""
+    line = " ".join(_HIDDEN.sub(" ", text[: 4 * max_chars]).split())
+    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
+
+
+def join_url(base: str, url: str) -> str:
+    """Resolve an address relative to another (RFC 3986). Raises: InvalidUrl."""
+    try:
+        return urljoin(base, url)
+    except ValueError as error:
+        raise InvalidUrl("cannot be read") from error
+
 
 MAX_TEXT = 2048
 MAX_PATH = 400
@@ -33,7 +50,7 @@ def refuse(what: str, why: str, *, hint: str = "") -> NoReturn:
 
 
 def is_commit(ref: str) -> bool:
-    """Whether a ref is a whole commit, which no branch can move."""
+    """Return whether a ref is a whole commit, which no branch can move."""
     return COMMIT.fullmatch(ref) is not None
 
 

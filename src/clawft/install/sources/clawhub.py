@@ -1,45 +1,103 @@
-"""ClawHub, and whatever speaks as it does, such as `weft hub serve`.
-
-A version is resolved exactly: its owner, its files with their sha256, the registry's verdict, and the archive's digest
-where the registry has one. What is downloaded is that, or it is refused.
-"""
+"""ClawHub and registries with its API, such as `weft hub serve`, with skills that they leave to GitHub."""
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urldefrag, urlencode, urlsplit
 
 import anyio
 import msgspec
 from msgspec import structs
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
-from clawft.locks.model import Origin
-from clawft.sources.arriving import arrive, check_files, clear_folder, hash_files
-from clawft.sources.clawhub_search import read_hits
-from clawft.sources.clawhub_together import Together
-from clawft.sources.clawhub_versions import MAX_CHANGELOG, fetch_changelog, fetch_releases, tell_yanked
-from clawft.sources.clawhub_wire import (
-    Ambiguous,
-    Discovery,
-    Install,
-    Results,
-    SkillAnswer,
-    Verdicts,
-    Verified,
-    VersionAnswer,
+from clawft.install.archive.hashes import github_content_hash
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.address import join_url, plain_line, read_path
+from clawft.install.sources.clawhub_api import (
+    MAX_CHANGELOG,
+    ClawHubAmbiguity,
+    ClawHubDiscovery,
+    ClawHubHits,
+    ClawHubInstall,
+    ClawHubSkill,
+    ClawHubVerdicts,
+    ClawHubVerification,
+    ClawHubVersion,
+    GitHubHandoff,
+    VerdictBatch,
+    fetch_changelog,
+    fetch_releases,
+    make_yanked_diagnostic,
+    read_hits,
     read_security,
 )
-from clawft.sources.fetching import Fetching, Outgoing
-from clawft.sources.github import Repositories, fetch_handoff, handoff_path, handoff_url
-from clawft.sources.index import Entry, parse_index
-from clawft.sources.model import Hit, Published, Reference, Resolved, Shown, Verdict, Version
-from clawft.sources.plain import join_url, plain_line
-from clawft.sources.status import HttpError
+from clawft.install.sources.git import GitRepository
+from clawft.install.sources.http import FetchRequest, HttpError, SourceConnection
+from clawft.install.sources.model import (
+    AvailableVersion,
+    ResolvedSkill,
+    ShownSkill,
+    SkillReference,
+    SourceFile,
+    SourceHit,
+    SourceVerdict,
+)
+from clawft.install.sources.remote import (
+    check_files,
+    clear_folder,
+    download_archive,
+    hash_files,
+    make_source_changed_error,
+)
+from clawft.install.sources.wellknown import SkillIndexEntry, parse_index
 
-__all__ = ["ClawHub"]
+Repositories = Callable[[str], GitRepository]  # by address
+_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}/[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+
+
+def handoff_url(handoff: GitHubHandoff) -> str:
+    """Return the address of the repository; the folder and its hash follow the `#`, which is never sent to a server.
+
+    Raises: Refused for an answer that names no commit, or has no hash.
+    """
+    content = _HASH.fullmatch(handoff.content_hash)
+    if not _REPO.fullmatch(handoff.repo) or not _COMMIT.fullmatch(handoff.commit) or content is None:
+        raise Refused("source-answer", "The registry names no commit of a repository with the hash of its files")
+    fragment = urlencode({"path": handoff_path(handoff), "content": content[1]})
+    return f"https://github.com/{handoff.repo.removesuffix('.git')}.git#{fragment}"
+
+
+def handoff_path(handoff: GitHubHandoff) -> str:
+    """The folder in the repository, '' for the whole. Raises: Refused."""
+    return read_path("" if handoff.path in ("", ".", "./") else handoff.path.removeprefix("./"))
+
+
+async def fetch_handoff(repositories: Repositories, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
+    """Only the files that are meant, with the hash that the registry gave. Raises: ClawftError; Refused."""
+    url, fragment = urldefrag(resolved.url)
+    asked = parse_qs(fragment)
+    origin = SkillOrigin("git", url, path=asked.get("path", [""])[0])
+    repository = repositories(url)
+    try:
+        came = await repository.download(structs.replace(resolved, origin=origin), folder)
+    finally:
+        await repository.aclose()
+    files = hash_files(folder).values()
+    content = github_content_hash((file.path, file.size, file.sha256) for file in files)
+    if content is None:
+        message = "The registry's hash of the files cannot be verified: it depends on the order of file names, which is"
+        message += f" known only for plain ASCII. The files are those of the commit it named, {resolved.commit[:12]}"
+        note = Diagnostic("source-unverified", "warning", message)
+        return structs.replace(came, origin=resolved.origin, notes=(*came.notes, note))
+    if content != asked["content"][0]:
+        clear_folder(folder)
+        raise make_source_changed_error(resolved.name, "The files are not those whose hash the registry gave")
+    return structs.replace(came, origin=resolved.origin)
+
 
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,94}[a-z0-9])?")
 _OWNER = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.IGNORECASE)
@@ -58,7 +116,7 @@ class ClawHub:
         self,
         name: str,
         url: str,
-        fetching: Fetching,
+        fetching: SourceConnection,
         repositories: Repositories | None = None,
         *,
         default: bool = False,
@@ -73,60 +131,63 @@ class ClawHub:
         self._prefix = "" if default else f"{name}:"
         self._base = ""
         self._discovering = anyio.Lock()
-        self._together = Together(fetching, self.address)
+        self._together = VerdictBatch(fetching, self.address)
 
     async def aclose(self) -> None:
         await self._fetching.aclose()
 
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:
-        """What fits, with the registry's verdicts."""
+    async def search(self, query: str, limit: int) -> tuple[SourceHit, ...]:
+        """Search the registry, and return the hits with its verdicts."""
         asked = {"q": query, "limit": str(limit)}
-        found = await self._fetching.ask(await self.address("search", asked), Results)
+        found = await self._fetching.ask(await self.address("search", asked), ClawHubHits)
         hits = read_hits(found, self.name, default=self._default)[:limit]
         # What skills.sh lists is no skill of this registry, though one may have the same name.
-        own = [one for one in hits if not one.reference.startswith(_SKILLS_SH)]
-        known = [Version(Origin("clawhub", self._url, one.owner, one.name), one.version) for one in own]
+        own = [hit for hit in hits if not hit.reference.startswith(_SKILLS_SH)]
+        known = [
+            AvailableVersion(SkillOrigin("clawhub", self._url, own_hit.owner, own_hit.name), own_hit.version)
+            for own_hit in own
+        ]
         try:
-            said = dict(zip(own, await self.check(known), strict=True))
+            verdicts = dict(zip(own, await self.check(known), strict=True))
         except ClawftError as error:
-            said = dict.fromkeys(own, Verdict("unknown", (), str(error)))
-        return tuple(structs.replace(hit, verdict=said.get(hit)) for hit in hits)
+            verdicts = dict.fromkeys(own, SourceVerdict("unknown", (), str(error)))
+        return tuple(structs.replace(hit, verdict=verdicts.get(hit)) for hit in hits)
 
-    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
+    async def resolve(self, reference: SkillReference) -> tuple[ResolvedSkill, ...]:
         """Exactly one. Raises: ClawftError; NotFound."""
         return (await self._resolve(reference.owner, reference.slug, reference.version),)
 
-    async def show(self, reference: Reference) -> Shown:
-        """What the registry has of a skill: all versions, or the one that is named. Raises: ClawftError; NotFound."""
+    async def show(self, reference: SkillReference) -> ShownSkill:
+        """Return the registry's versions of a skill: all, or the one that is named. Raises: ClawftError; NotFound."""
         slug, version = reference.slug, reference.version
         _check_names(reference.owner, slug, version)
         answer = await self._ask_skill(reference.owner, slug)
         owner = (answer.owner.handle if answer.owner else None) or reference.owner
-        origin = Origin("clawhub", self._url, owner, slug)
+        origin = SkillOrigin("clawhub", self._url, owner, slug)
         found = await fetch_releases(self._fetching, self.address, owner, slug)
-        if version and all(one.version != version for one in found):
+        if version and all(release.version != version for release in found):
             raise await self._no_version(owner, slug, version)
-        found = [one for one in found if version in ("", one.version)]
+        found = [release for release in found if version in ("", release.version)]
         try:
-            said = await self.check([Version(origin, one.version) for one in found[:_BATCH]])
+            answers = await self.check([AvailableVersion(origin, release.version) for release in found[:_BATCH]])
         except ClawftError:
-            said = ()
-        verdicts = dict(zip(found, [one.status if one else "" for one in said], strict=False))
-        releases = tuple(structs.replace(one, verdict=verdicts.get(one, "")) for one in found)
+            answers = ()
+        verdicts = dict(zip(found, [verdict.status if verdict else "" for verdict in answers], strict=False))
+        releases = tuple(structs.replace(release, verdict=verdicts.get(release, "")) for release in found)
         latest = (answer.latest_version.version if answer.latest_version else None) or ""
-        return Shown(origin, plain_line(answer.skill.summary or ""), plain_line(latest, 40), releases)
+        return ShownSkill(origin, plain_line(answer.skill.summary or ""), plain_line(latest, 40), releases)
 
-    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
+    async def renew(self, installed: AvailableVersion, *, exact: bool = False) -> ResolvedSkill:
         origin = installed.origin
         found = await self._resolve(origin.owner, origin.slug, installed.version if exact else "")
         if exact or found.changelog or found.version in ("", installed.version):
             return found
         return structs.replace(found, changelog=await fetch_changelog(self._fetching, self.address, found))
 
-    async def download(self, resolved: Resolved, folder: str) -> Resolved:
+    async def download(self, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
         if resolved.commit and not resolved.archive and self._repositories is not None:
             return await fetch_handoff(self._repositories, resolved, folder)
-        came = await arrive(self._fetching, resolved, folder)
+        came = await download_archive(self._fetching, resolved, folder)
         drop_made(folder, resolved.files or ())
         if resolved.files is not None:
             try:
@@ -136,24 +197,28 @@ class ClawHub:
                 raise
         return came
 
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        """What the registry says now, asked for in batches."""
-        said: dict[tuple[str, str, str], Verdict | None] = {}
-        askable = [one for one in installed if _SLUG.fullmatch(one.origin.slug) and _VERSION.fullmatch(one.version)]
+    async def check(self, installed: Sequence[AvailableVersion]) -> tuple[SourceVerdict | None, ...]:
+        """Fetch the registry's current verdicts, asked for in batches."""
+        verdicts: dict[tuple[str, str, str], SourceVerdict | None] = {}
+        askable = [
+            skill for skill in installed if _SLUG.fullmatch(skill.origin.slug) and _VERSION.fullmatch(skill.version)
+        ]
         for start in range(0, len(askable), _BATCH):
-            said |= await self._ask_verdicts(askable[start : start + _BATCH])
-        return tuple(said.get((one.origin.slug, one.origin.owner, one.version)) for one in installed)
+            verdicts |= await self._ask_verdicts(askable[start : start + _BATCH])
+        return tuple(verdicts.get((skill.origin.slug, skill.origin.owner, skill.version)) for skill in installed)
 
-    async def _ask_verdicts(self, asked: Sequence[Version]) -> dict[tuple[str, str, str], Verdict | None]:
-        items = [_verdict_item(one) for one in asked]
+    async def _ask_verdicts(
+        self, asked: Sequence[AvailableVersion]
+    ) -> dict[tuple[str, str, str], SourceVerdict | None]:
+        items = [_verdict_item(skill) for skill in asked]
         body = msgspec.json.encode({"items": items})
         answer = await self._fetching.ask(
-            await self.address("skills/-/security-verdicts"), Verdicts, Outgoing("POST", body)
+            await self.address("skills/-/security-verdicts"), ClawHubVerdicts, FetchRequest("POST", body)
         )
-        found: dict[tuple[str, str, str], Verdict | None] = {}
-        for one in answer.items:
+        found: dict[tuple[str, str, str], SourceVerdict | None] = {}
+        for raw in answer.items:
             try:
-                item = msgspec.convert(one, Verified)
+                item = msgspec.convert(raw, ClawHubVerification)
             except msgspec.ValidationError:
                 continue  # of that one nothing is said
             slug = item.requested_slug or item.slug or ""
@@ -171,23 +236,23 @@ class ClawHub:
         return f"{self._base}/api/v1/{path}" + (f"?{asked}" if asked else "")
 
     async def _discover(self) -> str:
-        """Where the interface is: said at the top of a site; an address with a path is taken as it is."""
+        """Find the address of the API, which a site publishes at its top; an address with a path is used unchanged."""
         if urlsplit(self._url).path.strip("/"):
             return self._url
         for name in ("clawhub.json", "clawdhub.json"):
             try:
-                said = await self._fetching.ask(f"{self._url}/.well-known/{name}", Discovery)
+                discovery = await self._fetching.ask(f"{self._url}/.well-known/{name}", ClawHubDiscovery)
             except ClawftError as error:
                 if error.code == "source-answer" or getattr(error, "status", 0) in (404, 405, 410):
                     continue  # it says nothing, or shows people a page
                 raise
-            base = (said.api_base or said.registry or self._url).rstrip("/")
+            base = (discovery.api_base or discovery.registry or self._url).rstrip("/")
             self._fetching.judge(base)
-            self._together.most = said.verify_batch
+            self._together.most = discovery.verify_batch
             return base
         return self._url
 
-    async def _resolve(self, owner: str, slug: str, version: str) -> Resolved:
+    async def _resolve(self, owner: str, slug: str, version: str) -> ResolvedSkill:
         if slug.startswith(_SKILLS_SH):
             return await self._resolve_skills_sh(slug)
         _check_names(owner, slug, version)
@@ -200,10 +265,14 @@ class ClawHub:
         self._check_owner(who, owner, slug)
         _check_names(who, slug, exact)
         listed = found.artifact.files if found.artifact else None
-        files = None if listed is None else tuple(one.publish() for one in listed)
-        origin, verdict, notes = Origin("clawhub", self._url, who, slug), read_security(found), tell_yanked(found)
+        files = None if listed is None else tuple(file.publish() for file in listed)
+        origin, verdict, notes = (
+            SkillOrigin("clawhub", self._url, who, slug),
+            read_security(found),
+            make_yanked_diagnostic(found),
+        )
         changelog = plain_line(found.changelog or "", MAX_CHANGELOG)
-        named = Resolved(origin, slug, exact, files=files, verdict=verdict, changelog=changelog, notes=notes)
+        named = ResolvedSkill(origin, slug, exact, files=files, verdict=verdict, changelog=changelog, notes=notes)
         packed = found.artifact.archive if found.artifact else None
         digest = _DIGEST.fullmatch(packed.digest) if packed else None
         if packed is None or digest is None:
@@ -211,27 +280,27 @@ class ClawHub:
         url = join_url(await self.address(f"skills/{quote(slug)}/verify"), packed.url)
         return structs.replace(named, url=url, archive=digest[1])
 
-    async def _verify(self, owner: str, slug: str, version: str) -> Verified | None:
-        """All that is said of a version in one answer; None where the registry has no such answer."""
+    async def _verify(self, owner: str, slug: str, version: str) -> ClawHubVerification | None:
+        """Fetch the verification of a version in one answer; None where the registry does not offer it."""
         address = await self.address(f"skills/{quote(slug)}/verify", {"ownerHandle": owner, "version": version})
         if self._together.most and (found := await self._together.ask(owner, slug, version)) is not None:
             return found
         try:
-            return await self._fetching.ask(address, Verified)
+            return await self._fetching.ask(address, ClawHubVerification)
         except HttpError as error:
             await self._tell_ambiguous(error, slug)
             if error.status in (404, 405, 501):
                 return None
             raise
 
-    async def _resolve_plainly(self, owner: str, slug: str, version: str) -> Resolved:
+    async def _resolve_plainly(self, owner: str, slug: str, version: str) -> ResolvedSkill:
         """The same in several answers. Raises: ClawftError."""
         answer = await self._ask_skill(owner, slug)
         who = (answer.owner.handle if answer.owner else None) or owner
         exact = version or (answer.latest_version.version if answer.latest_version else None) or ""
         _check_names(who, slug, exact)
-        found = Resolved(
-            Origin("clawhub", self._url, who, slug),
+        found = ResolvedSkill(
+            SkillOrigin("clawhub", self._url, who, slug),
             slug,
             exact,
             verdict=answer.moderation.judge() if answer.moderation else None,
@@ -241,20 +310,20 @@ class ClawHub:
             return await self._resolve_handoff(found)
         address = await self.address(f"skills/{quote(slug)}/versions/{quote(exact)}", {"ownerHandle": who})
         try:
-            listed = (await self._fetching.ask(address, VersionAnswer)).version
+            listed = (await self._fetching.ask(address, ClawHubVersion)).version
         except HttpError as error:
             if error.status == 404 and version:
                 raise await self._no_version(who, slug, version) from error
             raise
-        files = None if listed.files is None else tuple(one.publish() for one in listed.files)
+        files = None if listed.files is None else tuple(file.publish() for file in listed.files)
         changelog = plain_line(listed.changelog or "", MAX_CHANGELOG)
         return await self._with_archive(structs.replace(found, files=files, changelog=changelog))
 
-    async def _ask_skill(self, owner: str, slug: str) -> SkillAnswer:
-        """What is said of a skill of this owner, or of anybody. Raises: ClawftError; NotFound."""
+    async def _ask_skill(self, owner: str, slug: str) -> ClawHubSkill:
+        """Fetch a skill of this owner, or of any owner. Raises: ClawftError; NotFound."""
         address = await self.address(f"skills/{quote(slug)}", {"ownerHandle": owner})
         try:
-            answer = await self._fetching.ask(address, SkillAnswer)
+            answer = await self._fetching.ask(address, ClawHubSkill)
         except HttpError as error:
             await self._tell_ambiguous(error, slug)
             if error.status == 404:
@@ -270,7 +339,7 @@ class ClawHub:
         there: list[str] = []
         with suppress(ClawftError):
             releases = await fetch_releases(self._fetching, self.address, owner, slug)
-            there = [f"{one.version}{' (yanked)' * bool(one.yanked)}" for one in releases]
+            there = [f"{release.version}{' (yanked)' * bool(release.yanked)}" for release in releases]
         message = f"'{self.name}' has '{f'@{owner}/' if owner else ''}{slug}', but not its version {version}"
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
         return NotFound("source-not-found", message, hint=f"There are: {', '.join(there[:_SHOWN])}{more}" * bool(there))
@@ -283,21 +352,21 @@ class ClawHub:
         if not owners:
             with suppress(ClawftError):
                 asked = {"q": slug, "limit": str(_BATCH), "mode": "exact"}
-                found = read_hits(await self._fetching.ask(await self.address("search", asked), Results), self.name)
-                owners = sorted({one.owner for one in found if one.name == slug and one.owner})
-        listed = ", ".join(f"{self._prefix}@{one}/{slug}" for one in owners[:20])
+                found = read_hits(await self._fetching.ask(await self.address("search", asked), ClawHubHits), self.name)
+                owners = sorted({hit.owner for hit in found if hit.name == slug and hit.owner})
+        listed = ", ".join(f"{self._prefix}@{owner}/{slug}" for owner in owners[:20])
         hint = f"Name one of them: {listed}" if listed else f"Name its owner: {self._prefix}@owner/{slug}"
         raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint) from error
 
     def _check_owner(self, found: str, asked: str, slug: str) -> None:
-        """Raises: ClawftError where somebody else's skill would be taken for the one that is meant."""
+        """Check that an answer is about the owner that was asked for. Raises: ClawftError for another owner's skill."""
         if asked and found.lower() != asked.lower():
             message = (
                 f"'{self.name}' answers with a skill of '{plain_line(found, 40)}' where '@{asked}/{slug}' is meant"
             )
             raise ClawftError("source-answer", message)
 
-    async def _with_archive(self, found: Resolved) -> Resolved:
+    async def _with_archive(self, found: ResolvedSkill) -> ResolvedSkill:
         """The archive of a version: with its digest if the registry gives one. Raises: ClawftError."""
         entry = await self._find_entry(found)
         if entry is not None:
@@ -310,8 +379,8 @@ class ClawHub:
             notes = (*notes, Diagnostic("source-unverified", "warning", message))
         return structs.replace(found, url=await self.address("download", asked), notes=notes)
 
-    async def _find_entry(self, found: Resolved) -> Entry | None:
-        """What the index that bears digests has of this very version. Raises: ClawftError."""
+    async def _find_entry(self, found: ResolvedSkill) -> SkillIndexEntry | None:
+        """Find this exact version in the index that has digests. Raises: ClawftError."""
         if not found.origin.owner:
             return None
         path = f"agent-skills/{quote(found.origin.owner)}/{quote(found.origin.slug)}/index.json"
@@ -322,32 +391,37 @@ class ClawHub:
                 return None
             raise
         index = parse_index(self._fetching.decode(answer, Any), answer.url)
-        named = [one for one in index.entries if one.type == "archive"]
-        entry = next((one for one in named if one.name == found.origin.slug), named[0] if len(named) == 1 else None)
+        named = [entry for entry in index.entries if entry.type == "archive"]
+        entry = next(
+            (candidate for candidate in named if candidate.name == found.origin.slug),
+            named[0] if len(named) == 1 else None,
+        )
         if entry is None:
             return None
         asked = dict(parse_qsl(urlsplit(entry.url).query))
         return entry if (entry.version or asked.get("version") or asked.get("commit")) == found.version else None
 
-    async def _resolve_handoff(self, found: Resolved) -> Resolved:
+    async def _resolve_handoff(self, found: ResolvedSkill) -> ResolvedSkill:
         """A skill that has no version there, since it lies on GitHub. Raises: ClawftError."""
         address = await self.address(f"skills/{quote(found.origin.slug)}/install", {"ownerHandle": found.origin.owner})
-        return self._hand_off(found, await self._fetching.ask(address, Install))
+        return self._hand_off(found, await self._fetching.ask(address, ClawHubInstall))
 
-    async def _resolve_skills_sh(self, slug: str) -> Resolved:
-        """What ClawHub knows of a skill that skills.sh lists. Raises: ClawftError."""
+    async def _resolve_skills_sh(self, slug: str) -> ResolvedSkill:
+        """Resolve a skill that skills.sh lists through ClawHub. Raises: ClawftError."""
         parts = slug.removeprefix(_SKILLS_SH).split("/")
         if len(parts) != 3 or not all(_OWNER.fullmatch(part) for part in parts):
             raise ClawftError("reference-invalid", f"{slug[:80]!a} is no skill of skills.sh")
         try:
-            answer = await self._fetching.ask(await self.address(f"skills-sh/{'/'.join(parts)}/install"), Install)
+            answer = await self._fetching.ask(
+                await self.address(f"skills-sh/{'/'.join(parts)}/install"), ClawHubInstall
+            )
         except HttpError as error:
             if error.status == 404:
                 raise _not_found(self.name, "", slug) from error
             raise
-        return self._hand_off(Resolved(Origin("clawhub", self._url, slug=slug), parts[-1]), answer)
+        return self._hand_off(ResolvedSkill(SkillOrigin("clawhub", self._url, slug=slug), parts[-1]), answer)
 
-    def _hand_off(self, found: Resolved, answer: Install) -> Resolved:
+    def _hand_off(self, found: ResolvedSkill, answer: ClawHubInstall) -> ResolvedSkill:
         if not answer.ok or answer.github is None:
             raise Refused("source-unavailable", f"'{self.name}' does not hand out {found.name}: {_why(answer)}")
         url = handoff_url(answer.github)
@@ -355,14 +429,14 @@ class ClawHub:
         return structs.replace(found, origin=origin, commit=answer.github.commit, url=url)
 
 
-def drop_made(folder: str, listed: Sequence[Published]) -> None:
+def drop_made(folder: str, listed: Sequence[SourceFile]) -> None:
     """Take out what the registry itself put into the archive, unless it lists it. Raises: OSError."""
-    for name in _MADE.difference(one.path for one in listed):
+    for name in _MADE.difference(file.path for file in listed):
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
 
 
-def _verdict_item(one: Version) -> dict[str, str]:
+def _verdict_item(one: AvailableVersion) -> dict[str, str]:
     owner = {"ownerHandle": one.origin.owner} if one.origin.owner else {}
     return {"slug": one.origin.slug, **owner, "version": one.version}
 
@@ -376,9 +450,9 @@ def _check_names(owner: str, slug: str, version: str) -> None:
 
 
 def _read_owners(body: bytes) -> list[str]:
-    """Whose skills go by a slug, if an answer says so."""
+    """Parse the owners of the skills that share a slug, if an answer lists them."""
     try:
-        return msgspec.json.decode(body, type=Ambiguous).owners()
+        return msgspec.json.decode(body, type=ClawHubAmbiguity).owners()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
 
@@ -391,5 +465,5 @@ def _not_found(registry: str, owner: str, slug: str) -> NotFound:
     )
 
 
-def _why(answer: Install) -> str:
+def _why(answer: ClawHubInstall) -> str:
     return plain_line(answer.message or answer.reason or "it says nothing more", 200)

@@ -10,16 +10,14 @@ from msgspec import Struct, structs
 
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.programs import Launcher
+from clawft.install.sources.address import plain_line
+from clawft.sandbox.addresses import resolve_host
 from clawft.sandbox.process import Finished, Streams, run_process
-from clawft.sandbox.reach import resolve_host
-from clawft.sources.plain import plain_line
-from clawft.trust.urls import InvalidUrl, UrlPolicy, read_host, read_url
-
-__all__ = ["Git", "Room", "check_version", "open_git"]
+from clawft.trust.network import InvalidUrl, UrlPolicy, read_host, read_url
+from clawft.trust.programs import Launcher
 
 TIMEOUT_S = 180.0
-_OLDEST = (2, 37)  # the first that connects to the address it is told to (http.curloptResolve)
+_OLDEST = (2, 37)  # the first that connects to a given address (http.curloptResolve)
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _PIN = "http.curloptResolve="
 _MEMORY_KB = 4 << 20
@@ -39,8 +37,8 @@ _SSH = (
 _SSH_HOST = re.compile(r"(?:ssh://)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)(?::([0-9]+)(?=/))?")
 
 
-class Room(Struct, frozen=True):
-    """Where git works, how large a file it may write there, and how much memory it may take."""
+class GitWorkspace(Struct, frozen=True):
+    """The folder where git works, the size limit of the files it writes there, and its memory limit."""
 
     folder: str
     max_bytes: int
@@ -55,11 +53,12 @@ class Git(Struct, frozen=True):
     config: tuple[str, ...]
     env: Mapping[str, str]
 
-    async def run(self, room: Room, words: Sequence[str], stdin: bytes = b"") -> tuple[Finished, str]:
-        """How it ended, and the file that holds what it wrote. Raises: ClawftError if it took too long, or too much."""
+    async def run(self, room: GitWorkspace, words: Sequence[str], stdin: bytes = b"") -> tuple[Finished, str]:
+        """Run git, and return how it ended and the file that holds its output. Raises: ClawftError if it took too long,
+        or wrote too much."""
         out = os.path.join(room.folder, f"out-{os.urandom(8).hex()}")
         limits = (str(max(1, room.max_bytes >> 9)), str(room.max_kb), out)
-        config = [word for one in self.config for word in ("-c", one)]
+        config = [word for setting in self.config for word in ("-c", setting)]
         command = ("/bin/sh", "-c", _LIMITED, "sh", *limits, self.program, *config, *words)
         env = {**self.env, "HOME": room.folder, "XDG_CONFIG_HOME": room.folder, "GIT_DIR": room.folder}
         try:
@@ -79,22 +78,23 @@ class Git(Struct, frozen=True):
             raise Refused("git-too-large", "The repository has more in it than is taken", hint="Nothing was installed")
         return done, out
 
-    async def need(self, room: Room, words: Sequence[str], stdin: bytes = b"") -> str:
-        """The file with what git wrote. Raises: ClawftError if it did not do what it was told."""
+    async def need(self, room: GitWorkspace, words: Sequence[str], stdin: bytes = b"") -> str:
+        """Run git, and return the file that holds its output. Raises: ClawftError if git failed."""
         done, out = await self.run(room, words, stdin)
         if done.code:
             raise self.explain(done.output)
         return out
 
     def explain(self, output: bytes) -> ClawftError:
-        """What git says when it fails, for a person. Part of it may be the words of a stranger."""
+        """Turn git's output after a failure into an error for the user. Part of the text may come from an untrusted
+        server."""
         text = output.decode("utf-8", errors="replace")
         for pattern, (kind, code, message, hint) in _FAILURES.items():
             if re.search(pattern, text):
                 return kind(code, message, path=self.url, hint=hint)
         lines = [line for line in text.splitlines() if line.startswith(("fatal:", "error:"))] or text.splitlines()
-        said = plain_line(lines[0].partition(": ")[2] or lines[0], 200) if lines else "it does not say why"
-        return ClawftError("git-failed", f"git failed: {said}", path=self.url)
+        reason = plain_line(lines[0].partition(": ")[2] or lines[0], 200) if lines else "it does not say why"
+        return ClawftError("git-failed", f"git failed: {reason}", path=self.url)
 
 
 _PRIVATE = "Check its spelling. If it is private, use git@host:path with a key that ssh knows"
@@ -165,7 +165,8 @@ async def open_git(url: str, settings: WebSettings, launcher: Launcher, *, typed
 
 
 async def _judge(url: str, scheme: str, settings: WebSettings, *, typed: bool) -> tuple[list[str], str]:
-    """What holds git to the addresses that were judged, and the ssh it is to use. Raises: Refused, ClawftError."""
+    """Check a repository's address, and return the git options that restrict git to the checked addresses, and the ssh
+    command to use. Raises: Refused, ClawftError."""
     if scheme == "file":
         if not typed:
             hint = "If you trust it, install it yourself by its path"
@@ -176,13 +177,13 @@ async def _judge(url: str, scheme: str, settings: WebSettings, *, typed: bool) -
     host, port = _host_of(url, scheme)
     addresses = await _find_addresses(host, port, settings, scheme=scheme, typed=typed)
     if scheme == "ssh":
-        # What a person typed may stand for another host, by their own config of ssh.
+        # The host that the user typed may be an alias for another one, by their own ssh config.
         alias = host if port == 22 else f"[{host}]:{port}"
         pinned = f" -o HostName={addresses[0]} -o HostKeyAlias={alias} -o ProxyCommand=none" if addresses else ""
         return [], f"{_SSH}{pinned}"
     if host in addresses:
         return [], _SSH
-    shown = [f"[{one}]" if ":" in one else one for one in addresses]
+    shown = [f"[{address}]" if ":" in address else address for address in addresses]
     return [f"{_PIN}{host}:{port}:{','.join(shown)}"], _SSH
 
 
@@ -203,15 +204,15 @@ async def _find_addresses(host: str, port: int, settings: WebSettings, *, scheme
     if scheme == "ssh" and typed:
         return ()
     addresses = (host,) if target.address else await resolve_host(host, port)
-    for one in addresses:
-        if violation := policy.check_address(one):
+    for address in addresses:
+        if violation := policy.check_address(address):
             raise violation
     return addresses
 
 
-async def check_version(git: Git, room: Room) -> None:
+async def check_version(git: Git, room: GitWorkspace) -> None:
     """Raises: ClawftError for a git that does not know how to be held to an address, where it has to be."""
-    if not any(one.startswith(_PIN) for one in git.config):
+    if not any(setting.startswith(_PIN) for setting in git.config):
         return
     with open(await git.need(room, ["--version"]), "rb") as file:
         found = _VERSION.match(file.read(100))

@@ -1,16 +1,14 @@
-"""Asking one place over HTTP: answers in JSON, and files that are streamed to the disk; all of it bounded.
-
-The place is the origin that the person typed or configured: it alone may be on a private network, and it alone gets the
-token. Wherever else an answer leads is judged as any page is (`trust/urls.py`), and only over https. A connection is
-kept for each origin, to the address that was judged. Nothing of the environment is used.
-"""
+"""HTTP connection to one source: bounded answers, streamed files, and errors by status."""
 
 import hashlib
 import os
 import re
+import shlex
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import IO, TypeVar
 
 import anyio
@@ -18,16 +16,106 @@ import httpx2
 import msgspec
 from msgspec import Struct, structs
 
-from clawft.config.masking import MASK, MIN_LENGTH
+from clawft.config.redaction import MASK, MIN_LENGTH
+from clawft.config.registries import CLAWHUB
 from clawft.config.tools import WebSettings
-from clawft.errors import ClawftError, Refused
-from clawft.packing.unpack import MAX_BYTES
-from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
-from clawft.sources.plain import join_url, plain_line
-from clawft.sources.status import Asked, read_wait, tell_status
-from clawft.trust.urls import Target, UrlPolicy, is_loopback, read_url
+from clawft.errors import ClawftError, NotFound, Refused
+from clawft.install.archive.unpack import MAX_BYTES
+from clawft.install.sources.address import join_url, plain_line
+from clawft.sandbox.addresses import CONNECT_TIMEOUT_S, FetchError, Resolve, Unreachable, reach, resolve_host
+from clawft.trust.network import UrlPolicy, UrlTarget, is_loopback, read_url
 
-__all__ = ["Answer", "Downloaded", "Fetching", "Limits", "Outgoing"]
+_LIST = "Run: weft registries list"
+
+
+class HttpError(ClawftError):
+    """An answer that is none. Codes: `source-denied`, `source-conflict`, `source-gone`, `source-pending`,
+    `source-busy`, `source-failed`."""
+
+    status = 0
+    body = b""
+    reason = ""  # the server's own words
+
+
+class _Missing(HttpError, NotFound):
+    """Code `source-not-found`."""
+
+
+class SourceEndpoint(msgspec.Struct, frozen=True):
+    """A place as people know it: by its address, and by the name of the registry that it is, if it is one."""
+
+    origin: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"'{self.name}' ({self.origin})" if self.name else f"'{self.origin}'"
+
+    def tell_silence(self, origin: str, error: FetchError) -> FetchError:
+        """Build the error for an address that does not answer: the source's own, or one that it redirects to."""
+        who = str(self) if origin == self.origin else f"{origin}, to which {self} leads,"
+        if error.code == "fetch-unresolved":
+            message, hint = f"{who} cannot be found: its name has no address", "Is there a network? "
+            drop = f"To do without it: weft registries remove {CLAWHUB}"
+            hint += drop if self.name == CLAWHUB else "If there is, check its spelling"
+        else:
+            message = f"{who} does not answer: {plain_line(str(error).partition(': ')[2] or str(error), 100)}"
+            hint = "Is it running, and is this its address? " + (_LIST if self.name else "Is there a network?")
+        return FetchError(error.code, message, hint=hint)
+
+
+def make_status_error(place: SourceEndpoint, status: int, body: bytes, url: str = "") -> HttpError:
+    """Build the error for a status: its meaning, the address, and the server's own message."""
+    reason = plain_line(_read_message(body), 200)
+    code, message = _STATUS.get(status, ("source-failed", f"answers with status {status}"))
+    hint = ""
+    if status == 401:
+        add = f"weft registries add NAME {shlex.quote(place.origin)}, then: weft registries token NAME"
+        hint = f"Give it one: weft registries token {place.name}" if place.name else f"Add it as a registry: {add}"
+    kind = _Missing if status == 404 else HttpError
+    error = kind(code, f"{place} {message}" + (f": {reason}" if reason else ""), path=plain_line(url, 200), hint=hint)
+    error.status, error.body, error.reason = status, body, reason
+    return error
+
+
+def _read_message(body: bytes) -> str:
+    """Read a server's message: plain text, or the `message` of a JSON document; '' for an HTML page."""
+    if body.lstrip().startswith(b"{"):
+        try:
+            return msgspec.json.decode(body, type=_ErrorBody).message
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+    text = body.decode("utf-8", "replace")
+    return "" if text.lstrip().startswith("<") else text
+
+
+class _ErrorBody(msgspec.Struct):
+    message: str = ""
+
+
+_STATUS = {
+    400: ("source-failed", "does not understand the question"),
+    401: ("source-denied", "wants a token, or another one"),
+    403: ("source-denied", "does not give this out"),
+    404: ("source-not-found", "has no such thing"),
+    409: ("source-conflict", "cannot tell which is meant, or has another state by now"),
+    410: ("source-gone", "has it no longer"),
+    423: ("source-pending", "is still checking it"),
+    429: ("source-busy", "was asked too often"),
+}
+
+
+def read_wait(header: str | None) -> float | None:
+    """Seconds to wait, if the server says so in seconds or as a date; ours if it cannot be read."""
+    if header is None:
+        return None
+    digits = header.strip()
+    if digits.isascii() and digits.isdigit():
+        return float(digits[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
 
 T = TypeVar("T")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -38,8 +126,8 @@ _POOL = httpx2.Limits(max_connections=4, max_keepalive_connections=4, keepalive_
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
-class Limits(Struct, frozen=True):
-    """How much is taken from one place."""
+class FetchLimits(Struct, frozen=True):
+    """The limits on what is fetched from one source."""
 
     timeout_s: float = 30  # for an answer, and between two pieces of a download
     download_s: float = 300
@@ -50,26 +138,26 @@ class Limits(Struct, frozen=True):
     wait_s: float = 20  # the longest that a server may let us wait before the next attempt
 
     @classmethod
-    def of(cls, settings: WebSettings) -> "Limits":
+    def of(cls, settings: WebSettings) -> "FetchLimits":
         return cls(settings.timeout_s, 10 * settings.timeout_s, settings.max_redirects)
 
 
-class Outgoing(Struct, frozen=True):
-    """What is sent beside the address."""
+class FetchRequest(Struct, frozen=True):
+    """The method and the body of a request."""
 
     method: str = "GET"
     body: bytes = b""
     content_type: str = "application/json"
 
 
-class Answer(Struct, frozen=True):
+class FetchResponse(Struct, frozen=True):
     """A small answer. `url` is where it came from, after redirects."""
 
     url: str
     body: bytes
 
 
-class Downloaded(Struct, frozen=True):
+class DownloadedFile(Struct, frozen=True):
     """A file that came. `url` is where from, after redirects."""
 
     url: str
@@ -87,7 +175,7 @@ class _Busy(Exception):
         self.wait_s = wait_s
 
 
-class Fetching:
+class SourceConnection:
     """One place, with its connections. To be closed by who opened it, in the same event loop."""
 
     def __init__(
@@ -98,7 +186,7 @@ class Fetching:
         token: str = "",
         name: str = "",
         typed: bool = True,
-        limits: Limits | None = None,
+        limits: FetchLimits | None = None,
         resolve: Resolve = resolve_host,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
@@ -109,12 +197,12 @@ class Fetching:
         self._strict = UrlPolicy(settings)
         self._lenient = UrlPolicy(structs.replace(settings, block_private_ips=False)) if typed else self._strict
         self.home = self._lenient.read_allowed(home)
-        self.asked = Asked(self.home.origin, name)
-        self.limits = limits or Limits.of(settings)
+        self.asked = SourceEndpoint(self.home.origin, name)
+        self.limits = limits or FetchLimits.of(settings)
         self._token = token
         self._resolve = resolve
         self._ssl = ssl_context
-        self._kept: dict[str, tuple[str, httpx2.AsyncHTTPTransport]] = {}
+        self._transports: dict[str, tuple[str, httpx2.AsyncHTTPTransport]] = {}
         self._retired: list[httpx2.AsyncHTTPTransport] = []
         self._opening: dict[str, anyio.Lock] = {}
         if token and not _TOKEN.fullmatch(token):
@@ -125,16 +213,16 @@ class Fetching:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        for transport in (*self._retired, *(one for _, one in self._kept.values())):
+        for transport in (*self._retired, *(open_transport for _, open_transport in self._transports.values())):
             await transport.aclose()
-        self._kept.clear()
+        self._transports.clear()
         self._retired.clear()
 
-    async def ask(self, url: str, kind: type[T], outgoing: Outgoing = Outgoing()) -> T:  # noqa: B008
+    async def ask(self, url: str, kind: type[T], outgoing: FetchRequest = FetchRequest()) -> T:  # noqa: B008
         """The answer in JSON, as a value of a kind. Raises: ClawftError."""
         return self.decode(await self.read(url, outgoing, accept="application/json"), kind)
 
-    def decode(self, answer: Answer, kind: type[T]) -> T:
+    def decode(self, answer: FetchResponse, kind: type[T]) -> T:
         """An answer in JSON, as a value of a kind. Raises: ClawftError."""
         try:
             return msgspec.json.decode(answer.body, type=kind)
@@ -142,19 +230,19 @@ class Fetching:
             message = f"{self.asked} answers with what cannot be read: {plain_line(str(error), 100)}"
             raise ClawftError("source-answer", message, hint="Is this its address, and its kind?") from error
 
-    async def read(self, url: str, outgoing: Outgoing = Outgoing(), *, accept: str = "*/*") -> Answer:  # noqa: B008
+    async def read(self, url: str, outgoing: FetchRequest = FetchRequest(), *, accept: str = "*/*") -> FetchResponse:  # noqa: B008
         """A small answer, whole. Raises: ClawftError."""
 
-        async def take() -> Answer:
+        async def take() -> FetchResponse:
             async with self._open(url, outgoing, accept) as (response, target):
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
                     raise FetchError("fetch-failed", f"{self.asked} compresses what was asked for uncompressed")
                 self._check_length(response, self.limits.answer_bytes)
-                return Answer(target.url, await self._collect(response))
+                return FetchResponse(target.url, await self._collect(response))
 
         return await self._try(take, self.limits.timeout_s)
 
-    async def download(self, url: str, path: str, *, max_bytes: int | None = None) -> Downloaded:
+    async def download(self, url: str, path: str, *, max_bytes: int | None = None) -> DownloadedFile:
         """Write what is there to a new file; a part of it is never left. Raises: ClawftError."""
         try:
             with open(os.open(path, _NEW, 0o600), "wb") as file:
@@ -164,17 +252,17 @@ class Fetching:
                 os.unlink(path)
             raise
 
-    async def download_to(self, url: str, file: IO[bytes], *, max_bytes: int | None = None) -> Downloaded:
+    async def download_to(self, url: str, file: IO[bytes], *, max_bytes: int | None = None) -> DownloadedFile:
         """Write what is there to an open file, which is good for nothing where that fails. Raises: ClawftError."""
 
-        async def take() -> Downloaded:
-            async with self._open(url, Outgoing(), "*/*") as (response, target):
+        async def take() -> DownloadedFile:
+            async with self._open(url, FetchRequest(), "*/*") as (response, target):
                 return await self._store(response, target, file, max_bytes or self.limits.download_bytes)
 
         return await self._try(take, self.limits.download_s)
 
-    def judge(self, url: str) -> Target:
-        """What may be requested. Raises: Refused."""
+    def judge(self, url: str) -> UrlTarget:
+        """Check that an address may be requested, and return it parsed. Raises: Refused."""
         target = read_url(url)
         if target.origin == self.home.origin:
             return self._lenient.read_allowed(url)
@@ -199,7 +287,9 @@ class Fetching:
         raise AssertionError("the last attempt returns or raises")
 
     @asynccontextmanager
-    async def _open(self, url: str, outgoing: Outgoing, accept: str) -> AsyncIterator[tuple[httpx2.Response, Target]]:
+    async def _open(
+        self, url: str, outgoing: FetchRequest, accept: str
+    ) -> AsyncIterator[tuple[httpx2.Response, UrlTarget]]:
         """A good answer, its body unread; redirects are followed. Raises: ClawftError, _Busy."""
         target = self.judge(url)
         for _ in range(self.limits.redirects + 1):
@@ -227,23 +317,23 @@ class Fetching:
         why = plain_line(str(error) or type(error).__name__, 100)
         return Refused("download-truncated", f"{self.asked} ended before all was sent: {why}")
 
-    async def _send(self, target: Target, outgoing: Outgoing, accept: str) -> httpx2.Response:
+    async def _send(self, target: UrlTarget, outgoing: FetchRequest, accept: str) -> httpx2.Response:
         """The beginning of an answer, over the connection that is there or a new one. Raises: ClawftError, _Busy."""
         async with self._opening.setdefault(target.origin, anyio.Lock()):
-            kept = self._kept.get(target.origin)
-            if kept is None:
+            connection = self._transports.get(target.origin)
+            if connection is None:
                 return await self._connect(target, outgoing, accept)
         try:
-            return await kept[1].handle_async_request(self._aim(target, kept[0], outgoing, accept))
+            return await connection[1].handle_async_request(self._aim(target, connection[0], outgoing, accept))
         except httpx2.TimeoutException:
             raise
         except httpx2.TransportError as error:  # it was closed meanwhile, or its address is another one by now
-            if self._kept.get(target.origin) is kept:
-                del self._kept[target.origin]
-                self._retired.append(kept[1])
+            if self._transports.get(target.origin) is connection:
+                del self._transports[target.origin]
+                self._retired.append(connection[1])
             raise self._give_up(target, outgoing, error, 0) from error
 
-    async def _connect(self, target: Target, outgoing: Outgoing, accept: str) -> httpx2.Response:
+    async def _connect(self, target: UrlTarget, outgoing: FetchRequest, accept: str) -> httpx2.Response:
         """The same over a new connection, to an address that was judged. Raises: ClawftError, _Busy."""
 
         async def attempt(address: str) -> httpx2.Response:
@@ -258,7 +348,7 @@ class Fetching:
             except httpx2.TransportError as error:
                 raise self._give_up(target, outgoing, error) from error
             self._retired.remove(transport)
-            self._kept[target.origin] = (address, transport)
+            self._transports[target.origin] = (address, transport)
             return response
 
         policy = self._lenient if target.origin == self.home.origin else self._strict
@@ -267,18 +357,20 @@ class Fetching:
         except FetchError as error:
             raise self.asked.tell_silence(target.origin, error) from error
 
-    def _transport(self, target: Target) -> httpx2.AsyncHTTPTransport:
+    def _transport(self, target: UrlTarget) -> httpx2.AsyncHTTPTransport:
         # Loading certificates takes longer than many an answer, and where there is no TLS there are none to check.
         verify = (self._ssl or True) if target.scheme == "https" else False
         return httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_POOL)
 
-    def _give_up(self, target: Target, outgoing: Outgoing, error: Exception, wait_s: float | None = None) -> Exception:
+    def _give_up(
+        self, target: UrlTarget, outgoing: FetchRequest, error: Exception, wait_s: float | None = None
+    ) -> Exception:
         """No answer: a question is asked again, but what was sent may have been taken, and is not sent twice."""
         why = plain_line(str(error) or type(error).__name__, 100)
         failed = self.asked.tell_silence(target.origin, FetchError("fetch-failed", why))
         return _Busy(failed, wait_s) if outgoing.method == "GET" else failed
 
-    def _aim(self, target: Target, address: str, outgoing: Outgoing, accept: str) -> httpx2.Request:
+    def _aim(self, target: UrlTarget, address: str, outgoing: FetchRequest, accept: str) -> httpx2.Request:
         """A request to the judged address that speaks of, and wants the certificate of, the host."""
         url = httpx2.URL(
             scheme=target.scheme, host=address, port=target.connect_port, raw_path=target.path.encode("ascii")
@@ -294,17 +386,17 @@ class Fetching:
         headers["content-type"] = outgoing.content_type
         return httpx2.Request(outgoing.method, url, headers=headers, content=outgoing.body, extensions=extensions)
 
-    async def _check(self, response: httpx2.Response, target: Target) -> None:
+    async def _check(self, response: httpx2.Response, target: UrlTarget) -> None:
         """Raises: HttpError for a status that is no success; _Busy where another attempt may be one."""
         status = response.status_code
         if 200 <= status < 300 and status not in (204, 205, 206):
             return
         with suppress(httpx2.TransportError, httpx2.StreamError):
-            error = tell_status(self.asked, status, await self._collect(response, _MAX_ERROR), target.url)
+            error = make_status_error(self.asked, status, await self._collect(response, _MAX_ERROR), target.url)
             if status in _AGAIN:
                 raise _Busy(error, read_wait(response.headers.get("retry-after")))
             raise error
-        raise tell_status(self.asked, status, b"", target.url)
+        raise make_status_error(self.asked, status, b"", target.url)
 
     def _check_length(self, response: httpx2.Response, max_bytes: int) -> None:
         """Raises: Refused for what is too large, or would not be missed if it were cut off."""
@@ -325,11 +417,13 @@ class Fetching:
                     break
                 if not at_most and len(body) > self.limits.answer_bytes:
                     raise _too_large(self.asked, self.limits.answer_bytes)
-        said = bytes(body[:at_most] if at_most else body)
+        content = bytes(body[:at_most] if at_most else body)
         hidden = len(self._token) >= MIN_LENGTH  # some servers repeat what they were sent
-        return said.replace(self._token.encode(), MASK.encode()) if hidden else said
+        return content.replace(self._token.encode(), MASK.encode()) if hidden else content
 
-    async def _store(self, response: httpx2.Response, target: Target, file: IO[bytes], max_bytes: int) -> Downloaded:
+    async def _store(
+        self, response: httpx2.Response, target: UrlTarget, file: IO[bytes], max_bytes: int
+    ) -> DownloadedFile:
         """The bytes as they are sent, whatever they are said to be encoded as. Raises: Refused."""
         self._check_length(response, max_bytes)
         digest, size = hashlib.sha256(), 0
@@ -341,9 +435,9 @@ class Fetching:
                 digest.update(piece)
                 file.write(piece)
         content_type = plain_line(response.headers.get("content-type", ""), 100).lower()
-        return Downloaded(target.url, digest.hexdigest(), size, content_type)
+        return DownloadedFile(target.url, digest.hexdigest(), size, content_type)
 
 
-def _too_large(place: Asked, limit: int) -> Refused:
+def _too_large(place: SourceEndpoint, limit: int) -> Refused:
     much = f"{limit >> 20} MB" if limit >> 20 else f"{limit} bytes"
     return Refused("download-too-large", f"{place} sends more than {much}")

@@ -1,4 +1,4 @@
-"""A registry of the plain contract (R168): `GET /skills/search?q&limit`; `GET /skills/{id}/download`, a tar.gz."""
+"""A registry with the plain HTTP contract: search, and download of a tar.gz."""
 
 import re
 from collections.abc import Sequence
@@ -9,13 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic, NotFound
-from clawft.locks.model import Origin
-from clawft.sources.arriving import arrive, has_document, source_changed
-from clawft.sources.fetching import Fetching
-from clawft.sources.model import Hit, Reference, Resolved, Verdict, Version
-from clawft.sources.plain import plain_line
-
-__all__ = ["Contract"]
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.address import plain_line
+from clawft.install.sources.http import SourceConnection
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference, SourceHit, SourceVerdict
+from clawft.install.sources.remote import download_archive, has_document, make_source_changed_error
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _ID = re.compile(r"(?:(?P<owner>[A-Za-z0-9][A-Za-z0-9._-]{0,95})[/~])?(?P<slug>[A-Za-z0-9][A-Za-z0-9._-]{0,95})")
@@ -41,13 +39,13 @@ class _Listed(Struct, frozen=True):
     id: str
     owner: str
     slug: str
-    said: _Listing
+    listing: _Listing
 
 
-class Contract:
+class HttpRegistry:
     """One such registry."""
 
-    def __init__(self, name: str, url: str, fetching: Fetching, *, default: bool = False) -> None:
+    def __init__(self, name: str, url: str, fetching: SourceConnection, *, default: bool = False) -> None:
         """`default`: a name without a registry means this one."""
         self.name = name
         self._url = url.rstrip("/")
@@ -57,63 +55,63 @@ class Contract:
     async def aclose(self) -> None:
         await self._fetching.aclose()
 
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:
+    async def search(self, query: str, limit: int) -> tuple[SourceHit, ...]:
         hits = []
-        for one in (await self._ask(query, limit))[:limit]:
-            said = one.said
-            summary, version = plain_line(said.description or ""), plain_line(said.version or "", 40)
-            reference = f"{self._prefix}{f'@{one.owner}/' if one.owner else ''}{one.slug}"
-            found = (said.score or 0, int(said.downloads or 0))
-            hits.append(Hit(self.name, one.slug, reference, one.owner, summary, version, *found))
+        for hit in (await self._ask(query, limit))[:limit]:
+            listing = hit.listing
+            summary, version = plain_line(listing.description or ""), plain_line(listing.version or "", 40)
+            reference = f"{self._prefix}{f'@{hit.owner}/' if hit.owner else ''}{hit.slug}"
+            found = (listing.score or 0, int(listing.downloads or 0))
+            hits.append(SourceHit(self.name, hit.slug, reference, hit.owner, summary, version, *found))
         return tuple(hits)
 
-    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
+    async def resolve(self, reference: SkillReference) -> tuple[ResolvedSkill, ...]:
         """Exactly one: what a search only resembles is not taken. Raises: ClawftError; NotFound."""
         return (await self._resolve(reference.owner, reference.slug, reference.version),)
 
-    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
+    async def renew(self, installed: AvailableVersion, *, exact: bool = False) -> ResolvedSkill:
         origin = installed.origin
         return await self._resolve(origin.owner, origin.slug, installed.version if exact else "")
 
-    async def download(self, resolved: Resolved, folder: str) -> Resolved:
-        came = await arrive(self._fetching, resolved, folder)
+    async def download(self, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
+        came = await download_archive(self._fetching, resolved, folder)
         if not has_document(folder):
-            raise source_changed(resolved.name, "The archive has no SKILL.md at its top")
+            raise make_source_changed_error(resolved.name, "The archive has no SKILL.md at its top")
         return came
 
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
+    async def check(self, installed: Sequence[AvailableVersion]) -> tuple[SourceVerdict | None, ...]:
         """The contract has no verdicts."""
         return (None,) * len(installed)
 
-    async def _resolve(self, owner: str, slug: str, version: str) -> Resolved:
+    async def _resolve(self, owner: str, slug: str, version: str) -> ResolvedSkill:
         wanted = f"@{owner}/{slug}" if owner else slug
-        if ".." in wanted or not all(_NAME.fullmatch(one) for one in (slug, owner or slug)):
+        if ".." in wanted or not all(_NAME.fullmatch(part) for part in (slug, owner or slug)):
             raise ClawftError("reference-invalid", f"{wanted[:80]!a} is no name of a skill in a registry")
         one = self._pick(await self._ask(slug, _LOOKED_AT), owner, slug)
         if one is None:
             hint = f"Run: weft skills search --hub {slug}"
             raise NotFound("source-not-found", f"'{self.name}' has no skill '{wanted}'", hint=hint)
-        said = one.said
-        if version and said.version != version:
-            message = f"'{self.name}' has {wanted} in version {plain_line(said.version or '(unnamed)', 40)} only"
+        listing = one.listing
+        if version and listing.version != version:
+            message = f"'{self.name}' has {wanted} in version {plain_line(listing.version or '(unnamed)', 40)} only"
             raise NotFound("source-not-found", message)
-        digest = _SHA256.fullmatch(said.sha256 or said.digest or "")
-        return Resolved(
-            Origin("contract", self._url, one.owner, slug),
+        digest = _SHA256.fullmatch(listing.sha256 or listing.digest or "")
+        return ResolvedSkill(
+            SkillOrigin("contract", self._url, one.owner, slug),
             slug,
-            plain_line(said.version or "", 40),
+            plain_line(listing.version or "", 40),
             url=f"{self._url}/skills/{quote(one.id, safe='~')}/download",
             archive=digest[1] if digest else "",
-            description=plain_line(said.description or ""),
+            description=plain_line(listing.description or ""),
             notes=() if digest else (self._unverified(slug),),
         )
 
     def _pick(self, listed: list[_Listed], owner: str, slug: str) -> _Listed | None:
         """The one that is named, by its id or by its name and owner. Raises: ClawftError where several are."""
-        exact = [one for one in listed if one.id == slug and not owner]
-        named = exact or [one for one in listed if one.slug == slug and owner in ("", one.owner)]
-        if len({one.id for one in named}) > 1:
-            owners = sorted({f"{self._prefix}@{one.owner}/{slug}" for one in named if one.owner})
+        exact = [hit for hit in listed if hit.id == slug and not owner]
+        named = exact or [hit for hit in listed if hit.slug == slug and owner in ("", hit.owner)]
+        if len({hit.id for hit in named}) > 1:
+            owners = sorted({f"{self._prefix}@{hit.owner}/{slug}" for hit in named if hit.owner})
             hint = f"Name one of them: {', '.join(owners[:20])}"
             raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint)
         return named[0] if named else None
@@ -123,7 +121,7 @@ class Contract:
         return Diagnostic("source-unverified", "warning", message)
 
     async def _ask(self, query: str, limit: int) -> list[_Listed]:
-        """What the registry finds, each with a name that can be typed. Raises: ClawftError."""
+        """Search the registry, and return the hits whose names can be typed. Raises: ClawftError."""
         address = f"{self._url}/skills/search?{urlencode({'q': query, 'limit': limit})}"
         answer: Any = await self._fetching.ask(address, Any)
         if isinstance(answer, dict):
@@ -132,9 +130,9 @@ class Contract:
             message = f"'{self.name}' answers a search with no list"
             raise ClawftError("source-answer", message, hint="Is this its address, and its kind?")
         found = []
-        for one in answer[: 10 * _LOOKED_AT]:
+        for raw in answer[: 10 * _LOOKED_AT]:
             try:
-                listing = msgspec.convert(one, _Listing)
+                listing = msgspec.convert(raw, _Listing)
             except msgspec.ValidationError:
                 continue
             if (one_listed := _read(listing)) is not None:
@@ -142,12 +140,14 @@ class Contract:
         return found
 
 
-def _read(said: _Listing) -> _Listed | None:
+def _read(listing: _Listing) -> _Listed | None:
     """None for what nobody should type."""
-    whole = said.id or said.name or ""
+    whole = listing.id or listing.name or ""
     match = _ID.fullmatch(whole)
     if match is None or ".." in whole:
         return None
-    author = said.author if isinstance(said.author, str) and _NAME.fullmatch(said.author) else ""
-    slug = said.name if said.name and _NAME.fullmatch(said.name) and ".." not in said.name else match["slug"]
-    return _Listed(whole, match["owner"] or author, slug, said)
+    author = listing.author if isinstance(listing.author, str) and _NAME.fullmatch(listing.author) else ""
+    slug = (
+        listing.name if listing.name and _NAME.fullmatch(listing.name) and ".." not in listing.name else match["slug"]
+    )
+    return _Listed(whole, match["owner"] or author, slug, listing)

@@ -10,18 +10,15 @@ from contextlib import contextmanager
 import anyio.to_thread
 from msgspec import structs
 
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import ClawftError, NotFound, Refused, Unreadable
-from clawft.files import is_within, read_optional, real_path
-from clawft.locks.model import Origin
-from clawft.packing.place import NEW, remove_tree
-from clawft.packing.unpack import MAX_BYTES, unpack
-from clawft.sources.address import read_path
-from clawft.sources.model import Reference, Resolved, Version
-from clawft.sources.repository import HOLDING, MAX_DOCUMENT_BYTES, Held, find_skills, list_documents
-
-__all__ = ["LocalSource", "find_in_folder", "find_top", "move_up"]
+from clawft.files import NEW, is_within, read_optional, real_path, remove_tree
+from clawft.install.archive.unpack import MAX_BYTES, unpack
+from clawft.install.lockfile.model import SkillOrigin
+from clawft.install.sources.address import read_path
+from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
+from clawft.install.sources.repository import HOLDING, MAX_DOCUMENT_BYTES, RepositorySkill, find_skills, list_documents
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.parse.model import LEFT_OUT
 
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 8
@@ -34,21 +31,22 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class LocalSource:
     """Folders and archives of this machine. It keeps nothing, and nothing is sent anywhere."""
 
-    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
+    async def resolve(self, reference: SkillReference) -> tuple[ResolvedSkill, ...]:
         """The skill, or the skills, of a folder or an archive. Raises: ClawftError."""
-        origin = Origin("folder" if reference.kind == "folder" else "archive", reference.url, path=reference.path)
+        origin = SkillOrigin("folder" if reference.kind == "folder" else "archive", reference.url, path=reference.path)
         return await anyio.to_thread.run_sync(_resolve, origin, reference.skill)
 
-    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
-        """What lies there now; `exact`: only if it is still what was installed. Raises: ClawftError; Refused."""
+    async def renew(self, installed: AvailableVersion, *, exact: bool = False) -> ResolvedSkill:
+        """Resolve the current content of the folder or archive; `exact`: only if it is still what was installed.
+        Raises: ClawftError; Refused."""
         return await anyio.to_thread.run_sync(_renew, installed, exact)
 
-    async def download(self, resolved: Resolved, folder: str) -> Resolved:
+    async def download(self, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
         """Put a copy of it into an empty folder. Raises: ClawftError; Refused."""
         return await anyio.to_thread.run_sync(_copy, resolved, folder)
 
 
-def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") -> tuple[Held, ...]:
+def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") -> tuple[RepositorySkill, ...]:
     """The skills below a folder of this machine, such as one that an archive was unpacked to. Raises: ClawftError."""
     at = os.path.join(folder, base)
     own = _find_documents(at)
@@ -62,7 +60,7 @@ def _find_documents(folder: str) -> list[str]:
 
 
 def find_top(folder: str) -> str:
-    """Where the content of an archive begins: in the only folder that it has at its top, or there itself."""
+    """Find the folder where the content of an archive begins: its only folder at the top, or the top itself."""
     names = _names(folder)
     inner = os.path.join(folder, names[0]) if len(names) == 1 else ""
     return inner if inner and os.path.isdir(inner) and not os.path.islink(inner) else folder
@@ -74,21 +72,21 @@ def move_up(place: str, folder: str) -> None:
         os.rename(os.path.join(place, name), os.path.join(folder, name))
 
 
-def _resolve(origin: Origin, skill: str) -> tuple[Resolved, ...]:
+def _resolve(origin: SkillOrigin, skill: str) -> tuple[ResolvedSkill, ...]:
     if origin.kind == "folder":
         place = _check_folder(origin.url)
         top = os.path.basename(os.path.join(place, origin.path).rstrip("/"))
         held = find_in_folder(place, origin.path, skill, top)
-        return tuple(_resolved(origin, one) for one in held)
+        return tuple(_resolved(origin, found_skill) for found_skill in held)
     with _unpacked(origin.url) as (place, archive):
         top = find_top(place)
         called = os.path.basename(top if top != place else origin.url).partition(".")[0]
         held = find_in_folder(top, origin.path, skill, called)
-    return tuple(structs.replace(_resolved(origin, one), archive=archive) for one in held)
+    return tuple(structs.replace(_resolved(origin, found_skill), archive=archive) for found_skill in held)
 
 
-def _resolved(origin: Origin, one: Held) -> Resolved:
-    return Resolved(
+def _resolved(origin: SkillOrigin, one: RepositorySkill) -> ResolvedSkill:
+    return ResolvedSkill(
         structs.replace(origin, path=one.path),
         one.name,
         version=one.version,
@@ -98,13 +96,13 @@ def _resolved(origin: Origin, one: Held) -> Resolved:
     )
 
 
-def _renew(installed: Version, exact: bool) -> Resolved:
+def _renew(installed: AvailableVersion, exact: bool) -> ResolvedSkill:
     origin = structs.replace(installed.origin, path=read_path(installed.origin.path))
     if not os.path.isabs(origin.url):
         raise Refused("source-changed", "It was installed from a place that is no path", path=origin.url)
     if origin.kind == "folder" and not _find_documents(os.path.join(origin.url, origin.path)):
         raise _missing(os.path.join(origin.url, origin.path))  # a lock may name any folder: none is searched
-    found = next((one for one in _resolve(origin, "") if one.origin.path == origin.path), None)
+    found = next((skill for skill in _resolve(origin, "") if skill.origin.path == origin.path), None)
     if found is None:
         raise _missing(os.path.join(origin.url, origin.path))
     if exact and installed.digest:
@@ -116,7 +114,7 @@ def _renew(installed: Version, exact: bool) -> Resolved:
     return found
 
 
-def _copy(resolved: Resolved, folder: str) -> Resolved:
+def _copy(resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
     origin = resolved.origin
     if origin.kind == "folder":
         place = os.path.join(_check_folder(origin.url), origin.path)
@@ -146,7 +144,8 @@ def _check_apart(place: str, folder: str) -> None:
 
 @contextmanager
 def _unpacked(path: str, within: str | None = None) -> Iterator[tuple[str, str]]:
-    """An archive, unpacked; and its sha256. What is hashed is what is unpacked, whoever writes to it meanwhile.
+    """Unpack an archive, and yield its folder and its sha256. The hash is that of the unpacked bytes, even if another
+    process writes to the archive meanwhile.
 
     `within`: the folder that its files are to be moved to. Raises: ClawftError.
     """
@@ -165,10 +164,10 @@ def _unpacked(path: str, within: str | None = None) -> Iterator[tuple[str, str]]
 
 def _rename(error: ClawftError, path: str, parent: str) -> ClawftError:
     """The same error, told of the archive that the user knows."""
-    said = error.diagnostic
-    if not said.path.startswith(parent):
+    diagnostic = error.diagnostic
+    if not diagnostic.path.startswith(parent):
         return error
-    return type(error)(said.code, said.message, path=path, hint=said.hint)
+    return type(error)(diagnostic.code, diagnostic.message, path=path, hint=diagnostic.hint)
 
 
 def _copy_file(path: str, copy: str) -> str:
@@ -200,7 +199,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _list_files(folder: str) -> Iterator[str]:
-    """The files in which a skill may be told of; links are not followed. Raises: ClawftError."""
+    """Yield the files that can mark or list a skill; links are not followed. Raises: ClawftError."""
     count, pending = 0, [("", 0)]
     while pending:
         prefix, depth = pending.pop()

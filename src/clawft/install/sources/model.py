@@ -1,4 +1,4 @@
-"""What a source is asked and what it answers: references, search hits, exact versions and registries' verdicts."""
+"""The questions to a source and its answers: references, search hits, exact versions and registries' verdicts."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -6,25 +6,11 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from clawft.errors import Diagnostic
-from clawft.locks.model import Kind, Origin
-
-__all__ = [
-    "Bringer",
-    "Hit",
-    "Published",
-    "Reference",
-    "Registry",
-    "Release",
-    "Resolved",
-    "Shown",
-    "Source",
-    "Verdict",
-    "Version",
-]
+from clawft.install.lockfile.model import Kind, SkillOrigin
 
 
-class Reference(Struct, frozen=True):
-    """What a person typed, taken apart. Which fields are set depends on the kind."""
+class SkillReference(Struct, frozen=True):
+    """A parsed skill reference, as the user typed it. Which fields are set depends on the kind."""
 
     text: str
     kind: Kind
@@ -38,16 +24,16 @@ class Reference(Struct, frozen=True):
     skill: str = ""  # which one, where there are several
 
 
-class Verdict(Struct, frozen=True):
-    """What a registry says of a version. It never makes our own verdict better."""
+class SourceVerdict(Struct, frozen=True):
+    """A registry's verdict on a version. It never improves weft's own verdict."""
 
     status: Literal["clean", "suspicious", "malicious", "pending", "unknown"]
     reasons: tuple[str, ...] = ()
     summary: str = ""
-    yanked: str = ""  # why the version was taken back, where it was and somebody said why
+    yanked: str = ""  # why the version was yanked, if it was and a reason was given
 
 
-class Hit(Struct, frozen=True):
+class SourceHit(Struct, frozen=True):
     """One result of a search; `reference` is what to type to install it."""
 
     registry: str
@@ -58,10 +44,10 @@ class Hit(Struct, frozen=True):
     version: str = ""
     score: float = 0
     downloads: int = 0
-    verdict: Verdict | None = None
+    verdict: SourceVerdict | None = None
 
 
-class Release(Struct, frozen=True):
+class SkillRelease(Struct, frozen=True):
     """One version that a registry has, as lists show it."""
 
     version: str
@@ -71,16 +57,16 @@ class Release(Struct, frozen=True):
     yanked: str = ""  # why it was taken back, if it was
 
 
-class Shown(Struct, frozen=True):
+class ShownSkill(Struct, frozen=True):
     """A skill as its registry shows it, with its versions, newest first."""
 
-    origin: Origin
+    origin: SkillOrigin
     summary: str = ""
     latest: str = ""  # '' where none is left to give
-    releases: tuple[Release, ...] = ()
+    releases: tuple[SkillRelease, ...] = ()
 
 
-class Published(Struct, frozen=True):
+class SourceFile(Struct, frozen=True):
     """A file as its source lists it."""
 
     path: str
@@ -88,56 +74,58 @@ class Published(Struct, frozen=True):
     sha256: str
 
 
-class Resolved(Struct, frozen=True):
+class ResolvedSkill(Struct, frozen=True):
     """One skill, exactly: what `download` brings is this or nothing."""
 
-    origin: Origin
+    origin: SkillOrigin
     name: str  # of its folder, unless the skill says another
     version: str = ""
     commit: str = ""
     url: str = ""  # of the archive
     archive: str = ""  # the sha256 of the archive, in hex
-    files: tuple[Published, ...] | None = None  # None: the source does not list them
-    verdict: Verdict | None = None
+    files: tuple[SourceFile, ...] | None = None  # None: the source does not list them
+    verdict: SourceVerdict | None = None
     description: str = ""
     changelog: str = ""
     notes: tuple[Diagnostic, ...] = ()
 
 
-class Version(Struct, frozen=True):
-    """What is installed, as its source knows it."""
+class AvailableVersion(Struct, frozen=True):
+    """An installed version, as its source knows it."""
 
-    origin: Origin
+    origin: SkillOrigin
     version: str = ""
     commit: str = ""
     digest: str = ""
 
 
-class Bringer(Protocol):
-    """Who has the files of an exact version. Every method of these raises ClawftError; Refused for what must not be."""
+class Downloader(Protocol):
+    """A source that can download the files of an exact version. Every method raises ClawftError; Refused for what is
+    not allowed."""
 
-    async def download(self, resolved: Resolved, folder: str) -> Resolved:
+    async def download(self, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
         """Put its files into an empty folder, checked against all that the source said; `archive` is set then.
 
         Nothing of it is run. Raises: Refused.
         """
 
 
-class Source(Bringer, Protocol):
+class SkillSource(Downloader, Protocol):
     """One place that skills come from."""
 
-    async def resolve(self, reference: Reference) -> tuple[Resolved, ...]:
-        """What is meant: one skill, or all of a place that holds several. A name that several have is an error."""
+    async def resolve(self, reference: SkillReference) -> tuple[ResolvedSkill, ...]:
+        """Resolve a reference to one skill, or to all skills of a place that holds several. A name that several skills
+        have is an error."""
 
-    async def renew(self, installed: Version, *, exact: bool = False) -> Resolved:
+    async def renew(self, installed: AvailableVersion, *, exact: bool = False) -> ResolvedSkill:
         """The newest of what is installed; `exact`: just the version and commit that the lock has."""
 
 
-class Registry(Source, Protocol):
+class SourceRegistry(SkillSource, Protocol):
     """A source that can be searched, and may have an opinion on what it gives out."""
 
-    async def search(self, query: str, limit: int) -> tuple[Hit, ...]:
-        """What fits, best first."""
+    async def search(self, query: str, limit: int) -> tuple[SourceHit, ...]:
+        """Search for a query, best hit first."""
 
-    async def check(self, installed: Sequence[Version]) -> tuple[Verdict | None, ...]:
-        """What it says now of each; None where it says nothing."""
+    async def check(self, installed: Sequence[AvailableVersion]) -> tuple[SourceVerdict | None, ...]:
+        """Fetch the source's current verdict on each version; None where it has none."""

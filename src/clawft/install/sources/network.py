@@ -1,46 +1,44 @@
-"""Sources that are asked over the network, opened. Apart from the rest: what lies on this machine needs none of it."""
+"""Open the sources that are asked over the network. Loaded only where one is needed."""
 
 from typing import Protocol
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError
-from clawft.programs import Launcher
-from clawft.sources.clawhub import ClawHub
-from clawft.sources.contract import Contract
-from clawft.sources.fetching import Fetching
-from clawft.sources.git import GitRepository
-from clawft.sources.model import Registry, Source
-from clawft.sources.remote import RemoteArchive
-from clawft.sources.wellknown import WellKnown
-
-__all__ = ["Closing", "ClosingRegistry", "open_address", "open_registry"]
+from clawft.install.sources.clawhub import ClawHub
+from clawft.install.sources.git import GitRepository
+from clawft.install.sources.http import SourceConnection
+from clawft.install.sources.http_registry import HttpRegistry
+from clawft.install.sources.model import SkillSource, SourceRegistry
+from clawft.install.sources.remote import RemoteArchive
+from clawft.install.sources.wellknown import WellKnown
+from clawft.trust.programs import Launcher
 
 
-class Closing(Source, Protocol):
+class ClosableSource(SkillSource, Protocol):
     """A source that holds connections or files."""
 
     async def aclose(self) -> None: ...
 
 
-class ClosingRegistry(Registry, Closing, Protocol):
+class ClosableRegistry(SourceRegistry, ClosableSource, Protocol):
     """A registry that does."""
 
 
 def open_registry(
     name: str, settings: RegistrySettings, web: WebSettings, launcher: Launcher, *, default: bool
-) -> ClosingRegistry:
+) -> ClosableRegistry:
     """A registry of the user's. Raises: ClawftError for one that has no token where it should."""
     token = settings.token.resolve(launcher.environ) if settings.token else ""
     if settings.token and not token:
         hint = f"Set it, or give it anew: weft registries token {name}"
         message = f"The token of the registry '{name}' is not set: {settings.token}"
         raise ClawftError("source-token", message, hint=hint)
-    fetching = Fetching(settings.url, web, token=token, name=name)
+    fetching = SourceConnection(settings.url, web, token=token, name=name)
     if settings.kind == "well-known":
         return WellKnown(settings.url, fetching, name=name, default=default)
     if settings.kind == "contract":
-        return Contract(name, settings.url, fetching, default=default)
+        return HttpRegistry(name, settings.url, fetching, default=default)
 
     def open_repository(url: str) -> GitRepository:
         return GitRepository(url, web, launcher, typed=False)
@@ -48,12 +46,13 @@ def open_registry(
     return ClawHub(name, settings.url, fetching, open_repository, default=default)
 
 
-def open_address(kind: str, url: str, web: WebSettings, launcher: Launcher, *, typed: bool) -> Closing:
-    """What is at an address; `typed`: a person named it, so that it may be a private one. Raises: ClawftError."""
+def open_address(kind: str, url: str, web: WebSettings, launcher: Launcher, *, typed: bool) -> ClosableSource:
+    """Open the source at an address; `typed`: the user typed it, so that it may be on a private network. Raises:
+    ClawftError."""
     if kind == "well-known":
-        return WellKnown(url, Fetching(url, web, typed=typed))
+        return WellKnown(url, SourceConnection(url, web, typed=typed))
     if kind == "archive":
-        return RemoteArchive(url, Fetching(url, web, typed=typed))
+        return RemoteArchive(url, SourceConnection(url, web, typed=typed))
     if kind == "git":
         return GitRepository(url, web, launcher, typed=typed)
     raise ClawftError("source-kind", f"{kind} is a source that cannot be asked")

@@ -1,6 +1,5 @@
-"""What a person types for a skill, taken apart. One text means one thing; what could be an option, a helper of git, a
-way out of a folder or somebody else's host is refused here, before anything is asked for anywhere.
-"""
+"""The parser of skill references that users type. Every text has one meaning; an option, a git remote helper, a path
+out of a folder or a deceptive host is refused here, before any request is made."""
 
 import os
 import re
@@ -12,12 +11,10 @@ from msgspec import structs
 
 from clawft.config.registries import CLAWHUB, RegistrySettings
 from clawft.errors import ClawftError, NotFound, Refused, find_close
-from clawft.sources.address import MAX_TEXT, read_git_url, read_path, read_ref, refuse
-from clawft.sources.model import Reference
-from clawft.trust.urls import Target, read_url
+from clawft.install.sources.address import MAX_TEXT, read_git_url, read_path, read_ref, refuse
+from clawft.install.sources.model import SkillReference
+from clawft.trust.network import UrlTarget, read_url
 from clawft.workspace import resolve_path
-
-__all__ = ["ARCHIVES", "SKILLS_SH", "parse_reference"]
 
 ARCHIVES = (".skill", ".zip", ".tar.gz", ".tgz")
 SKILLS_SH = "skills-sh:"  # before a slug: what ClawHub knows of a repository that skills.sh lists
@@ -29,12 +26,12 @@ _PUBLISHED = re.compile(
 _PREFIX = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_-]{0,63}):(?!//|:)(?P<rest>.*)")
 _SHORTHAND = re.compile(r"(?P<owner>[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}))/(?P<repo>[A-Za-z0-9._-]{1,100})(?P<path>/.*)?")
 _SKILL = re.compile(r"[^/\\#@:\s][^/\\#@:]{0,127}")
-_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
+_TRANSPORT_PREFIX = re.compile(r"[A-Za-z0-9+.-]+::")
 _SCP = re.compile(r"[^/:@]+@(?:\[[^\]]*\]|[^/:@]+):")
 _IN_TREE = frozenset({"tree", "blob", "commit"})
 
 
-def parse_reference(text: str, registries: Mapping[str, RegistrySettings], cwd: str, home: str) -> Reference:
+def parse_reference(text: str, registries: Mapping[str, RegistrySettings], cwd: str, home: str) -> SkillReference:
     """Take a reference apart; `registries` are those that may be asked, the default one first.
 
     Raises: ClawftError; NotFound for a registry, file or folder that is not there; Refused for what is unsafe.
@@ -45,7 +42,7 @@ def parse_reference(text: str, registries: Mapping[str, RegistrySettings], cwd: 
         refuse(text, "has a control character, or one that cannot be seen")
     if text.startswith("-"):
         refuse(text, "is an option, and no reference")
-    if _HELPER.match(text.removeprefix("git+")):
+    if _TRANSPORT_PREFIX.match(text.removeprefix("git+")):
         refuse(text, "names a helper of git, which could start any program")
     if (local := _find_local(text, cwd, home)) is not None:
         return local
@@ -54,7 +51,7 @@ def parse_reference(text: str, registries: Mapping[str, RegistrySettings], cwd: 
     return _parse_name(text, registries)
 
 
-def _find_local(text: str, cwd: str, home: str) -> Reference | None:
+def _find_local(text: str, cwd: str, home: str) -> SkillReference | None:
     """A path, or the name of an archive; a bare word is none, even where there is such a folder."""
     is_path = text in (".", "..", "~") or text.startswith(("./", "../", "/", "~/"))
     is_archive = text.lower().endswith(ARCHIVES) and "://" not in text and not _SCP.match(text)
@@ -62,15 +59,15 @@ def _find_local(text: str, cwd: str, home: str) -> Reference | None:
         return None
     place = resolve_path(text, cwd, home)
     if os.path.isdir(place):
-        return Reference(text, "folder", url=place) if is_path else None
+        return SkillReference(text, "folder", url=place) if is_path else None
     if os.path.isfile(place):
         at = os.path.dirname(place) if os.path.basename(place) == "SKILL.md" else ""
-        return Reference(text, "folder", url=at) if at else Reference(text, "archive", url=place)
+        return SkillReference(text, "folder", url=at) if at else SkillReference(text, "archive", url=place)
     hint = "It begins with a path, so it is looked for on this machine" if is_path else "Check its spelling"
     raise NotFound("reference-missing", "There is no such folder or archive", path=place, hint=hint)
 
 
-def _parse_address(text: str) -> Reference:
+def _parse_address(text: str) -> SkillReference:
     """Whatever has a scheme, and `git@host:path`. Raises: ClawftError."""
     bare, _, fragment = text.partition("#")
     scheme, _, rest = bare.partition("://")
@@ -85,7 +82,7 @@ def _parse_address(text: str) -> Reference:
     return _parse_web(text, bare, fragment)
 
 
-def _parse_web(text: str, bare: str, fragment: str) -> Reference:
+def _parse_web(text: str, bare: str, fragment: str) -> SkillReference:
     """A page of GitHub or GitLab, a repository, an archive, or a site that lists its skills. Raises: ClawftError."""
     host = re.split(r"[/?#]", bare.partition("://")[2], maxsplit=1)[0]
     if "@" in host:
@@ -100,11 +97,11 @@ def _parse_web(text: str, bare: str, fragment: str) -> Reference:
     if path.rstrip("/").endswith(".git"):
         return _git(text, target.url, fragment)
     if path.lower().endswith((*ARCHIVES, "/skill.md")) and "blob" not in path.split("/"):
-        return Reference(text, "archive", url=target.url)
-    return _parse_page(text, target, fragment) or Reference(text, "well-known", url=target.url)
+        return SkillReference(text, "archive", url=target.url)
+    return _parse_page(text, target, fragment) or SkillReference(text, "well-known", url=target.url)
 
 
-def _parse_page(text: str, target: Target, fragment: str) -> Reference | None:
+def _parse_page(text: str, target: UrlTarget, fragment: str) -> SkillReference | None:
     """A repository, or a folder in it, as GitHub and GitLab show them. Raises: ClawftError."""
     parts = [unquote(part) for part in target.path.partition("?")[0].split("/") if part]
     if target.host in ("github.com", "www.github.com"):
@@ -118,8 +115,9 @@ def _parse_page(text: str, target: Target, fragment: str) -> Reference | None:
     return None
 
 
-def _shown(text: str, repository: str, tree: list[str], fragment: str) -> Reference:
-    """`tree`: the ref and the path as a page shows them; a ref that has a slash is told apart when it is resolved."""
+def _shown(text: str, repository: str, tree: list[str], fragment: str) -> SkillReference:
+    """Parse the address of a repository page. `tree`: the ref and the path as the page shows them; a ref with a slash
+    is separated from the path when it is resolved."""
     found = _git(text, f"{repository.removesuffix('.git')}.git", fragment)
     if not tree:
         return found
@@ -128,21 +126,21 @@ def _shown(text: str, repository: str, tree: list[str], fragment: str) -> Refere
     return structs.replace(found, ref=read_ref(tree[0]), path=_read_folder("/".join(tree[1:])))
 
 
-def _git(text: str, url: str, fragment: str) -> Reference:
+def _git(text: str, url: str, fragment: str) -> SkillReference:
     ref, _, path = fragment.partition(":")
-    return Reference(
+    return SkillReference(
         text, "git", url=read_git_url(url), ref=read_ref(unquote(ref)) if ref else "", path=_read_folder(unquote(path))
     )
 
 
 def _read_folder(path: str) -> str:
-    """A folder in a repository; whoever names the file of a skill means the folder it stands in. Raises: Refused."""
+    """Parse a folder in a repository; the path of a SKILL.md means the folder it is in. Raises: Refused."""
     folder, _, name = read_path(path).rpartition("/")
     return folder if name.lower() == "skill.md" else read_path(path)
 
 
-def _parse_name(text: str, registries: Mapping[str, RegistrySettings]) -> Reference:
-    """What has no scheme: names in registries, and GitHub's short form. Raises: ClawftError."""
+def _parse_name(text: str, registries: Mapping[str, RegistrySettings]) -> SkillReference:
+    """Parse a reference without a scheme: a name in a registry, or GitHub's short form. Raises: ClawftError."""
     if text.startswith(SKILLS_SH):
         return _parse_skills_sh(text, registries)
     if prefix := _PREFIX.fullmatch(text):
@@ -156,7 +154,7 @@ def _parse_name(text: str, registries: Mapping[str, RegistrySettings]) -> Refere
     return _parse_published(text, text, default or CLAWHUB, registries)
 
 
-def _parse_published(text: str, rest: str, name: str, registries: Mapping[str, RegistrySettings]) -> Reference:
+def _parse_published(text: str, rest: str, name: str, registries: Mapping[str, RegistrySettings]) -> SkillReference:
     """`[@owner/]slug[@version]` in a registry. Raises: ClawftError."""
     if name not in registries:
         close = find_close(name, registries)
@@ -168,22 +166,22 @@ def _parse_published(text: str, rest: str, name: str, registries: Mapping[str, R
     if match is None or ".." in rest:
         _invalid(text, "Write NAME, @owner/NAME or either with @VERSION; a path begins with './', '/' or '~/'")
     version = "" if match["version"] in (None, "latest") else match["version"]
-    return Reference(
+    return SkillReference(
         text, registries[name].kind, registry=name, owner=match["owner"] or "", slug=match["slug"], version=version
     )
 
 
-def _parse_skills_sh(text: str, registries: Mapping[str, RegistrySettings]) -> Reference:
+def _parse_skills_sh(text: str, registries: Mapping[str, RegistrySettings]) -> SkillReference:
     parts = text.removeprefix(SKILLS_SH).split("/")
     if len(parts) != 3 or ".." in text or not all(re.fullmatch(_NAME, part) for part in parts):
         _invalid(text, "Write skills-sh:owner/repository/skill")
     if CLAWHUB not in registries:
         hint = "Remove 'enabled = false' from [registries.clawhub] in your config"
         raise NotFound("reference-registry", "ClawHub answers for skills.sh, and is not in use", hint=hint)
-    return Reference(text, registries[CLAWHUB].kind, registry=CLAWHUB, slug=text)
+    return SkillReference(text, registries[CLAWHUB].kind, registry=CLAWHUB, slug=text)
 
 
-def _parse_forge(text: str, rest: str, host: str) -> Reference:
+def _parse_forge(text: str, rest: str, host: str) -> SkillReference:
     """`owner/repository[/sub/path][@skill][#ref]`. Raises: ClawftError."""
     bare, _, fragment = rest.partition("#")
     place, _, skill = bare.partition("@")

@@ -1,6 +1,5 @@
-"""Which skills a tree of files holds, wherever it came from: a repository, an archive, a folder, a plugin (INTEROP 3.7,
-3.10). Told from the paths and a few files alone, so that a repository need not be fetched whole.
-"""
+"""The skills in a tree of files: a repository, an archive, a folder or a plugin. They are found from the paths and a
+few files alone, so that a repository need not be fetched whole."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,11 +7,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.format import Skill, decode_text, parse_skill_md
-from clawft.format.names import slugify
-from clawft.format.other_plugins import MARKETPLACE, parse_marketplace
-
-__all__ = ["HOLDING", "MAX_DOCUMENTS", "MAX_DOCUMENT_BYTES", "Held", "find_skills", "list_documents"]
+from clawft.skills.parse import Skill, decode_text, parse_skill_md
+from clawft.skills.parse.client_plugins import MARKETPLACE, parse_marketplace
+from clawft.skills.parse.model import slugify
 
 MAX_DOCUMENTS = 5_000
 MAX_DOCUMENT_BYTES = 1 << 20
@@ -29,12 +26,12 @@ _CONTAINERS = (
     *(f".{name}/skills" for name in _AGENTS.split()),
 )
 HOLDING = frozenset({"skills", ".curated", ".experimental", ".system"})
-_LEGACY = "skill.json"  # R2
+_LEGACY = "skill.json"  # the older form of a skill's file
 _CLAUDE = ".claude-plugin/plugin.json"
 _LISTED = 20
 
 
-class Held(Struct, frozen=True):
+class RepositorySkill(Struct, frozen=True):
     """A skill in a tree: the folder it lies in, '' for the top; what it calls itself; whether it is shown unasked."""
 
     path: str
@@ -71,7 +68,7 @@ def list_documents(files: Iterable[str], base: str = "", skill: str = "") -> lis
 
 def find_skills(
     contents: Mapping[str, bytes], base: str = "", skill: str = "", top: str = "", *, holding: bool = False
-) -> tuple[Held, ...]:
+) -> tuple[RepositorySkill, ...]:
     """The skills in a tree: the one at `base`, else those where skills are kept, else whatever is found deeper.
 
     `contents` has the files of `list_documents`; `skill` is which one is meant, `top` what the tree itself is called;
@@ -80,16 +77,19 @@ def find_skills(
     """
     below = _below(base)
     held = [_read(path, data, top) for path, data in contents.items() if path.endswith(_LEGACY) or _is_document(path)]
-    own = [one for one in held if one.path == base]
+    own = [candidate for candidate in held if candidate.path == base]
     if own and (not skill or _is_meant(own[0], skill)):
         return (own[0],)
-    ranked = _rank([one for one in held if one.path != base], contents, below)
+    ranked = _rank([candidate for candidate in held if candidate.path != base], contents, below)
     if holding or base.rpartition("/")[2] in HOLDING:
-        ranked = [structs.replace(one, rank=0) if _depth(one, below) <= _CONTAINED else one for one in ranked]
+        ranked = [
+            structs.replace(candidate, rank=0) if _depth(candidate, below) <= _CONTAINED else candidate
+            for candidate in ranked
+        ]
     if skill:
         return (_pick(ranked, skill),)
-    shown = [one for one in ranked if not one.internal]
-    placed = [one for one in shown if one.rank < _DEEPER] or shown
+    shown = [candidate for candidate in ranked if not candidate.internal]
+    placed = [candidate for candidate in shown if candidate.rank < _DEEPER] or shown
     if not placed:
         hint = "A skill is a folder with a SKILL.md"
         if ranked:
@@ -101,16 +101,16 @@ def find_skills(
 _DEEPER = len(_CONTAINERS) + 2
 
 
-def _rank(held: list[Held], contents: Mapping[str, bytes], below: str) -> list[Held]:
+def _rank(held: list[RepositorySkill], contents: Mapping[str, bytes], below: str) -> list[RepositorySkill]:
     """Those that are skills of their own, in order: what lies in another skill is a part of that."""
-    folders = {one.path for one in held}
-    own = [one for one in held if not any(above in folders for above in _above(one.path, below))]
+    folders = {skill.path for skill in held}
+    own = [skill for skill in held if not any(above in folders for above in _above(skill.path, below))]
     plugins = tuple(_plugin_folders(contents, below))
-    ranks = ((one, _rank_of(one.path[len(below) :], plugins)) for one in own)
-    return sorted((structs.replace(one, rank=rank) for one, rank in ranks), key=lambda one: (one.rank, one.path))
+    ranks = ((skill, _rank_of(skill.path[len(below) :], plugins)) for skill in own)
+    return sorted((structs.replace(skill, rank=rank) for skill, rank in ranks), key=lambda one: (one.rank, one.path))
 
 
-def _depth(one: Held, below: str) -> int:
+def _depth(one: RepositorySkill, below: str) -> int:
     return one.path[len(below) :].count("/") + 1
 
 
@@ -120,13 +120,13 @@ def _rank_of(path: str, plugins: tuple[str, ...]) -> int:
     for number, container in enumerate(_CONTAINERS, 1):
         if path.startswith(f"{container}/") and path[len(container) :].count("/") <= _CONTAINED:
             return number
-    if any(path == one or path.startswith(f"{one}/") for one in plugins):
+    if any(path == plugin or path.startswith(f"{plugin}/") for plugin in plugins):
         return _DEEPER - 1
     return _DEEPER
 
 
 def _plugin_folders(contents: Mapping[str, bytes], below: str) -> Iterable[str]:
-    """Where plugins of a marketplace, and the plugin that this is, have their skills."""
+    """Yield the folders where the plugins of a marketplace, and the plugin at this place itself, have their skills."""
     plugins, listed = parse_marketplace(contents.get(below + MARKETPLACE, b""))
     for plugin in ("", *plugins):
         at = f"{plugin}/" if plugin else ""
@@ -148,42 +148,45 @@ def _named_skills(manifest: bytes) -> tuple[str, ...]:
     return tuple(path for path in plain if path and ".." not in path.split("/"))
 
 
-def _unite(placed: list[Held]) -> tuple[Held, ...]:
-    """One skill of each name; what stands behind is told, not hidden."""
-    first: dict[str, Held] = {}
-    for one in placed:
-        if (known := first.get(one.name)) is None:
-            first[one.name] = one
+def _unite(placed: list[RepositorySkill]) -> tuple[RepositorySkill, ...]:
+    """Keep one skill of each name, with a note about every duplicate."""
+    first: dict[str, RepositorySkill] = {}
+    for candidate in placed:
+        if (known := first.get(candidate.name)) is None:
+            first[candidate.name] = candidate
             continue
-        message = f"There is another '{one.name}' at '{one.path}'; this is the one at '{known.path}'"
+        message = f"There is another '{candidate.name}' at '{candidate.path}'; this is the one at '{known.path}'"
         note = Diagnostic("source-duplicate", "note", message, hint="Name the folder to have the other one")
-        first[one.name] = structs.replace(known, notes=(*known.notes, note))
+        first[candidate.name] = structs.replace(known, notes=(*known.notes, note))
     return tuple(first.values())
 
 
-def _pick(ranked: list[Held], skill: str) -> Held:
+def _pick(ranked: list[RepositorySkill], skill: str) -> RepositorySkill:
     """The one of a name, by its own word or that of its folder. Raises: NotFound."""
-    named = [one for one in ranked if one.name == skill] or [one for one in ranked if _is_meant(one, skill)]
+    named = [candidate for candidate in ranked if candidate.name == skill] or [
+        candidate for candidate in ranked if _is_meant(candidate, skill)
+    ]
     if not named:
-        close = find_close(skill, (one.name for one in ranked))
+        close = find_close(skill, (candidate.name for candidate in ranked))
         why = f"did you mean '{close}'? " if close else ""
         hint = f"{why}There are: {_list(ranked)}" if ranked else "It has no skill at all"
         raise NotFound("source-skill", f"There is no skill '{skill}'", hint=hint)
-    return _unite([structs.replace(one, name=named[0].name) for one in named])[0]
+    return _unite([structs.replace(candidate, name=named[0].name) for candidate in named])[0]
 
 
-def _is_meant(one: Held, skill: str) -> bool:
+def _is_meant(one: RepositorySkill, skill: str) -> bool:
     return skill in (one.name, one.folder, one.path)
 
 
-def _list(held: list[Held]) -> str:
-    names = list(dict.fromkeys(one.name for one in held))
+def _list(held: list[RepositorySkill]) -> str:
+    names = list(dict.fromkeys(candidate.name for candidate in held))
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 
 
-def _read(path: str, data: bytes, top: str) -> Held:
-    """A skill by its own word; one that is broken goes by its folder, and is told of when it is installed."""
+def _read(path: str, data: bytes, top: str) -> RepositorySkill:
+    """Parse a skill's name and description from its file; a broken one is named after its folder, and reported when it
+    is installed."""
     folder = _parent(path)
     called = folder.rpartition("/")[2] or top
     try:
@@ -194,10 +197,10 @@ def _read(path: str, data: bytes, top: str) -> Held:
         skill = None
     name = (skill.name if skill else "") or slugify(called) or "skill"
     if skill is None:
-        return Held(folder, name)
+        return RepositorySkill(folder, name)
     # One that says nothing of it has the version that all begin with.
     version = skill.version if b"version" in data.partition(b"\n---")[0] else ""
-    return Held(folder, name, skill.description or "", version, skill.internal)
+    return RepositorySkill(folder, name, skill.description or "", version, skill.internal)
 
 
 def _is_document(path: str) -> bool:
@@ -205,7 +208,7 @@ def _is_document(path: str) -> bool:
 
 
 def _is_seen(path: str, below: str) -> bool:
-    """Whether a skill may lie there: not among what is built or brought along, and not too deep."""
+    """Return whether a skill may lie there: not among what is built or brought along, and not too deep."""
     parts = path[len(below) :].split("/")[:-1]
     return len(parts) <= _DEPTH + 1 and _SKIPPED.isdisjoint(parts)
 

@@ -1,8 +1,10 @@
-"""What a transaction is about to do, sealed and on disk before it does it: the next command ends what was broken off.
+"""The journal of a transaction: its steps, sealed and on disk before any is done, so that the next command finishes an
+interrupted one.
 
-One folder of the user's serves both scopes: a project's files are a stranger's, and must not be able to start a move.
-While a process lives it holds the lock of its transaction; all who change anything take turns by one more. The name of
-a journal says which way it goes: ID.json is finished, ID.undo is taken back. To turn it needs no room on the disk.
+One folder of the user's serves both scopes: a project's files are untrusted, and must not be able to start a move. A
+living process holds the lock of its transaction; a second lock lets only one process change files at a time. The name
+of a journal tells its direction: ID.json is carried out, ID.undo is rolled back. Changing the direction needs no disk
+space.
 """
 
 import os
@@ -14,14 +16,11 @@ from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Refused
 from clawft.files import check_json_version, lock_file, read_regular, replace_file, sync_folder
-from clawft.locks.file import parse_lock
-from clawft.locks.model import LockedSkill
-from clawft.locks.names import LOCK_NAME
+from clawft.install.lockfile.file import parse_lock
+from clawft.install.lockfile.model import LOCK_NAME, LockedSkill
 from clawft.trust.approvals import Approval
 from clawft.trust.overrides import Override
-from clawft.trust.seal import Seal
-
-__all__ = ["MAX_BYTES", "TEXT", "Decisions", "Journal", "Journals", "LockEdit", "Move", "Note", "Text", "list_places"]
+from clawft.trust.records import Seal
 
 MAX_BYTES = 64 << 20
 TEXT = ("utf-8", "surrogateescape")  # how files of others are decoded, and encoded again
@@ -31,7 +30,7 @@ _TURN, _SUFFIX, _UNDO, _ALIVE = "turn.lock", ".json", ".undo", ".lock"
 _LABEL = "installing"
 
 
-class Move(Struct, frozen=True):
+class FolderMove(Struct, frozen=True):
     """One folder that takes its place, or leaves it. Folders are known by device and inode, not by name."""
 
     target: str
@@ -50,7 +49,7 @@ class LockEdit(Struct, frozen=True):
     existed: bool = True
 
 
-class Text(Struct, frozen=True):
+class FileEdit(Struct, frozen=True):
     """A file of another installer with its content before and after; None: there is none."""
 
     path: str
@@ -59,15 +58,15 @@ class Text(Struct, frozen=True):
     before: str | None = None
 
 
-class Decisions(Struct, frozen=True):
+class RecordedDecisions(Struct, frozen=True):
     """All approvals and exceptions there are for some folders."""
 
     approvals: tuple[Approval, ...] = ()
     overrides: tuple[Override, ...] = ()
 
 
-class Note(Struct, frozen=True):
-    """What the audit log is told when it is done."""
+class TransactionNote(Struct, frozen=True):
+    """An audit log entry to write when the transaction is done."""
 
     subject: str
     name: str
@@ -75,20 +74,20 @@ class Note(Struct, frozen=True):
     facts: dict[str, str] = {}
 
 
-class Journal(Struct, frozen=True):
+class TransactionJournal(Struct, frozen=True):
     """All of one transaction. Before it is `ready` it only tells where hidden folders may have been left."""
 
     id: str
     what: str = ""
     roots: tuple[str, ...] = ()
     ready: bool = False
-    moves: tuple[Move, ...] = ()
+    moves: tuple[FolderMove, ...] = ()
     lock: LockEdit | None = None
-    texts: tuple[Text, ...] = ()
+    texts: tuple[FileEdit, ...] = ()
     places: tuple[str, ...] = ()  # the folders whose decisions change
-    before: Decisions = Decisions()
-    after: Decisions = Decisions()
-    notes: tuple[Note, ...] = ()
+    before: RecordedDecisions = RecordedDecisions()
+    after: RecordedDecisions = RecordedDecisions()
+    notes: tuple[TransactionNote, ...] = ()
     version: int = VERSION
     undo: bool = False  # it failed, and is to be taken back; said by the name of its file
 
@@ -100,12 +99,12 @@ class _Older(Struct, frozen=True):
     what: str = ""
     roots: tuple[str, ...] = ()
     ready: bool = False
-    moves: tuple[Move, ...] = ()
-    texts: tuple[Text, ...] = ()
+    moves: tuple[FolderMove, ...] = ()
+    texts: tuple[FileEdit, ...] = ()
     approvals: tuple[Approval, ...] = ()
     revoked: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[TransactionNote, ...] = ()
     version: int = 1
 
 
@@ -114,7 +113,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     journal: msgspec.Raw
 
 
-class Journals:
+class TransactionJournals:
     """The transactions of one user that are not over."""
 
     def __init__(self, folder: str, seal: Seal) -> None:
@@ -122,7 +121,8 @@ class Journals:
         self._seal = seal
 
     def has_any(self) -> bool:
-        """Whether a transaction is under way or was broken off: one look, for who only reads. Raises: OSError."""
+        """Return whether a transaction is under way or was broken off: one look, for who only reads. Raises:
+        OSError."""
         try:
             return any(name != _TURN for name in os.listdir(self.folder))
         except FileNotFoundError:
@@ -133,10 +133,10 @@ class Journals:
             return False  # what is above it is no folder
 
     @contextmanager
-    def begin(self, what: str, roots: tuple[str, ...]) -> Iterator[Journal]:
+    def begin(self, what: str, roots: tuple[str, ...]) -> Iterator[TransactionJournal]:
         """A new transaction, which nobody takes for broken off until this is left. Raises: ClawftError, OSError."""
-        journal = Journal(os.urandom(8).hex(), what, roots)
-        with self.turn():  # whoever looks for the broken ones sees none that is not locked yet
+        journal = TransactionJournal(os.urandom(8).hex(), what, roots)
+        with self.turn():  # a search for interrupted transactions sees none that is not locked yet
             path = self._path(journal.id, _ALIVE)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             lock_file(descriptor)
@@ -146,7 +146,7 @@ class Journals:
         finally:
             os.close(descriptor)
 
-    def write(self, journal: Journal) -> None:
+    def write(self, journal: TransactionJournal) -> None:
         """Put it on disk. What is `ready` then will be done. Raises: ClawftError, OSError."""
         encoded = msgspec.json.encode(journal)
         content = msgspec.json.encode(_File(self._seal.sign(encoded, _LABEL), msgspec.Raw(encoded)))
@@ -157,19 +157,19 @@ class Journals:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
                 file.write(content)
 
-    def turn_back(self, journal: Journal) -> None:
-        """From now on it is to be taken back, by whoever comes to it. Raises: OSError."""
+    def mark_undone(self, journal: TransactionJournal) -> None:
+        """Mark a transaction as to be rolled back, by this process or the next one that finds it. Raises: OSError."""
         with suppress(FileNotFoundError):  # it was turned before
             os.rename(self._path(journal.id, _SUFFIX), self._path(journal.id, _UNDO))
             sync_folder(self.folder)
 
-    def shrink(self, journal: Journal) -> None:
+    def shrink(self, journal: TransactionJournal) -> None:
         """It is over, but hidden folders are left: let it only tell where. Raises: ClawftError, OSError."""
-        self.write(Journal(journal.id, journal.what, journal.roots))
+        self.write(TransactionJournal(journal.id, journal.what, journal.roots))
         with suppress(FileNotFoundError):
             os.unlink(self._path(journal.id, _UNDO))
 
-    def end(self, journal: Journal) -> None:
+    def end(self, journal: TransactionJournal) -> None:
         """It is over. Raises: OSError."""
         for ending in (_SUFFIX, _UNDO, _ALIVE):
             with suppress(FileNotFoundError):
@@ -189,7 +189,7 @@ class Journals:
         finally:
             os.close(descriptor)
 
-    def list_broken(self) -> list[Journal]:
+    def list_interrupted(self) -> list[TransactionJournal]:
         """The transactions whose processes are gone, the oldest first, for who has the turn.
 
         Raises: ClawftError for one that is not ours or of a newer version, OSError.
@@ -203,7 +203,7 @@ class Journals:
                 os.unlink(os.path.join(self.folder, name))
         endings = (_SUFFIX, _UNDO, _ALIVE)
         ids = {name.rpartition(".")[0] for name in names if name.endswith(endings) and name[0] != "."}
-        found = [loaded for one in ids if not self._lives(one) and (loaded := self._load(one))]
+        found = [loaded for id_ in ids if not self._lives(id_) and (loaded := self._load(id_))]
         return [journal for _, journal in sorted(found, key=lambda one: (one[0], one[1].id))]
 
     def _lives(self, transaction: str) -> bool:
@@ -216,8 +216,8 @@ class Journals:
         finally:
             os.close(descriptor)
 
-    def _load(self, transaction: str) -> tuple[int, Journal] | None:
-        """When a journal was written, and what it says."""
+    def _load(self, transaction: str) -> tuple[int, TransactionJournal] | None:
+        """Load a journal, and when it was written; None where it does not exist."""
         for ending in (_UNDO, _SUFFIX):
             path = self._path(transaction, ending)
             try:
@@ -226,18 +226,20 @@ class Journals:
             except FileNotFoundError:
                 continue
         else:  # it was killed before it began, or just ended
-            self.end(Journal(transaction))
+            self.end(TransactionJournal(transaction))
             return None
         try:
             file = msgspec.json.decode(data, type=_File)
         except (msgspec.DecodeError, RecursionError):
-            self.end(Journal(transaction))  # cut off: what is ready is written whole
+            self.end(TransactionJournal(transaction))  # cut off: what is ready is written whole
             return None
         journal = None
         if self._seal.holds(bytes(file.journal), _LABEL, file.seal):
             check_json_version(file.journal, VERSION, path)
             older = msgspec.json.decode(file.journal, type=_Older)
-            journal = _migrate(older) if older.version == 1 else msgspec.json.decode(file.journal, type=Journal)
+            journal = (
+                _migrate(older) if older.version == 1 else msgspec.json.decode(file.journal, type=TransactionJournal)
+            )
         if journal is None or journal.id != transaction:
             message = "A note of an installation was written by something else than weft, so it is not followed"
             raise Refused("install-tampered", message, path=path, hint="Look at it, and remove the file")
@@ -247,7 +249,7 @@ class Journals:
         return os.path.join(self.folder, f"{transaction}{ending}")
 
 
-def _migrate(older: _Older) -> Journal:
+def _migrate(older: _Older) -> TransactionJournal:
     """A journal of version 1 as one of today: of the lock that it has as a text, the skills that it is about."""
     lock, texts = None, []
     for text in older.texts:
@@ -256,7 +258,7 @@ def _migrate(older: _Older) -> Journal:
             lock = LockEdit(text.path, after={note.name: entries.get(note.name) for note in older.notes})
         else:
             texts.append(structs.replace(text, before=text.content))  # what it was is not known: it is left alone
-    return Journal(
+    return TransactionJournal(
         older.id,
         older.what,
         older.roots,
@@ -265,7 +267,7 @@ def _migrate(older: _Older) -> Journal:
         lock,
         tuple(texts),
         list_places(older.approvals, older.overrides, older.revoked),
-        after=Decisions(older.approvals, older.overrides),
+        after=RecordedDecisions(older.approvals, older.overrides),
         notes=older.notes,
     )
 
@@ -274,4 +276,8 @@ def list_places(
     approvals: Iterable[Approval], overrides: Iterable[Override], folders: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """Return the folders that decisions are about, with others."""
-    return tuple(dict.fromkeys((*folders, *(one.path for one in approvals), *(one.path for one in overrides))))
+    return tuple(
+        dict.fromkeys(
+            (*folders, *(approval.path for approval in approvals), *(override.path for override in overrides))
+        )
+    )

@@ -1,4 +1,4 @@
-"""What installing a skill would come to: where it goes, what is there now, what speaks against it."""
+"""Plans to install or remove skills: where each goes, what is there now, and objections."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -7,39 +7,92 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from clawft import __version__
-from clawft.discovery import Found
-from clawft.discovery.digest import compute_digest
-from clawft.errors import Diagnostic, NotFound, Severity, Unreadable
+from clawft.errors import Diagnostic, NotFound, Severity, Unreadable, find_close
 from clawft.files import read_optional, real_path
-from clawft.locks.model import LockedSkill, Origin
-from clawft.scan.findings import VERDICTS
-from clawft.scan.screening import screen_report
-from clawft.signing.check import SIGNATURE_NAME, Signature, find_refusal
-from clawft.signing.sshsig import MAX_BYTES
-from clawft.supply.stage import Staged
-from clawft.supply.targets import CLIENTS, Site
+from clawft.install.lockfile.compare import compare_folder
+from clawft.install.lockfile.file import is_plain_name
+from clawft.install.lockfile.model import LockedSkill, SkillOrigin
+from clawft.install.transaction.stage import StagedSkill
+from clawft.install.transaction.targets import CLIENTS, InstallSite
+from clawft.scanner.findings import VERDICTS
+from clawft.scanner.screening import screen_report
+from clawft.skills.discovery import DiscoveredSkill
+from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.approvals import Approval, current_user, make_approval
-from clawft.trust.blocking import Scanned, check_screening
-from clawft.trust.kept import FileChange, Kept
-from clawft.trust.overrides import Override
+from clawft.trust.approved_copies import ApprovedCopies, FileChange
+from clawft.trust.overrides import Override, ScreenedSkills, check_screening
 from clawft.trust.review import Review
+from clawft.trust.signing.signatures import SIGNATURE_NAME, Signature, find_refusal
+from clawft.trust.signing.sshsig import MAX_BYTES
 
-__all__ = ["Allowing", "Planned", "Planner", "look_at", "worst_verdict"]
+
+class Removal(Struct, frozen=True):
+    """One skill that is to go, with the folders it lies in; `locked` is None for one that weft did not install."""
+
+    name: str
+    places: tuple[str, ...]
+    locked: LockedSkill | None = None
+    objections: tuple[Diagnostic, ...] = ()
+
+
+def plan_removal(site: InstallSite, lock: Mapping[str, LockedSkill], names: Sequence[str]) -> list[Removal]:
+    """Plan the removal of skills, with everything that needs `--force`. Raises: NotFound."""
+    going = set(names)
+    return [_plan(site, lock, name, going) for name in dict.fromkeys(names)]
+
+
+def _plan(site: InstallSite, lock: Mapping[str, LockedSkill], name: str, going: set[str]) -> Removal:
+    locked = lock.get(name)
+    if locked is None:
+        places = [site.folder(client, name) for client in CLIENTS if is_plain_name(name)]
+        there = tuple(place for place in places if os.path.lexists(place))
+        if not there:
+            close = find_close(name, lock)
+            hint = (f"did you mean '{close}'? " if close else "") + "Run: weft skills list"
+            raise NotFound("skill-not-found", f"No skill '{name}' is installed for this {site.scope}", hint=hint)
+        message = f"'{name}' was not installed by weft"
+        objection = Diagnostic("not-installed", "error", message, there[0], 0, "To remove it anyway: --force")
+        return Removal(name, there, None, (objection,))
+    places = [site.folder(client_name, name) for client_name in locked.to if client_name in site.roots]
+    there = tuple(place for place in places if os.path.lexists(place))
+    objections = [
+        Diagnostic("skill-edited", "error", _edited(name), folder, 0, "Keep a copy of what you need, then pass --force")
+        for folder in there
+        if compare_folder(folder, locked.files).any
+    ]
+    needed = [skill.name for skill in lock.values() if name in skill.dependencies and skill.name not in going]
+    if needed:
+        message = f"'{name}' is needed by {', '.join(needed)}"
+        hint = f"Remove them too, or pass --force: weft skills remove {' '.join([*needed, name])}"
+        objections.append(Diagnostic("skill-needed", "error", message, site.lock, 0, hint))
+    return Removal(name, there, locked, tuple(objections))
+
+
+def _edited(name: str) -> str:
+    return f"'{name}' was changed after it was installed; what was changed would be lost"
+
+
+def find_unneeded(lock: Mapping[str, LockedSkill], removed: Sequence[str]) -> list[str]:
+    """Find the skills that were installed only as dependencies of others, none of which is left."""
+    left = {name: skill for name, skill in lock.items() if name not in removed}
+    needed = {name for skill in left.values() for name in skill.dependencies}
+    return sorted(name for name, skill in left.items() if not skill.requested and name not in needed)
+
 
 _DAYS = 90
 
 
-class Allowing(Struct, frozen=True):
-    """Rules that may object in vain, and why."""
+class AllowedRules(Struct, frozen=True):
+    """Rules whose findings the user overrides, and the reason."""
 
     rules: tuple[str, ...] = ()
     because: str = ""
 
 
-class Planned(Struct, frozen=True):
+class PlannedSkill(Struct, frozen=True):
     """One skill that was looked at. It is installed where there are no objections."""
 
-    staged: Staged
+    staged: StagedSkill
     review: Review
     to: tuple[str, ...]
     old: LockedSkill | None = None
@@ -47,9 +100,9 @@ class Planned(Struct, frozen=True):
     taken: tuple[str, ...] = ()  # the clients in whose folders something stands that is not this
     absent: tuple[str, ...] = ()  # those in whose folders there is nothing of this name
     resigned: tuple[str, ...] = ()  # those in whose folders just this stands, with another signature or none
-    edits: tuple[FileChange, ...] | None = ()  # what somebody changed in the one that is there; None: not known
+    edits: tuple[FileChange, ...] | None = ()  # the user's changes to the installed one; None: not known
     objections: tuple[Diagnostic, ...] = ()
-    said: tuple[Diagnostic, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
     overrides: tuple[Override, ...] = ()
     requested: bool = True
     dependencies: tuple[str, ...] = ()
@@ -61,7 +114,7 @@ class Planned(Struct, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether just this is there, everywhere it is to be."""
+        """Return whether just this is there, everywhere it is to be."""
         if self.old is None or self.taken or self.absent or self.resigned:
             return False
         lost = self.old.signed_by and self.signature.state == "unsigned"
@@ -69,30 +122,33 @@ class Planned(Struct, frozen=True):
 
     @property
     def is_moved(self) -> bool:
-        """Whether it comes from another place, or owner, than the one that is installed."""
+        """Return whether it comes from another place, or owner, than the one that is installed."""
         return self.old is not None and _place(self.old.origin) != _place(self.staged.resolved.origin)
 
 
-class Planner(Struct, frozen=True):
+class InstallPlanner(Struct, frozen=True):
     """Looks at skills for one scope. `force`: what stands there and is not ours, or was edited, may be replaced."""
 
-    site: Site
+    site: InstallSite
     lock: dict[str, LockedSkill]
-    kept: Kept
-    known: Callable[[], Sequence[Found]]  # every skill there is, or will be
+    approved_copies: ApprovedCopies
+    known: Callable[[], Sequence[DiscoveredSkill]]  # every skill there is, or will be
     overrides: tuple[Override, ...] = ()
-    allowing: Allowing = Allowing()
+    allowing: AllowedRules = AllowedRules()
     force: bool = False
     signed: bool = False  # nothing is installed that no publisher of the user's signed
 
-    def plan(self, staged: Staged, review: Review, asked: Sequence[str], signature: Signature) -> Planned:
+    def plan(self, staged: StagedSkill, review: Review, asked: Sequence[str], signature: Signature) -> PlannedSkill:
         """Raises: NotFound for a rule that does not object."""
         old = self.lock.get(staged.name)
-        to = tuple(one for one in CLIENTS if one in asked or (old is not None and one in old.to)) or CLIENTS[:1]
-        there = {one: look_at(self.site.folder(one, staged.name)) for one in to}
-        taken = tuple(one for one in to if self._is_taken(one, staged, there[one]))
-        absent = tuple(one for one in to if not os.path.lexists(self.site.folder(one, staged.name)))
-        planned = Planned(
+        to = (
+            tuple(client for client in CLIENTS if client in asked or (old is not None and client in old.to))
+            or CLIENTS[:1]
+        )
+        there = {target: compute_folder_digest(self.site.folder(target, staged.name)) for target in to}
+        taken = tuple(target for target in to if self._is_taken(target, staged, there[target]))
+        absent = tuple(target for target in to if not os.path.lexists(self.site.folder(target, staged.name)))
+        planned = PlannedSkill(
             staged,
             review,
             to,
@@ -107,21 +163,21 @@ class Planner(Struct, frozen=True):
         )
         objections, edits = self._look_around(planned)
         shadowed = self._find_shadowed(planned)
-        objections += [one for one in shadowed if one.severity == "error"]
-        told = [one for one in shadowed if one.severity != "error"]
+        objections += [diagnostic for diagnostic in shadowed if diagnostic.severity == "error"]
+        warnings = [diagnostic for diagnostic in shadowed if diagnostic.severity != "error"]
         made = self._allow(planned)
-        blocked, said = self._judge(planned, made)
+        blocked, diagnostics = self._judge(planned, made)
         unsigned = find_refusal(signature, required=self.signed) or self._find_lost(planned)
         return structs.replace(
             planned,
             edits=edits,
             objections=(*objections, *blocked, *([unsigned] if unsigned else [])),
-            said=(*staged.resolved.notes, *self._name_notes(staged), *told, *said),
+            notes=(*staged.resolved.notes, *self._name_notes(staged), *warnings, *diagnostics),
             overrides=made,
         )
 
-    def _find_lost(self, planned: Planned) -> Diagnostic | None:
-        """That what was signed is to be replaced by what is not: by somebody else, perhaps."""
+    def _find_lost(self, planned: PlannedSkill) -> Diagnostic | None:
+        """Find a lost signature: the new version of a signed skill has no good one, and may be by another publisher."""
         old, signature = planned.old, planned.signature
         if old is None or not old.signed_by or signature.state == "good" or self.force:
             return None
@@ -132,17 +188,19 @@ class Planner(Struct, frozen=True):
             "signature-lost", "error", message, hint="Ask its publisher; to take it all the same: --force"
         )
 
-    def _find_resigned(self, staged: Staged, there: Mapping[str, str]) -> tuple[str, ...]:
-        """Where only the signature differs, which no digest covers."""
+    def _find_resigned(self, staged: StagedSkill, there: Mapping[str, str]) -> tuple[str, ...]:
+        """Find the clients where only the signature differs, which no digest covers."""
         ours = _load_signature(staged.folder)
-        places = {one: self.site.folder(one, staged.name) for one, digest in there.items() if digest == staged.digest}
-        return tuple(one for one, place in places.items() if _load_signature(place) != ours)
+        places = {
+            client: self.site.folder(client, staged.name) for client, digest in there.items() if digest == staged.digest
+        }
+        return tuple(client for client, place in places.items() if _load_signature(place) != ours)
 
-    def _is_taken(self, client: str, staged: Staged, found: str) -> bool:
+    def _is_taken(self, client: str, staged: StagedSkill, found: str) -> bool:
         return found != staged.digest and os.path.lexists(self.site.folder(client, staged.name))
 
-    def _look_around(self, planned: Planned) -> tuple[list[Diagnostic], tuple[FileChange, ...] | None]:
-        """What stands where the skill is to go, and must not just be overwritten."""
+    def _look_around(self, planned: PlannedSkill) -> tuple[list[Diagnostic], tuple[FileChange, ...] | None]:
+        """Check the places that the skill is to be installed to for content that must not just be overwritten."""
         objections: list[Diagnostic] = []
         edits: tuple[FileChange, ...] | None = ()
         old, name = planned.old, planned.name
@@ -161,52 +219,62 @@ class Planner(Struct, frozen=True):
                 hint = "Move it away, or replace it: --force"
                 objections.append(Diagnostic("install-exists", "error", message, place, 0, hint))
             elif ours and old is not None and planned.there[client] != old.digest:
-                edits = self.kept.compare(old.digest, place)
+                edits = self.approved_copies.compare(old.digest, place)
                 if not self.force:
                     message = f"'{name}' was changed after it was installed; what was changed would be lost"
                     hint = "Keep a copy of what you need, then pass --force"
                     objections.append(Diagnostic("skill-edited", "error", message, place, 0, hint))
         return objections, edits
 
-    def _find_shadowed(self, planned: Planned) -> list[Diagnostic]:
-        """The skills that it could be taken for, unless somebody wants that: what came with weft, and what lies in
-        a folder of another name. Of others it is only said that they are there."""
+    def _find_shadowed(self, planned: PlannedSkill) -> list[Diagnostic]:
+        """Find the skills that this one could be mistaken for. Bundled skills, and those in a folder of another name,
+        are errors unless the user forces the installation; others are warnings."""
         found = planned.review.found
-        places = {found.folder, *(self.site.folder(one, planned.name) for one in planned.to)}
-        said = []
-        for one in self.known():
-            if one.name != found.name or one.folder in places:
+        places = {found.folder, *(self.site.folder(client, planned.name) for client in planned.to)}
+        diagnostics = []
+        for skill in self.known():
+            if skill.name != found.name or skill.folder in places:
                 continue
-            apart = one.location.scope == "bundled" or os.path.basename(one.folder) != planned.name
-            message = f"It calls itself '{one.name}', as another skill does, and could be taken for it"
+            apart = skill.location.scope == "bundled" or os.path.basename(skill.folder) != planned.name
+            message = f"It calls itself '{skill.name}', as another skill does, and could be taken for it"
             hint = "Look at both; to have it all the same: --force" if apart else ""
             severity: Severity = "error" if apart and not self.force else "warning"
-            said.append(Diagnostic("install-shadows", severity, message, one.folder, 0, hint))
-        return said
+            diagnostics.append(Diagnostic("install-shadows", severity, message, skill.folder, 0, hint))
+        return diagnostics
 
-    def _judge(self, planned: Planned, made: Sequence[Override]) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """What keeps the skill from being installed, and what else there is to say of it."""
+    def _judge(self, planned: PlannedSkill, made: Sequence[Override]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Return the findings that block the installation, and all other diagnostics."""
         folder, report = planned.staged.folder, planned.review.report
-        blocking, said = _registry_says(planned.staged)
+        blocking, diagnostics = _check_registry(planned.staged)
         screening = screen_report(report)
         if screening is None:
-            return blocking, said
-        places = {self.site.folder(one, planned.name) for one in planned.to}
-        known = [structs.replace(one, path=folder) for one in (*self.overrides, *made) if one.path in places]
-        blocked, found = check_screening(planned.review.found, screening, Scanned((screening,), tuple(known), True))
-        grave = [one for one in found if one.code in ("scan-blocked", "scan-failed")] if blocked else []
-        told = [structs.replace(one, path=os.path.relpath(one.path, folder)) for one in grave]
-        rules = dict.fromkeys(f"--allow {one.rule}" for one in screening.critical)
+            return blocking, diagnostics
+        places = {self.site.folder(client, planned.name) for client in planned.to}
+        known = [
+            structs.replace(override, path=folder) for override in (*self.overrides, *made) if override.path in places
+        ]
+        blocked, found = check_screening(
+            planned.review.found, screening, ScreenedSkills((screening,), tuple(known), True)
+        )
+        blocking_findings = (
+            [finding for finding in found if finding.code in ("scan-blocked", "scan-failed")] if blocked else []
+        )
+        relative = [
+            structs.replace(finding, path=os.path.relpath(finding.path, folder)) for finding in blocking_findings
+        ]
+        rules = dict.fromkeys(f"--allow {finding.rule}" for finding in screening.critical)
         hint = f'Look at what was found. To use it anyway: {" ".join(rules)} --because "…"'
-        blocking += [structs.replace(one, hint=hint if one.code == "scan-blocked" else "") for one in told]
-        return blocking, said
+        blocking += [
+            structs.replace(finding, hint=hint if finding.code == "scan-blocked" else "") for finding in relative
+        ]
+        return blocking, diagnostics
 
-    def _allow(self, planned: Planned) -> tuple[Override, ...]:
+    def _allow(self, planned: PlannedSkill) -> tuple[Override, ...]:
         """Exceptions for the rules that were named, wherever the skill goes. Raises: NotFound."""
         if not self.allowing.rules:
             return ()
         screening = screen_report(planned.review.report)
-        by_rule = {one.rule: one for one in screening.critical} if screening else {}
+        by_rule = {finding.rule: finding for finding in screening.critical} if screening else {}
         now = datetime.now().astimezone()
         until = (now + timedelta(days=_DAYS)).isoformat(timespec="seconds")
         at, by, power = now.isoformat(timespec="seconds"), current_user(), planned.review.report.power
@@ -221,21 +289,21 @@ class Planner(Struct, frozen=True):
                 made.append(Override(rule, planned.name, place, digest, mark, why, by, at, until, power))
         return tuple(made)
 
-    def _name_notes(self, staged: Staged) -> list[Diagnostic]:
+    def _name_notes(self, staged: StagedSkill) -> list[Diagnostic]:
         skill = staged.found.skill
         if skill is None or skill.name == staged.name:
             return []
         message = f"It calls itself '{skill.name}', and is installed as '{staged.name}'"
         return [Diagnostic("install-name", "note", message)]
 
-    def approvals(self, planned: Planned) -> tuple[Approval, ...]:
-        """What a person who agrees approves, in every place."""
+    def approvals(self, planned: PlannedSkill) -> tuple[Approval, ...]:
+        """Build the approvals that the user gives by agreeing, one for each place."""
         name, digest, power = planned.review.found.name, planned.staged.digest, planned.review.report.power
-        places = (self.site.folder(one, planned.name) for one in planned.to)
+        places = (self.site.folder(client, planned.name) for client in planned.to)
         made = (make_approval("skill", place, digest, name, power) for place in places)
-        return tuple(structs.replace(one, installed=True) for one in made)
+        return tuple(structs.replace(approval, installed=True) for approval in made)
 
-    def locked(self, planned: Planned) -> LockedSkill:
+    def locked(self, planned: PlannedSkill) -> LockedSkill:
         """Its entry in the lock."""
         staged, old = planned.staged, planned.old
         resolved = staged.resolved
@@ -258,8 +326,9 @@ class Planner(Struct, frozen=True):
         )
 
 
-def _place(origin: Origin) -> tuple[str, ...]:
-    """Where a skill comes from, whatever its version: another owner's of the same name is another skill."""
+def _place(origin: SkillOrigin) -> tuple[str, ...]:
+    """Return what identifies a skill's origin, whatever its version: another owner's skill of the same name is another
+    skill."""
     return origin.kind, origin.url.rstrip("/"), origin.owner.lower(), origin.slug, origin.path
 
 
@@ -270,19 +339,19 @@ def _load_signature(folder: str) -> bytes | None:
         return b""
 
 
-def look_at(place: str) -> str:
+def compute_folder_digest(place: str) -> str:
     """The digest of a folder; nothing where there is none, or a link."""
     return compute_digest(place).value if os.path.isdir(place) and not os.path.islink(place) else ""
 
 
-def worst_verdict(staged: Staged, review: Review) -> str:
+def worst_verdict(staged: StagedSkill, review: Review) -> str:
     """Ours, or what the registry says if that is worse."""
     theirs = staged.resolved.verdict
-    said = theirs.status if theirs is not None and theirs.status in VERDICTS else VERDICTS[0]
-    return max(review.report.verdict, said, key=VERDICTS.index)
+    registry_verdict = theirs.status if theirs is not None and theirs.status in VERDICTS else VERDICTS[0]
+    return max(review.report.verdict, registry_verdict, key=VERDICTS.index)
 
 
-def _registry_says(staged: Staged) -> tuple[list[Diagnostic], list[Diagnostic]]:
+def _check_registry(staged: StagedSkill) -> tuple[list[Diagnostic], list[Diagnostic]]:
     verdict = staged.resolved.verdict
     if verdict is None or verdict.status == "clean":
         return [], []

@@ -1,4 +1,4 @@
-"""The programs that a skill needs, and the installers it names for them, as exact words: nothing is run here."""
+"""Programs that a skill requires, and the installers that it names for them."""
 
 import re
 from collections.abc import Sequence
@@ -6,11 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.discovery.installing import install_words
-from clawft.discovery.requirements import Host
-from clawft.format.model import Install, Skill
-
-__all__ = ["Installer", "Program", "list_installers", "list_programs"]
+from clawft.skills.discovery.requirements import LocalMachine
+from clawft.skills.parse.dependencies import install_words
+from clawft.skills.parse.model import Skill, SkillInstaller
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
 _RUN = ("brew", "apt", "node", "npm", "go", "uv")
@@ -18,7 +16,7 @@ _RUN = ("brew", "apt", "node", "npm", "go", "uv")
 State = Literal["ready", "there", "unfit", "shown"]
 
 
-class Program(Struct, frozen=True):
+class RequiredProgram(Struct, frozen=True):
     """A program that a skill needs; `any_of` are those one of which is enough."""
 
     name: str
@@ -26,7 +24,7 @@ class Program(Struct, frozen=True):
     any_of: tuple[str, ...] = ()
 
 
-class Installer(Struct, frozen=True):
+class ProgramInstaller(Struct, frozen=True):
     """One way to get what is missing. `ready`: it can be run; `there`: what it brings is there already; `unfit`: not on
     this machine, or it is not named properly; `shown`: a person has to do that."""
 
@@ -40,28 +38,28 @@ class Installer(Struct, frozen=True):
     url: str = ""
 
 
-def list_programs(skill: Skill, host: Host) -> list[Program]:
-    """What the skill requires of programs, and whether it is there."""
+def list_programs(skill: Skill, host: LocalMachine) -> list[RequiredProgram]:
+    """List the programs that the skill requires, and whether each is installed."""
     some = skill.requires.any_bins
-    found = [Program(name, host.has_program(name)) for name in skill.requires.bins]
-    return found + ([Program(" or ".join(some), any(map(host.has_program, some)), some)] if some else [])
+    found = [RequiredProgram(name, host.has_program(name)) for name in skill.requires.bins]
+    return found + ([RequiredProgram(" or ".join(some), any(map(host.has_program, some)), some)] if some else [])
 
 
-def list_installers(skill: Skill, host: Host, *, root: bool) -> list[Installer]:
+def list_installers(skill: Skill, host: LocalMachine, *, root: bool) -> list[ProgramInstaller]:
     """Every installer that the skill names, in its order, each under a name of its own."""
     taken: set[str] = set()
     found = []
-    for number, one in enumerate(skill.install, 1):
-        wanted = one.id if _ID.fullmatch(one.id) and one.id not in taken else ""
-        name = wanted or f"{one.kind if one.kind.isalpha() else 'installer'}-{number}"
+    for number, installer in enumerate(skill.install, 1):
+        wanted = installer.id if _ID.fullmatch(installer.id) and installer.id not in taken else ""
+        name = wanted or f"{installer.kind if installer.kind.isalpha() else 'installer'}-{number}"
         taken.add(name)
-        found.append(_describe(one, name, host, root))
+        found.append(_describe(installer, name, host, root))
     return found
 
 
-def _describe(one: Install, name: str, host: Host, root: bool) -> Installer:
+def _describe(one: SkillInstaller, name: str, host: LocalMachine, root: bool) -> ProgramInstaller:
     label = one.label or one.formula or one.cask or one.package or one.module or one.url or one.kind
-    made = Installer(name, one.kind or "other", label, "shown", bins=one.bins, url=one.url)
+    made = ProgramInstaller(name, one.kind or "other", label, "shown", bins=one.bins, url=one.url)
     if one.kind == "download":
         return _with(made, "shown", (), "Fetch it yourself, and check what it is")
     words, why = _words(one, root)
@@ -76,11 +74,11 @@ def _describe(one: Install, name: str, host: Host, root: bool) -> Installer:
     return _with(made, "ready", words, "")
 
 
-def _with(made: Installer, state: State, words: Sequence[str], why: str) -> Installer:
-    return Installer(made.id, made.kind, made.label, state, tuple(words), why, made.bins, made.url)
+def _with(made: ProgramInstaller, state: State, words: Sequence[str], why: str) -> ProgramInstaller:
+    return ProgramInstaller(made.id, made.kind, made.label, state, tuple(words), why, made.bins, made.url)
 
 
-def _words(one: Install, root: bool) -> tuple[tuple[str, ...], str]:
+def _words(one: SkillInstaller, root: bool) -> tuple[tuple[str, ...], str]:
     """The words of the command; none, and why, for one that is not a plain name."""
     if one.kind not in _RUN:
         return (), ""

@@ -3,11 +3,10 @@
 To load the scanner takes as long as to scan many skills: one process loads it, and the others are forked from that.
 """
 
-import gc
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Self
@@ -15,16 +14,14 @@ from typing import Self
 import anyio
 from anyio import to_thread
 
-from clawft.scan.batch import failed_report, scan_target
-from clawft.scan.findings import Report
-from clawft.scan.targets import Target
-from clawft.scan.workers import PATIENCE_S, choose_context, safe_imports
-
-__all__ = ["Scans", "without_collecting"]
+import clawft
+from clawft.scanner.batch import ScannedPath, failed_report, scan_one_cached, scan_target
+from clawft.scanner.findings import Report
+from clawft.scanner.processes import SCAN_TIMEOUT_S, choose_context, isolated_imports
 
 MAX_JOBS = 4
 _DIED = "The process that scanned it died, or did not end"
-_SAMPLE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "bundled", "skills", "write-skill")
+_SAMPLE = os.path.join(os.path.dirname(clawft.__file__), "skills", "bundled", "skills", "write-skill")
 
 
 class _Worker:
@@ -62,7 +59,7 @@ class _Worker:
             self._handle = -1
 
 
-class Scans:
+class ScanProcesses:
     """As many scanners as there is work for. Enter it before the event loop: a process with threads does not fork."""
 
     def __init__(self, skills: int, cache_dir: str | None) -> None:
@@ -79,12 +76,12 @@ class Scans:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self._all:
-            one.stop()
+        for worker in self._all:
+            worker.stop()
 
     async def scan(self, path: str) -> Report:
         """The report on a folder; where the scanner died or did not end, one that says so."""
-        from clawft.scan.rescan import is_short
+        from clawft.scanner.rescan import is_short
 
         if self._alone and is_short(path):
             return await to_thread.run_sync(_scan, path, self._cache_dir)
@@ -94,10 +91,10 @@ class Scans:
             worker = self._idle.pop() if self._idle else self._begin(1)[0]
             report: Report | None = None
             try:
-                with anyio.move_on_after(PATIENCE_S), suppress(EOFError, OSError):
+                with anyio.move_on_after(SCAN_TIMEOUT_S), suppress(EOFError, OSError):
                     report = await worker.scan(path)
             finally:
-                if report is None:  # whoever comes next begins another
+                if report is None:  # the next scan starts another worker
                     self._all.remove(worker)
                     worker.stop()
                 else:
@@ -105,15 +102,15 @@ class Scans:
         return report if report is not None else failed_report(path, _DIED)
 
     def _begin(self, count: int) -> list[_Worker]:
-        """So many workers, by one process that is started here."""
+        """Start that many workers, forked from one process that is started here."""
         context = choose_context()
         pipes = [context.Pipe() for _ in range(count)]
         forked = context.get_start_method() == "fork"
         # A forked process has copies of our ends of all pipes: while it holds them, no worker sees us go.
-        ours = [*(one.connection for one in self._all), *(own for own, _ in pipes)] if forked else []
+        ours = [*(worker.connection for worker in self._all), *(own for own, _ in pipes)] if forked else []
         theirs = [their for _, their in pipes]
         process = context.Process(target=serve_all, args=(theirs, ours, self._cache_dir), daemon=True)
-        with safe_imports():
+        with isolated_imports():
             process.start()
         for their in theirs:
             their.close()
@@ -122,22 +119,10 @@ class Scans:
         return made
 
 
-@contextmanager
-def without_collecting() -> Iterator[None]:
-    """Thousands of small values that all stay: looking for cycles among them takes time, and finds none."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 def serve_all(connections: Sequence[Connection], inherited: Sequence[Connection], cache_dir: str | None) -> None:
     """Load the scanner if there will be several, then be as many processes as there are pipes."""
-    for one in inherited:
-        one.close()
+    for connection in inherited:
+        connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it tells it to stop
     own, *others = connections
     if others:
@@ -162,6 +147,5 @@ def serve(connection: Connection, cache_dir: str | None) -> None:
 
 
 def _scan(path: str, cache_dir: str | None) -> Report:
-    from clawft.scan.kept import scan_one_kept  # this module is loaded before there is a process that scans: quickly
 
-    return scan_one_kept(Target(path), cache_dir) if cache_dir else scan_target(Target(path))
+    return scan_one_cached(ScannedPath(path), cache_dir) if cache_dir else scan_target(ScannedPath(path))

@@ -7,32 +7,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
-from clawft.discovery import Found, Location, load_catalog
-from clawft.discovery.digest import Content, compute_digest, list_covered
 from clawft.errors import ClawftError, Refused
-from clawft.files import read_regular
-from clawft.format.names import LEFT_OUT, LEFT_OUT_FILES
-from clawft.locks.model import LockedFile
-from clawft.packing.ignore import SIGNATURE
-from clawft.packing.place import remove_tree
-from clawft.packing.unpack import MAX_BYTES
-from clawft.scan.findings import Report
-from clawft.sources.model import Resolved
-from clawft.supply.targets import check_name
-
-__all__ = ["Staged", "copy_staged", "read_staged", "sync_trees"]
+from clawft.files import read_regular, remove_tree
+from clawft.install.archive.pack import SIGNATURE
+from clawft.install.archive.unpack import MAX_BYTES
+from clawft.install.lockfile.model import LockedFile
+from clawft.install.sources.model import ResolvedSkill
+from clawft.install.transaction.targets import check_name
+from clawft.scanner.findings import Report
+from clawft.skills.discovery import DiscoveredSkill, Location, load_catalog
+from clawft.skills.discovery.digest import Content, compute_digest, list_covered
+from clawft.skills.parse.model import LEFT_OUT, LEFT_OUT_FILES
 
 _SYNCS = 8
 _BY_SLUG = ("clawhub", "contract", "well-known")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Staged(Struct, frozen=True):
+class StagedSkill(Struct, frozen=True):
     """A skill in a hidden folder; `name` is that of the folder it goes to."""
 
-    resolved: Resolved
+    resolved: ResolvedSkill
     name: str
-    found: Found
+    found: DiscoveredSkill
     digest: str
     files: dict[str, LockedFile]
     report: Report | None = None
@@ -46,22 +43,23 @@ class Staged(Struct, frozen=True):
     @property
     def contents(self) -> dict[str, Content]:
         """The hashes of its files by path, as a digest takes them."""
-        return {f"{self.folder}/{name}": (one.sha256.encode(), one.size) for name, one in self.files.items()}
+        return {f"{self.folder}/{name}": (file.sha256.encode(), file.size) for name, file in self.files.items()}
 
 
 def read_staged(
-    resolved: Resolved, place: str, aside: Callable[[str], str], max_prompt_bytes: int, name: str = ""
-) -> Staged:
-    """What was downloaded into a folder of a hidden one; `aside` gives a place of another name, where it needs one.
+    resolved: ResolvedSkill, place: str, aside: Callable[[str], str], max_prompt_bytes: int, name: str = ""
+) -> StagedSkill:
+    """Read a skill that was downloaded into a hidden folder; `aside` returns a path under another name, for a folder
+    that must be renamed.
 
-    `name`: of the folder it goes to, for one that has a name already.
+    `name`: the name of the target folder, for a skill that has one already.
 
     Raises: ClawftError for what is no skill; Refused for what cannot be bound to a digest.
     """
     folder = _find_root(place)
     _drop_left_out(folder)
     found = _find_skill(folder, resolved, max_prompt_bytes)
-    own = [one for one in (found.skill.name if found.skill else "", resolved.name) if one]
+    own = [text for text in (found.skill.name if found.skill else "", resolved.name) if text]
     name = name or check_name(*(reversed(own) if resolved.origin.kind in _BY_SLUG else own))
     if os.path.basename(folder) != name:
         os.rename(folder, folder := aside(name))
@@ -69,15 +67,15 @@ def read_staged(
     files, contents = _hash_files(folder)
     digest = compute_digest(folder, contents)
     if not digest.value or digest.diagnostics:
-        said = next(iter(digest.diagnostics), None)
-        why = said.message if said else "There is no digest of it"
-        path = os.path.relpath(said.path, folder) if said and said.path else ""
+        diagnostic = next(iter(digest.diagnostics), None)
+        why = diagnostic.message if diagnostic else "There is no digest of it"
+        path = os.path.relpath(diagnostic.path, folder) if diagnostic and diagnostic.path else ""
         raise Refused("archive-link", f"{why}, so it is not installed", path=path, hint="Nothing was installed")
-    return Staged(resolved, name, found, digest.value, files)
+    return StagedSkill(resolved, name, found, digest.value, files)
 
 
 def _find_root(place: str) -> str:
-    """Where the skill is: at the top, or in the only folder there, as in archives that were made by hand."""
+    """Find the skill's root: the top, or the only folder there, as in archives that were made by hand."""
     names = os.listdir(place)
     inner = os.path.join(place, names[0]) if len(names) == 1 else ""
     return inner if inner and os.path.isdir(inner) and not os.path.islink(inner) else place
@@ -86,7 +84,7 @@ def _find_root(place: str) -> str:
 def _drop_left_out(folder: str) -> None:
     """No digest covers these, so nobody brings them along; but for the signature, which is at the top."""
     for at, folders, names in os.walk(folder):
-        for name in [one for one in folders if one in LEFT_OUT]:
+        for name in [folder for folder in folders if folder in LEFT_OUT]:
             remove_tree(os.path.join(at, name))
             folders.remove(name)
         for name in LEFT_OUT_FILES.intersection(names):
@@ -94,19 +92,19 @@ def _drop_left_out(folder: str) -> None:
                 os.unlink(os.path.join(at, name))
 
 
-def _find_skill(folder: str, resolved: Resolved, max_prompt_bytes: int) -> Found:
+def _find_skill(folder: str, resolved: ResolvedSkill, max_prompt_bytes: int) -> DiscoveredSkill:
     catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=max_prompt_bytes)
-    found = next((one for one in catalog.found if one.folder == folder), None)
+    found = next((skill for skill in catalog.found if skill.folder == folder), None)
     where = resolved.origin.url
     if found is None:
-        inner = sorted({os.path.relpath(one.folder, folder) for one in catalog.found})
+        inner = sorted({os.path.relpath(skill.folder, folder) for skill in catalog.found})
         hint = f"Name one of the skills in it: {', '.join(inner[:20])}" if inner else "A skill has a SKILL.md"
         raise ClawftError("no-skill", f"There is no skill at the top of '{resolved.name}'", path=where, hint=hint)
     if found.skill is None:
         why = found.problem.message.removeprefix(f"skill/{found.name}: ") if found.problem else "it cannot be read"
-        beside = resolved.origin.path  # in a place that may hold others
-        hint = "To install others from there without it, name each: --skill NAME" if beside else ""
-        where = f"{where}, {beside}" if beside else where
+        inner_path = resolved.origin.path  # in a place that may hold others
+        hint = "To install others from there without it, name each: --skill NAME" if inner_path else ""
+        where = f"{where}, {inner_path}" if inner_path else where
         raise ClawftError("skill-broken", f"The skill '{resolved.name}' is broken: {why}", path=where, hint=hint)
     return found
 
@@ -129,7 +127,7 @@ def _hash_files(folder: str) -> tuple[dict[str, LockedFile], dict[str, Content]]
     return files, contents
 
 
-def copy_staged(staged: Staged, target: str) -> None:
+def copy_staged(staged: StagedSkill, target: str) -> None:
     """The same skill in another hidden folder, which is made. Raises: Refused if it is not the same; OSError."""
     os.makedirs(target, mode=0o755)
     for at, folders, names in os.walk(staged.folder):

@@ -1,4 +1,4 @@
-"""Where skills are installed to: the folders of each client in a scope, and the lock of that scope."""
+"""The folders that skills are installed to, for each client in a scope, and the lock of that scope."""
 
 import os
 import re
@@ -8,14 +8,11 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import is_within, real_path
-from clawft.format.names import slugify
-from clawft.locks.check import is_plain_name
-from clawft.locks.names import LOCK_NAME
-from clawft.packing.place import GONE, NEW
+from clawft.files import NEW, REMOVED, is_within, real_path
+from clawft.install.lockfile.file import is_plain_name
+from clawft.install.lockfile.model import LOCK_NAME
+from clawft.skills.parse.model import slugify
 from clawft.workspace import MARKER, Workspace
-
-__all__ = ["CLIENTS", "Scope", "Site", "check_name", "find_site", "staged_name"]
 
 Scope = Literal["user", "project"]
 CLIENTS = ("clawft", "agents", "claude", "openclaw")
@@ -26,7 +23,7 @@ _HIDDEN = {"agents": ".agents/skills", "claude": ".claude/skills", "openclaw": "
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
 
-class Site(Struct, frozen=True):
+class InstallSite(Struct, frozen=True):
     """One scope: the folder of skills of each client, and the lock."""
 
     scope: Scope
@@ -35,30 +32,31 @@ class Site(Struct, frozen=True):
     lock: str
 
     def folder(self, client: str, name: str) -> str:
-        """Where a skill is, as the search for skills names it."""
+        """Return the path of a skill, as the search for skills names it."""
         return os.path.join(self.roots[client], name)
 
     def choose(self, asked: Iterable[str]) -> tuple[str, ...]:
         """The clients that were asked for, in one order. Raises: Refused for a folder that leads elsewhere."""
         named = set(asked) or {CLIENTS[0]}
-        chosen = tuple(one for one in CLIENTS if one in named or "all" in named)
-        self.check(os.path.dirname(self.lock), *(self.roots[one] for one in chosen))
+        chosen = tuple(client for client in CLIENTS if client in named or "all" in named)
+        self.check(os.path.dirname(self.lock), *(self.roots[chosen_client] for chosen_client in chosen))
         return chosen
 
     def check(self, *folders: str) -> None:
-        """A link among a project's files, which are a stranger's, must not have others changed. Raises: Refused."""
-        for one in folders if self.scope == "project" else ():
-            if not is_within(real_path(one), real_path(self.base)):
+        """Check that no link among a project's files, which are untrusted, leads to files outside it. Raises:
+        Refused."""
+        for folder in folders if self.scope == "project" else ():
+            if not is_within(real_path(folder), real_path(self.base)):
                 hint = "Remove the link, or install for yourself: --scope user"
-                raise Refused("install-link", "This folder leads out of the project", path=one, hint=hint)
+                raise Refused("install-link", "This folder leads out of the project", path=folder, hint=hint)
 
 
-def find_site(workspace: Workspace, scope: Scope) -> Site:
+def find_site(workspace: Workspace, scope: Scope) -> InstallSite:
     """The folders and the lock of a scope. Raises: ClawftError where there is no project."""
     if scope == "user":
         roots = {"clawft": os.path.join(workspace.user_dir, "skills")}
         roots |= {name: os.path.join(workspace.home, below) for name, below in _HIDDEN.items()}
-        return Site(scope, workspace.home, roots, os.path.join(workspace.user_dir, LOCK_NAME))
+        return InstallSite(scope, workspace.home, roots, os.path.join(workspace.user_dir, LOCK_NAME))
     base = workspace.project
     own = os.path.join(base, MARKER)
     if real_path(own) == real_path(workspace.user_dir):
@@ -68,18 +66,18 @@ def find_site(workspace: Workspace, scope: Scope) -> Site:
     roots |= {name: os.path.join(base, below) for name, below in _HIDDEN.items()} | {
         "openclaw": os.path.join(base, "skills")
     }
-    return Site(scope, base, roots, os.path.join(own, LOCK_NAME))
+    return InstallSite(scope, base, roots, os.path.join(own, LOCK_NAME))
 
 
 def check_name(*names: str) -> str:
     """The first of these names that a folder of a skill can have, else made into one. Raises: Refused."""
-    for name in (each for given in names for each in (given, slugify(given))):
+    for name in (each for candidate in names for each in (candidate, slugify(candidate))):
         if is_plain_name(name) and not _DEVICES.fullmatch(name):
             return name
     message = f"'{names[0][:80]}' is no name that a folder could have"
     raise Refused("install-name", message, hint="Letters, digits, '-' and '_'")
 
 
-def staged_name(number: int, transaction: str, *, gone: bool = False) -> str:
-    """The hidden name of a folder of a transaction: whoever sweeps knows whose it is."""
-    return f"{GONE if gone else NEW}{transaction}-{number}"
+def staged_name(number: int, transaction: str, *, removed: bool = False) -> str:
+    """Return the hidden name of a folder of a transaction, so that a cleanup knows which one it belongs to."""
+    return f"{REMOVED if removed else NEW}{transaction}-{number}"

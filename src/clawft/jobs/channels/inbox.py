@@ -1,8 +1,4 @@
-"""Messages that were accepted, on disk before anybody is told so, and what became of each.
-
-One of a conversation is answered at a time, in the order in which they came. Starting its run and noting that it was
-started is one transaction, and so is noting its answer and having it sent: whoever dies in between did neither.
-"""
+"""The inbox: accepted messages on disk, what became of each, and the answer its sender gets."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,24 +9,21 @@ import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
 
+from clawft.agent.run_request import RunRequest
 from clawft.contracts import InboundMessage
-from clawft.gateway.keys import make_run_id
-from clawft.gateway.tables import INBOX, METADATA, OUTBOX
+from clawft.jobs.channels.admission import make_run_id
+from clawft.jobs.channels.store import INBOX, METADATA, OUTBOX
+from clawft.jobs.database import EVENT, RUN, RunTables, insert_new, make_tables, translate_database_errors
+from clawft.jobs.run_state import OVER, RunProblem, now_text
+from clawft.jobs.store import RunStore
 from clawft.messages import MessageSent
-from clawft.run.durable.database import Stored, insert_new, make_tables, translated
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.store import RunStore
-from clawft.run.durable.tables import EVENT, RUN
-from clawft.run.durable.values import OVER, Problem, now_text
-
-__all__ = ["Accepted", "Answer", "Ended", "Inbox", "Taken"]
 
 Taken = Literal["new", "known", "full", "enough"]  # enough: of this sender
 _OPEN = ("accepted", "running")
 _CHUNK = 100
 
 
-class Accepted(Struct, frozen=True):
+class AcceptedMessage(Struct, frozen=True):
     """A message that was accepted."""
 
     seq: int
@@ -46,36 +39,36 @@ class Accepted(Struct, frozen=True):
     told: bool
 
 
-class Ended(Struct, frozen=True):
+class EndedMessage(Struct, frozen=True):
     """A message whose run came to its end, or waits; `status` is '' where the run is gone."""
 
-    message: Accepted
+    message: AcceptedMessage
     status: str
     result: str = ""
-    problem: Problem | None = None
-    said: tuple[str, ...] = ()  # what the agent told the person meanwhile: who is elsewhere reads it with the answer
+    problem: RunProblem | None = None
+    notices: tuple[str, ...] = ()  # what the agent told the person meanwhile: who is elsewhere reads it with the answer
 
 
-class Answer(Struct, frozen=True):
-    """What the sender of a message is to be told, and the state that the message has then. `kind` tells several apart.
+class ChannelAnswer(Struct, frozen=True):
+    """The answer to the sender of a message, and the message's state after it. `kind` distinguishes several answers.
 
     With an empty text nothing is sent.
     """
 
-    ended: Ended
+    ended: EndedMessage
     kind: str
     text: str
     state: str
 
 
-class Inbox(Stored):
+class Inbox(RunTables):
     """All messages of a database, by the channels of one gateway."""
 
     def __init__(self, store: RunStore, channels: Sequence[str]) -> None:
         super().__init__(store.engine)
         self._store = store
         self._channels = tuple(channels)
-        with translated(self.engine.url):
+        with translate_database_errors(self.engine.url):
             make_tables(self.engine, METADATA)
 
     def accept(self, channel: str, message: InboundMessage, max_pending: int, max_of_one: int | None = None) -> Taken:
@@ -100,7 +93,7 @@ class Inbox(Stored):
             return "new" if connection.execute(insert).first() else "known"
 
     def look(self, channel: str, message: InboundMessage, max_pending: int, max_of_one: int | None = None) -> Taken:
-        """What would become of a message, without taking it."""
+        """Check whether a message would be accepted, without accepting it."""
         known = sa.select(INBOX.c.seq).where(INBOX.c.channel == channel, INBOX.c.message == message.id)
         with self._connect() as connection:
             if connection.execute(known).first():
@@ -110,7 +103,7 @@ class Inbox(Stored):
     def _find_lack(
         self, connection: sa.Connection, channel: str, sender: str, max_pending: int, max_of_one: int | None
     ) -> Taken | None:
-        """Whether there is no room for a message: nobody may fill all of it."""
+        """Return whether there is no room for a message: nobody may fill all of it."""
         its_own = sa.func.sum(sa.case((sa.and_(INBOX.c.channel == channel, INBOX.c.sender == sender), 1), else_=0))
         query = sa.select(sa.func.count(), its_own)
         query = query.where(INBOX.c.state.in_(_OPEN), INBOX.c.channel.in_(self._channels))
@@ -120,11 +113,11 @@ class Inbox(Stored):
         return "full" if pending >= max_pending else None
 
     def start(
-        self, make_request: Callable[[Accepted], RunRequest], queue: str, most_of_one: int = _CHUNK
-    ) -> list[Accepted]:
-        """Start the run of the oldest message in each conversation where none is under way; those messages.
+        self, make_request: Callable[[AcceptedMessage], RunRequest], queue: str, most_of_one: int = _CHUNK
+    ) -> list[AcceptedMessage]:
+        """Start the run of the oldest message in each conversation where none is under way, and return those messages.
 
-        Of one sender only so many are begun or about to be, so that nobody has to wait behind all of somebody else's.
+        The runs of one sender are limited, so that no sender has to wait behind all of another's.
         """
         first = (
             sa.select(sa.func.min(INBOX.c.seq))
@@ -134,22 +127,22 @@ class Inbox(Stored):
         heads = sa.select(INBOX).where(INBOX.c.seq.in_(first), INBOX.c.state == "accepted").order_by(INBOX.c.seq)
         with self._connect() as connection:
             busy = self._count_busy(connection)
-            if full := [one for one, count in busy.items() if count >= most_of_one]:
+            if full := [sender for sender, count in busy.items() if count >= most_of_one]:
                 heads = heads.where(sa.tuple_(INBOX.c.channel, INBOX.c.sender).not_in(full))
             rows = connection.execute(heads.limit(_CHUNK)).mappings()
-            if not (found := _share([Accepted(**row) for row in rows], busy, most_of_one)):
+            if not (found := _share([AcceptedMessage(**row) for row in rows], busy, most_of_one)):
                 return []
-        requests = [(one.run, make_request(one)) for one in found]
+        requests = [(message.run, make_request(message)) for message in found]
         with self._begin() as connection:
             runs = [run for run, _ in requests]
             known = set(connection.execute(sa.select(RUN.c.id).where(RUN.c.id.in_(runs))).scalars())
-            if new := [one for one in requests if one[0] not in known]:
+            if new := [request for request in requests if request[0] not in known]:
                 self._store.add_in(connection, new, queue)
-            here = sa.and_(INBOX.c.seq.in_([one.seq for one in found]), INBOX.c.state == "accepted")
+            here = sa.and_(INBOX.c.seq.in_([message.seq for message in found]), INBOX.c.state == "accepted")
             connection.execute(sa.update(INBOX).where(here).values(state="running"))
         return found
 
-    def waiting_senders(self) -> set[tuple[str, str]]:
+    def list_waiting_senders(self) -> set[tuple[str, str]]:
         """Channels and senders of messages that were not begun."""
         query = sa.select(INBOX.c.channel, INBOX.c.sender).distinct()
         query = query.where(INBOX.c.state == "accepted", INBOX.c.channel.in_(self._channels))
@@ -163,17 +156,17 @@ class Inbox(Stored):
             return connection.execute(sa.update(INBOX).where(of_sender).values(state="failed")).rowcount
 
     def _count_busy(self, connection: sa.Connection) -> Counter[tuple[str, str]]:
-        """How many runs there are of each sender that a worker does, or is to do; who waits for the owner has none."""
+        """Count the runs of each sender that are queued or running; a run that waits for the owner is not counted."""
         joined = sa.join(INBOX, RUN, RUN.c.id == INBOX.c.run)
         query = sa.select(INBOX.c.channel, INBOX.c.sender, sa.func.count()).select_from(joined)
         query = query.where(INBOX.c.state == "running", INBOX.c.channel.in_(self._channels))
         query = query.where(RUN.c.status.in_(("queued", "running"))).group_by(INBOX.c.channel, INBOX.c.sender)
         return Counter({(row[0], row[1]): row[2] for row in connection.execute(query)})
 
-    def ended(self) -> list[Ended]:
-        """Messages about which the sender is to be told something: the run is over, or waits for its owner.
+    def ended(self) -> list[EndedMessage]:
+        """Find the messages whose sender is due an answer: the run is over, or waits for its owner.
 
-        One that failed, and that the owner had tried again, is answered then.
+        A message whose run failed is answered again once the owner has retried it with success.
         """
         over = sa.or_(RUN.c.id.is_(None), RUN.c.status.in_(OVER), sa.and_(RUN.c.status == "waiting", ~INBOX.c.told))
         due = sa.or_(
@@ -184,21 +177,21 @@ class Inbox(Stored):
         query = query.where(due, INBOX.c.channel.in_(self._channels)).order_by(INBOX.c.seq).limit(_CHUNK)
         with self._connect() as connection:
             rows = connection.execute(query).mappings().all()
-            said = _find_said(connection, [row["run"] for row in rows if row["status"] == "done"])
-        return [_to_ended(dict(row), said.get(row["run"], ())) for row in rows]
+            messages = _find_notices(connection, [row["run"] for row in rows if row["status"] == "done"])
+        return [_to_ended(dict(row), messages.get(row["run"], ())) for row in rows]
 
-    def settle(self, answers: Sequence[Answer]) -> None:
+    def settle(self, answers: Sequence[ChannelAnswer]) -> None:
         """Note what became of messages, and have their senders told."""
         with self._begin() as connection:
-            for one in answers:
-                message = one.ended.message
+            for answer in answers:
+                message = answer.ended.message
                 same = sa.and_(INBOX.c.seq == message.seq, INBOX.c.state == message.state)
-                changed = {"state": one.state, "told": True}
-                if connection.execute(sa.update(INBOX).where(same).values(changed)).rowcount and one.text:
-                    connection.execute(insert_new(connection, OUTBOX).values(_to_outgoing(one)))
+                changed = {"state": answer.state, "told": True}
+                if connection.execute(sa.update(INBOX).where(same).values(changed)).rowcount and answer.text:
+                    connection.execute(insert_new(connection, OUTBOX).values(_to_outgoing(answer)))
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """How many messages there are, by channel and state; of channels that are not ours too."""
+        """Count the messages by channel and state, including those of channels of other gateways."""
         query = sa.select(INBOX.c.channel, INBOX.c.state, sa.func.count()).group_by(INBOX.c.channel, INBOX.c.state)
         with self._connect() as connection:
             return {(row[0], row[1]): row[2] for row in connection.execute(query)}
@@ -213,23 +206,27 @@ class Inbox(Stored):
             )
 
 
-def _share(found: list[Accepted], busy: Counter[tuple[str, str]], most_of_one: int) -> list[Accepted]:
+def _share(found: list[AcceptedMessage], busy: Counter[tuple[str, str]], most_of_one: int) -> list[AcceptedMessage]:
     """Those of which there are not too many of one sender."""
     chosen = []
-    for one in found:
-        who = (one.channel, one.sender)
+    for message in found:
+        who = (message.channel, message.sender)
         if busy[who] < most_of_one:
             busy[who] += 1
-            chosen.append(one)
+            chosen.append(message)
     return chosen
 
 
-def _find_said(connection: sa.Connection, runs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What runs told the person, by run."""
+def _find_notices(connection: sa.Connection, runs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Find the messages that runs sent to the user, by run."""
     if not runs:
         return {}
-    told = EVENT.c.event.contains('"event":"MessageSent"', autoescape=True)
-    query = sa.select(EVENT.c.run, EVENT.c.event).where(EVENT.c.run.in_(runs), told).order_by(EVENT.c.run, EVENT.c.seq)
+    is_message = EVENT.c.event.contains('"event":"MessageSent"', autoescape=True)
+    query = (
+        sa.select(EVENT.c.run, EVENT.c.event)
+        .where(EVENT.c.run.in_(runs), is_message)
+        .order_by(EVENT.c.run, EVENT.c.seq)
+    )
     found: dict[str, tuple[str, ...]] = {}
     for run, event in connection.execute(query):
         try:
@@ -240,18 +237,18 @@ def _find_said(connection: sa.Connection, runs: Sequence[str]) -> dict[str, tupl
     return found
 
 
-def _to_ended(row: dict[str, Any], said: tuple[str, ...]) -> Ended:
+def _to_ended(row: dict[str, Any], messages: tuple[str, ...]) -> EndedMessage:
     status, result, error = row.pop("status"), row.pop("result"), row.pop("error")
     problem = None
     if error:
         try:
-            problem = msgspec.json.decode(error, type=Problem)
+            problem = msgspec.json.decode(error, type=RunProblem)
         except msgspec.DecodeError:  # of a run that another version did
-            problem = Problem("run-unreadable", "")
-    return Ended(Accepted(**row), status or "", result or "", problem, said)
+            problem = RunProblem("run-unreadable", "")
+    return EndedMessage(AcceptedMessage(**row), status or "", result or "", problem, messages)
 
 
-def _to_outgoing(answer: Answer) -> dict[str, Any]:
+def _to_outgoing(answer: ChannelAnswer) -> dict[str, Any]:
     message = answer.ended.message
     return {
         "key": f"{message.run}:{answer.kind}",
@@ -267,3 +264,34 @@ def _to_outgoing(answer: Answer) -> dict[str, Any]:
         "error": "",
         "changed": now_text(),
     }
+
+
+REPEAT = "(possibly a repeat)"
+_MAX_CHARS = 100_000
+
+
+def render_channel_answer(ended: EndedMessage) -> ChannelAnswer:
+    """Render the answer for a run that is over, or waits."""
+    run = ended.message.run
+    owner = f"Its owner sees it with: weft runs show {run}"
+    if ended.status == "waiting":
+        text = f"This waits for a yes of the agent's owner, and is answered after that.\n(weft runs answer {run})"
+        return ChannelAnswer(ended, "waiting", text, "running")
+    if ended.status == "done":
+        text = "\n\n".join(filter(None, (part.strip() for part in (*ended.notices, ended.result))))
+        text = text or f"This was done, and there is no text to answer with. {owner}"
+        return ChannelAnswer(ended, "answer", _bound(text), "answered")
+    # What went wrong may name files and hosts of the owner's, which are none of the sender's business.
+    why = f" ({ended.problem.code})" if ended.problem else ""
+    text = f"This could not be answered{why}. {owner}"
+    if ended.status == "cancelled":
+        text = f"This was cancelled, and is not answered. {owner}"
+    if not ended.status:
+        text = "This could not be answered: what was done about it is not there any more."
+    return ChannelAnswer(ended, "failure", text, "failed")
+
+
+def _bound(text: str) -> str:
+    if len(text) <= _MAX_CHARS:
+        return text
+    return f"{text[:_MAX_CHARS]}\n… ({len(text) - _MAX_CHARS} characters more were left out)"

@@ -1,4 +1,4 @@
-"""Channels that plugins bring: which there are, and each as the adapter that the gateway knows."""
+"""Channels that plugins bring: the configured ones, each as an adapter for the gateway."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 from msgspec import Struct, convert, to_builtins
 
-from clawft.config.gateway import GatewaySettings
+from clawft.config.jobs import GatewaySettings
 from clawft.contracts import (
     Cancel,
     ChannelCapabilities,
@@ -16,17 +16,15 @@ from clawft.contracts import (
     PluginError,
 )
 from clawft.errors import ClawftError, Diagnostic, find_close
-from clawft.gateway.keys import RESERVED
+from clawft.jobs.channels.admission import RESERVED
 from clawft.plugins.host import Plugins
-from clawft.trust.plugins import PluginStanding
-
-__all__ = ["Chosen", "PluginChannel", "choose_channels"]
+from clawft.trust.plugins import PluginStatus
 
 _SOON_S = 0.05  # between looks at a channel that is about to connect
 _LATER_S = 2.0  # and at one that has
 
 
-class Chosen(Struct, frozen=True):
+class ConfiguredChannel(Struct, frozen=True):
     """A channel that the settings ask for; `problem` says why it is not run."""
 
     name: str
@@ -34,33 +32,35 @@ class Chosen(Struct, frozen=True):
     problem: Diagnostic | None = None
 
 
-def choose_channels(settings: GatewaySettings, standings: Sequence[PluginStanding]) -> tuple[Chosen, ...]:
+def choose_channels(settings: GatewaySettings, statuses: Sequence[PluginStatus]) -> tuple[ConfiguredChannel, ...]:
     """Every channel that the settings name, with the plugin that brings it. Raises: ClawftError for none at all."""
-    wanted = [name for name, one in settings.channels.items() if one.enabled]
+    wanted = [name for name, channel in settings.channels.items() if channel.enabled]
     if not wanted:
         message = "No channel is configured, so there is nothing to run"
         hint = "Add one: see weft help gateway"
         raise ClawftError("gateway-no-channel", message, hint=hint)
-    return tuple(_choose(name, standings) for name in wanted)
+    return tuple(_choose(name, statuses) for name in wanted)
 
 
-def _choose(name: str, standings: Sequence[PluginStanding]) -> Chosen:
-    bringing = [one for one in standings if one.found.manifest and name in one.found.manifest.channels]
-    known = {one for standing in standings if standing.found.manifest for one in standing.found.manifest.channels}
+def _choose(name: str, statuses: Sequence[PluginStatus]) -> ConfiguredChannel:
+    bringing = [status for status in statuses if status.found.manifest and name in status.found.manifest.channels]
+    known = {channel for status in statuses if status.found.manifest for channel in status.found.manifest.channels}
     if name in RESERVED:
-        return Chosen(name, "", _say(f"No channel may be called '{name}': sessions of another kind are named so"))
+        return ConfiguredChannel(
+            name, "", _say(f"No channel may be called '{name}': sessions of another kind are named so")
+        )
     if not bringing:
         close = find_close(name, known)
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft plugins list"
-        return Chosen(name, "", _say(f"No plugin brings a channel '{name}'", hint))
-    ready = next((one for one in bringing if one.state == "ready"), None)
+        return ConfiguredChannel(name, "", _say(f"No plugin brings a channel '{name}'", hint))
+    ready = next((plugin for plugin in bringing if plugin.state == "ready"), None)
     if ready is not None:
-        return Chosen(name, ready.id)
-    first = next((one for one in bringing if one.state != "shadowed"), bringing[0])
+        return ConfiguredChannel(name, ready.id)
+    first = next((plugin for plugin in bringing if plugin.state != "shadowed"), bringing[0])
     why = first.reasons[0] if first.reasons else None
     message = f"The plugin '{first.id}' is {first.state}" + (f": {why.message}" if why else "")
     hint = (why.hint if why else "") or f"Run: weft plugins enable {first.id}"
-    return Chosen(name, first.id, _say(message, hint))
+    return ConfiguredChannel(name, first.id, _say(message, hint))
 
 
 def _say(message: str, hint: str = "") -> Diagnostic:
@@ -126,8 +126,8 @@ class PluginChannel:
     async def send_payload(self, conversation: str, payload: MessagePayload) -> None:
         await self._call("send_payload", conversation=conversation, payload=to_builtins(payload))
 
-    async def _call(self, what: str, **given: Any) -> Any:
-        return await self._plugins.call(self.plugin, what, channel=self.name, **given)
+    async def _call(self, what: str, **arguments: Any) -> Any:
+        return await self._plugins.call(self.plugin, what, channel=self.name, **arguments)
 
 
 def _first(errors: BaseExceptionGroup[Exception]) -> Exception:

@@ -1,27 +1,138 @@
-"""What goes out: written down before it is sent, and noted when it was, one of a conversation at a time, in order.
-
-That a message is about to be sent is on disk before the channel gets it. Whoever finds it so later cannot know whether
-it arrived: it is sent again, as one that may be a repeat.
-"""
+"""The tables of the gateway, the status of each channel, and the outbox of messages to send."""
 
 from collections.abc import Collection, Sequence
 
 import msgspec
 import sqlalchemy as sa
 from msgspec import Struct
+from sqlalchemy import Boolean, Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
 from clawft.contracts import OutboundMessage
-from clawft.gateway.tables import METADATA, OUTBOX
-from clawft.run.durable.database import Stored, make_tables, translated
-from clawft.run.durable.values import now_text
+from clawft.jobs.database import RunTables, insert_new, make_tables, translate_database_errors
+from clawft.jobs.run_state import now_text
+from clawft.jobs.worker_registry import WorkerRegistry, is_dead
 
-__all__ = ["LONGEST_S", "Outbox", "Outgoing"]
+METADATA = MetaData()
+
+INBOX = Table(
+    "weft_inbox",
+    METADATA,
+    Column("seq", Integer, primary_key=True),  # the order in which they were accepted
+    Column("channel", Text, nullable=False),
+    Column("message", Text, nullable=False),  # its id, as the channel gives it
+    Column("conversation", Text, nullable=False),
+    Column("sender", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("metadata", Text, nullable=False),  # JSON, which the answer takes back
+    Column("received", Text, nullable=False),
+    Column("state", Text, nullable=False),  # accepted, running, answered, failed
+    Column("run", Text, nullable=False),
+    Column("told", Boolean, nullable=False),  # the sender knows that it waits for the owner
+    UniqueConstraint("channel", "message", name="weft_inbox_once"),
+    Index("weft_inbox_by_state", "state", "channel", "conversation", "seq"),
+)
+
+OUTBOX = Table(
+    "weft_outbox",
+    METADATA,
+    Column("seq", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("channel", Text, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("reply_to", Text, nullable=False),
+    Column("metadata", Text, nullable=False),  # JSON
+    Column("state", Text, nullable=False),  # pending, sending, sent, failed
+    Column("attempts", Integer, nullable=False),
+    Column("is_repeat", Boolean, nullable=False),  # it is not known whether it was sent before
+    Column("not_before", Float, nullable=False),  # seconds since 1970
+    Column("error", Text, nullable=False),
+    Column("changed", Text, nullable=False),
+    Index("weft_outbox_by_state", "state", "channel", "conversation", "seq"),
+)
+
+CHANNEL = Table(
+    "weft_channel",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("plugin", Text, nullable=False),
+    Column("owner", Text, nullable=False),  # the worker of the gateway that runs it
+    Column("state", Text, nullable=False),  # starting, running, failed, stopped
+    Column("since", Text, nullable=False),
+    Column("starts", Integer, nullable=False),
+    Column("refused", Integer, nullable=False),  # messages of senders that are not allowed, since the gateway began
+    Column("error", Text, nullable=False),  # the last one
+    Column("error_at", Text, nullable=False),
+)
+
+
+class ChannelRow(Struct, frozen=True):
+    """A channel as its gateway last saw it."""
+
+    name: str
+    plugin: str
+    owner: str
+    state: str
+    since: str
+    starts: int
+    refused: int
+    error: str
+    error_at: str
+
+
+class ChannelStatuses(RunTables):
+    """The channels there are or were."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        super().__init__(engine)
+        self._roster = WorkerRegistry(engine)
+        with translate_database_errors(engine.url):
+            make_tables(engine, METADATA)
+
+    def claim(self, name: str, plugin: str, owner: str) -> str:
+        """Have a channel for one gateway; the worker of another that has it, or ''.
+
+        Who is alive is known of workers: of one that died, its channels are free.
+        """
+        empty = {"state": "starting", "since": now_text(), "starts": 0, "refused": 0, "error": "", "error_at": ""}
+        row = {"name": name, "plugin": plugin, "owner": owner, **empty}
+        alive = [worker.id for worker in self._roster.workers() if worker.id != owner and not is_dead(worker)]
+        with self._begin() as connection:
+            connection.execute(insert_new(connection, CHANNEL).values(row))
+            free = sa.and_(CHANNEL.c.name == name, CHANNEL.c.owner.not_in(alive))
+            fresh = {"starts": sa.case((CHANNEL.c.owner == owner, CHANNEL.c.starts), else_=0)}
+            taken = sa.update(CHANNEL).where(free).values(plugin=plugin, owner=owner, **fresh)
+            if connection.execute(taken).rowcount:
+                return ""
+            return str(connection.execute(sa.select(CHANNEL.c.owner).where(CHANNEL.c.name == name)).scalar())
+
+    def note(self, name: str, owner: str, state: str, *, refused: int, error: str = "") -> None:
+        """Record the state of a channel, as reported by the gateway that runs it."""
+        changed: dict[str, object] = {"state": state, "since": now_text(), "refused": refused}
+        changed |= {"starts": CHANNEL.c.starts + 1} if state == "running" else {}
+        changed |= {"error": error, "error_at": now_text()} if error else {}
+        self._change(name, owner, changed)
+
+    def keep(self, name: str, owner: str, refused: int) -> bool:
+        """Return whether a gateway still has a channel; how many messages it refused is noted."""
+        return self._change(name, owner, {"refused": refused})
+
+    def _change(self, name: str, owner: str, changed: dict[str, object]) -> bool:
+        mine = sa.and_(CHANNEL.c.name == name, CHANNEL.c.owner == owner)
+        with self._begin() as connection:
+            return bool(connection.execute(sa.update(CHANNEL).where(mine).values(changed)).rowcount)
+
+    def rows(self) -> dict[str, ChannelRow]:
+        with self._connect() as connection:
+            found = connection.execute(sa.select(CHANNEL).order_by(CHANNEL.c.name)).mappings()
+            return {row["name"]: ChannelRow(**row) for row in found}
+
 
 LONGEST_S = 900  # that an answer is put off
 _UNSENT = ("pending", "sending")
 
 
-class Outgoing(Struct, frozen=True):
+class OutgoingMessage(Struct, frozen=True):
     """A message that is being sent, in its so-manieth attempt."""
 
     seq: int
@@ -29,22 +140,23 @@ class Outgoing(Struct, frozen=True):
     message: OutboundMessage
 
 
-class Outbox(Stored):
-    """All that is to be sent, or was."""
+class ChannelOutbox(RunTables):
+    """The messages that are to be sent, or were."""
 
     def __init__(self, engine: sa.Engine) -> None:
         super().__init__(engine)
-        with translated(engine.url):
+        with translate_database_errors(engine.url):
             make_tables(engine, METADATA)
 
     def doubt(self, channel: str) -> int:
-        """What a gateway was sending when it died may have arrived, or not; how many there are."""
+        """Mark the messages that a gateway was sending when it died as possible repeats, and return their number: they
+        may have arrived, or not."""
         here = sa.and_(OUTBOX.c.channel == channel, OUTBOX.c.state == "sending")
         with self._begin() as connection:
             changed = {"state": "pending", "is_repeat": True, "not_before": 0.0}
             return connection.execute(sa.update(OUTBOX).where(here).values(changed)).rowcount
 
-    def claim(self, channel: str, busy: Collection[str], limit: int, now: float) -> list[Outgoing]:
+    def claim(self, channel: str, busy: Collection[str], limit: int, now: float) -> list[OutgoingMessage]:
         """The next message of each conversation that is not busy; each counts as being sent from now on."""
         first = (
             sa.select(sa.func.min(OUTBOX.c.seq))
@@ -80,13 +192,13 @@ class Outbox(Stored):
             connection.execute(sa.update(OUTBOX).where(OUTBOX.c.seq == seq).values(changed))
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """How many messages there are, by channel and state."""
+        """Count the messages by channel and state."""
         query = sa.select(OUTBOX.c.channel, OUTBOX.c.state, sa.func.count()).group_by(OUTBOX.c.channel, OUTBOX.c.state)
         with self._connect() as connection:
             return {(row[0], row[1]): row[2] for row in connection.execute(query)}
 
     def count_due(self, channels: Sequence[str], now: float) -> int:
-        """How many messages are being sent, or could be now."""
+        """Count the messages that are being sent, or could be now."""
         due = sa.or_(OUTBOX.c.state == "sending", sa.and_(OUTBOX.c.state == "pending", _is_time(now)))
         query = sa.select(sa.func.count()).where(due, OUTBOX.c.channel.in_(channels))
         with self._connect() as connection:
@@ -105,7 +217,7 @@ def _is_time(now: float) -> sa.ColumnElement[bool]:
     return sa.or_(OUTBOX.c.not_before <= now, OUTBOX.c.not_before > now + LONGEST_S)
 
 
-def _to_outgoing(row: sa.RowMapping) -> Outgoing:
+def _to_outgoing(row: sa.RowMapping) -> OutgoingMessage:
     message = OutboundMessage(
         key=row["key"],
         conversation=row["conversation"],
@@ -114,4 +226,4 @@ def _to_outgoing(row: sa.RowMapping) -> Outgoing:
         is_repeat=row["is_repeat"],
         metadata=msgspec.json.decode(row["metadata"], type=dict),
     )
-    return Outgoing(row["seq"], row["attempts"] + 1, message)
+    return OutgoingMessage(row["seq"], row["attempts"] + 1, message)

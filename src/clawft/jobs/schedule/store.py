@@ -1,9 +1,4 @@
-"""Jobs on a schedule, in the database of runs: one list for all machines that share it.
-
-Every worker looks for what is due. That a job moves on to its next time, that this due time is taken, and that the run
-is there are one transaction, so a time is run for once, however many look at it and wherever one of them dies. A due
-time that was taken stays so, whatever becomes of anybody's clock.
-"""
+"""The store of scheduled jobs in the database of runs: one list for all machines that share it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -14,35 +9,31 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawft.cron import Claim, Job, Task, claim
-from clawft.cron.file import load_file, put_away
-from clawft.cron.jobs import TIMEOUT_S, Status
+from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError
-from clawft.run.durable.database import Stored, insert_new
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.store import RunStore
-from clawft.run.durable.tables import JOB, RUN, SCHEDULE
-from clawft.run.durable.values import Problem, new_run_id
-
-__all__ = ["Fired", "Jobs", "judge"]
+from clawft.jobs.database import JOB, RUN, SCHEDULE, RunTables, insert_new
+from clawft.jobs.run_state import RunProblem, new_run_id
+from clawft.jobs.schedule import JobClaim, ScheduledJob, ScheduledTask, claim
+from clawft.jobs.schedule.jobs import TIMEOUT_S, Status
+from clawft.jobs.store import RunStore
 
 _GOING_ON = ("queued", "running", "waiting")
-_KEPT = timedelta(days=31)  # that a due time is known to be taken; a job's next time only moves forward anyway
+_RETENTION = timedelta(days=31)  # that a due time is known to be taken; a job's next time only moves forward anyway
 _STATUSES: dict[str, Status] = {"done": "ok", "waiting": "waiting", "cancelled": "interrupted", "failed": "failed"}
 
 
-class Fired(Struct, frozen=True):
+class FiredJob(Struct, frozen=True):
     """A job that was due: what came of a look at the clock, and its run, '' if all its times were missed."""
 
-    claim: Claim
+    claim: JobClaim
     run: str
 
     @property
-    def job(self) -> Job:
+    def job(self) -> ScheduledJob:
         return self.claim.job
 
 
-class Jobs(Stored):
+class ScheduleStore(RunTables):
     """All jobs of a database.
 
     `zone` is that of this machine; `prepare` has the engine ready before something is started.
@@ -54,12 +45,12 @@ class Jobs(Stored):
         self._zone = zone
         self._prepare = prepare
 
-    def load(self, warn: Callable[[ClawftError], None]) -> tuple[Job, ...]:
+    def load(self, warn: Callable[[ClawftError], None]) -> tuple[ScheduledJob, ...]:
         """Every job that can be understood, the oldest first, with the status of its last run as it is now."""
         query = sa.select(JOB, RUN.c.status, RUN.c.error).outerjoin(RUN, RUN.c.id == JOB.c.run)
         with self._connect() as connection:
             rows = connection.execute(query.order_by(JOB.c.created, JOB.c.id)).mappings().all()
-        jobs: list[Job] = []
+        jobs: list[ScheduledJob] = []
         for row in rows:
             try:
                 jobs.append(_to_job(row))
@@ -67,7 +58,7 @@ class Jobs(Stored):
                 warn(error)
         return tuple(jobs)
 
-    def add(self, jobs: Iterable[Job]) -> None:
+    def add(self, jobs: Iterable[ScheduledJob]) -> None:
         """Write down jobs; those that are there stay as they are."""
         with self._begin() as connection:
             for job in jobs:
@@ -79,32 +70,22 @@ class Jobs(Stored):
             connection.execute(sa.delete(JOB).where(JOB.c.id.in_(ids)))
             connection.execute(sa.delete(SCHEDULE).where(SCHEDULE.c.job.in_(ids)))
 
-    def take_over(self, user_dir: str, zone: str, queue: str) -> None:
-        """Take in the jobs of the file that earlier versions kept them in. `zone` and `queue` become theirs."""
-        jobs = load_file(user_dir)
-        if jobs:
-            cut_off = {"running": "interrupted"}  # by the end of the scheduler
-            status = [cut_off.get(one.last_status or "", one.last_status) for one in jobs]
-            self.add(
-                replace(one, zone=zone, queue=queue, last_status=was) for one, was in zip(jobs, status, strict=True)
-            )
-        put_away(user_dir)
-
     # starting
 
     def fire(
         self, warn: Callable[[ClawftError], None], queues: Sequence[str] = (), now: datetime | None = None
-    ) -> list[Fired]:
-        """Start what is due, of some queues or of all; a job that cannot be understood is told, and no other suffers.
+    ) -> list[FiredJob]:
+        """Start the jobs that are due, of some queues or of all; a job that cannot be parsed is reported, and does not
+        stop the others.
 
-        With nothing due this is a single look.
+        With nothing due this is a single query.
         """
         with self._connect() as connection:
             now = now or _tell_time(connection)
             jobs = self._find_due(connection, queues, now)
         if jobs:
             self._prepare()
-        fired: list[Fired] = []
+        fired: list[FiredJob] = []
         for row in jobs:
             try:
                 one = self._fire(_to_job(row), now)
@@ -114,7 +95,7 @@ class Jobs(Stored):
                 fired += [one] if one else []
         return fired
 
-    def start(self, job: Job, now: datetime) -> str:
+    def start(self, job: ScheduledJob, now: datetime) -> str:
         """Start a job, due or not; its schedule stays as it is. The run comes back."""
         self._prepare()
         run = new_run_id()
@@ -131,7 +112,7 @@ class Jobs(Stored):
         query = query.where(JOB.c.queue.in_(queues)) if queues else query
         return connection.execute(query.order_by(JOB.c.next_due, JOB.c.id)).mappings().all()
 
-    def _fire(self, job: Job, now: datetime) -> Fired | None:
+    def _fire(self, job: ScheduledJob, now: datetime) -> FiredJob | None:
         """Take a due time and start its run; None if another was quicker."""
         found = claim(job, now, self._zone)
         if found is None:
@@ -148,25 +129,25 @@ class Jobs(Stored):
                 return None
             if run:
                 self._store.add_in(connection, [(run, _make_request(job, found.due))], job.queue)
-        return Fired(replace(found, job=after), run)
+        return FiredJob(replace(found, job=after), run)
 
     def _take(self, connection: sa.Connection, job: str, due: datetime, run: str) -> bool:
         """Write down that a due time is run for, or was missed; False if that was done before."""
         if not _insert(connection, SCHEDULE, {"job": job, "due": _text(due), "run": run}):
             return False
-        old = sa.and_(SCHEDULE.c.job == job, SCHEDULE.c.due < _text(due - _KEPT))
+        old = sa.and_(SCHEDULE.c.job == job, SCHEDULE.c.due < _text(due - _RETENTION))
         connection.execute(sa.delete(SCHEDULE).where(old))
         return True
 
 
-def judge(status: str, problem: Problem | None) -> Status:
-    """What a run is to its job."""
+def get_run_outcome(status: str, problem: RunProblem | None) -> Status:
+    """Return a run's status as its job's status."""
     if problem is not None and problem.code == "run-deadline":
         return "timeout"
     return _STATUSES.get(status, "running")
 
 
-def _make_request(job: Job, moment: datetime) -> RunRequest:
+def _make_request(job: ScheduledJob, moment: datetime) -> RunRequest:
     task = job.task
     return RunRequest(
         kind="cron",
@@ -199,27 +180,29 @@ def _insert(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> 
     return bool(connection.execute(insert_new(connection, table).values(row)).rowcount)
 
 
-def _to_row(job: Job) -> dict[str, Any]:
-    kept = {name: getattr(job, name) for name in ("id", "name", "schedule", "cwd", "zone", "queue")}
+def _to_row(job: ScheduledJob) -> dict[str, Any]:
+    columns = {name: getattr(job, name) for name in ("id", "name", "schedule", "cwd", "zone", "queue")}
     task = msgspec.json.encode(job.task).decode()
-    return {**kept, "task": task, "created": _text(job.created), **_state(job)}
+    return {**columns, "task": task, "created": _text(job.created), **_state(job)}
 
 
-def _state(job: Job) -> dict[str, Any]:
-    """What changes when a job is due."""
-    kept = {name: getattr(job, name) for name in ("enabled", "run", "last_status", "missed")}
-    return {**kept, "next_due": _text(job.next_due), "last_run": _text(job.last_run)}
+def _state(job: ScheduledJob) -> dict[str, Any]:
+    """Return the columns that change when a job is due."""
+    columns = {name: getattr(job, name) for name in ("enabled", "run", "last_status", "missed")}
+    return {**columns, "next_due": _text(job.next_due), "last_run": _text(job.last_run)}
 
 
-def _to_job(row: sa.RowMapping) -> Job:
+def _to_job(row: sa.RowMapping) -> ScheduledJob:
     """Raises: ClawftError for one that cannot be understood."""
     values = {str(name): value for name, value in row.items()}
     status, error = values.pop("status", None), values.pop("error", None)
     try:
-        values["task"] = msgspec.json.decode(values["task"], type=Task)
+        values["task"] = msgspec.json.decode(values["task"], type=ScheduledTask)
         if values["last_status"] is None and status is not None:
-            values["last_status"] = judge(status, msgspec.json.decode(error, type=Problem) if error else None)
-        return msgspec.convert(values, Job)
+            values["last_status"] = get_run_outcome(
+                status, msgspec.json.decode(error, type=RunProblem) if error else None
+            )
+        return msgspec.convert(values, ScheduledJob)
     except msgspec.DecodeError as bad:
         message = f"The job {row['id']} cannot be understood: {bad}"
         hint = "It may be of a later version: bring this one up to date"

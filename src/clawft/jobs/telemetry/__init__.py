@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clawft.errors import ClawftError
-from clawft.run.durable.observe import Observer
+from clawft.jobs.observer import RunObserver
 
 if TYPE_CHECKING:
-    from clawft.run.durable.worker import RunWorker
+    from clawft.jobs.worker import RunWorker
 
 __all__ = ["open_telemetry"]
 
 
-def open_telemetry(url: str, worker: "RunWorker", environ: Mapping[str, str]) -> Observer:
-    """Who tells a collector what a worker does. Where nobody can, the worker says why, and the work goes on."""
+def open_telemetry(url: str, worker: "RunWorker", environ: Mapping[str, str]) -> RunObserver:
+    """Open the observer that sends a worker's telemetry to a collector. Where that is impossible, the worker warns, and
+    continues without."""
     try:
         where = _check(url)
     except ClawftError as error:
         worker.warn(error)
-        return Observer()
-    from clawft.run.durable.telemetry.export import Delivery, open_pipes
-    from clawft.run.durable.telemetry.observer import Telemetry
-    from clawft.run.durable.telemetry.records import Records
+        return RunObserver()
+    from clawft.jobs.telemetry.export import TelemetryDelivery, open_exporters
+    from clawft.jobs.telemetry.observer import Telemetry, TelemetryRecords
 
-    delivery = Delivery(where, worker.warn)
-    pipes = open_pipes(url.rstrip("/"), worker.id, delivery, environ, is_local=_is_local(url))
-    return Telemetry(pipes, delivery, Records(worker.store, worker.recorded))
+    delivery = TelemetryDelivery(where, worker.warn)
+    pipes = open_exporters(url.rstrip("/"), worker.id, delivery, environ, is_local=_is_local(url))
+    return Telemetry(pipes, delivery, TelemetryRecords(worker.store, worker.recorded))
 
 
 def _check(url: str) -> str:

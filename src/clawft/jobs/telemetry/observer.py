@@ -1,20 +1,61 @@
-"""What a worker does as spans and metrics, for a collector."""
+"""The observer that reports a worker's runs and steps as spans and metrics."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec
 
 from msgspec import Struct
 
-from clawft.run.durable.observe import Asked, Observer, Outcome, Seen, SeenStep
-from clawft.run.durable.telemetry.export import Delivery, Pipes
-from clawft.run.durable.telemetry.meters import Meters
-from clawft.run.durable.telemetry.records import Records
-from clawft.run.durable.telemetry.spans import Span, Spans, read_ns, span_id
-from clawft.run.durable.values import OVER, WorkerRow
+from clawft.jobs.engine import RecordedStep
+from clawft.jobs.observer import AnsweredQuestion, ObservedOutcome, ObservedRun, ObservedStep, RunObserver
+from clawft.jobs.run_state import OVER, Run, WorkerRow
+from clawft.jobs.store import RunStore
+from clawft.jobs.telemetry.export import (
+    Meters,
+    SpanSender,
+    TelemetryDelivery,
+    TelemetryExporters,
+    TraceSpan,
+    read_ns,
+    span_id,
+)
 
-__all__ = ["Telemetry"]
+
+class TelemetryRecords:
+    """Every method raises a ClawftError where the database cannot be used."""
+
+    def __init__(self, store: RunStore, recorded: Callable[[Run], Sequence[RecordedStep]]) -> None:
+        self._store = store
+        self._recorded = recorded
+
+    def counts(self) -> Mapping[str, int]:
+        return self._store.counts()
+
+    def workers(self) -> int:
+        return len(self._store.roster.workers())
+
+    def held_by(self, worker: str) -> Iterator[tuple[Run, int, int]]:
+        """The runs that a worker has, with the times of its first and its last sign of life in each, in nanoseconds."""
+        for run in self._store.list(statuses=("running",), worker=worker):
+            yield run, *self._find_times(run)
+
+    def _find_times(self, run: Run) -> tuple[int, int]:
+        """From its first step to the end of its last one, as far as any is recorded; else after what others did."""
+        steps: list[dict[str, Any]] = [
+            recorded_step.value for recorded_step in self._recorded(run) if isinstance(recorded_step.value, dict)
+        ]
+        own = [_times(step) for step in steps if step.get("worker") == run.worker]
+        others = [_times(step) for step in steps if step.get("worker") != run.worker]
+        begun = max((end for _, end in others), default=read_ns(run.started or run.created))
+        start = min((start for start, _ in own), default=begun)
+        return start, max((end for _, end in own), default=start)
+
+
+def _times(step: Mapping[str, Any]) -> tuple[int, int]:
+    start = read_ns(step["started"])
+    return start, start + (step["ms"] + 1) * 1_000_000  # both are cut to whole milliseconds
+
 
 _ELSEWHERE = ("parked", "stopped", "lost")  # what is broken off here, and goes on
 P = ParamSpec("P")
@@ -43,7 +84,7 @@ class _Open(Struct):
 class _Held(Struct, frozen=True):
     """An attempt that a dead worker was doing."""
 
-    seen: Seen
+    seen: ObservedRun
     start_ns: int
     end_ns: int
 
@@ -61,41 +102,41 @@ def _safe(method: "Callable[Concatenate[Telemetry, P], None]") -> "Callable[Conc
     return call
 
 
-class Telemetry(Observer):
+class Telemetry(RunObserver):
     """Sends what it sees. Called by the event loop, and by the thread that looks after dead workers."""
 
-    def __init__(self, pipes: Pipes, delivery: Delivery, records: Records) -> None:
+    def __init__(self, pipes: TelemetryExporters, delivery: TelemetryDelivery, records: TelemetryRecords) -> None:
         self._pipes = pipes
         self._delivery = delivery
         self._records = records
-        self._spans = Spans(pipes.tracing, pipes.ids)
+        self._spans = SpanSender(pipes.tracing, pipes.ids)
         self._meters = Meters(pipes.metering, records.counts, records.workers)
         self._attempts: dict[tuple[str, int], _Open] = {}
         self._steps: dict[tuple[str, str], _Open] = {}
 
     @_safe
-    def begun(self, seen: Seen, *, is_first: bool) -> None:
+    def begun(self, seen: ObservedRun, *, is_first: bool) -> None:
         self._attempts.setdefault((seen.run, seen.attempt), _Open.now())
         if is_first:
             self._meters.started.add(1, {"weft.run.kind": seen.kind})
 
     @_safe
-    def ended(self, seen: Seen, outcome: Outcome) -> None:
+    def ended(self, seen: ObservedRun, outcome: ObservedOutcome) -> None:
         if not outcome.status and outcome.error not in _ELSEWHERE:
             return  # the database broke it off, and it is begun again here
         attempt = self._attempts.pop((seen.run, seen.attempt), None) or _Open.now()
-        if outcome.error != "lost":  # else whoever said that this worker is dead sent it
+        if outcome.error != "lost":  # else it was sent by the worker that declared this one dead
             self._send_attempt(seen, attempt.start_ns, attempt.end_ns, outcome)
         if outcome.status in OVER:
             self._meters.finished.add(1, {"weft.run.kind": seen.kind, "weft.run.status": outcome.status})
             self._send_run(seen, attempt.end_ns, outcome)
 
     @_safe
-    def step_begun(self, seen: Seen, step: SeenStep) -> None:
+    def step_begun(self, seen: ObservedRun, step: ObservedStep) -> None:
         self._steps[seen.run, step.place] = _Open.now()
 
     @_safe
-    def step_ended(self, seen: Seen, step: SeenStep, outcome: Outcome) -> None:
+    def step_ended(self, seen: ObservedRun, step: ObservedStep, outcome: ObservedOutcome) -> None:
         done = self._steps.pop((seen.run, step.place), None) or _Open.now()
         took_ns = done.took_ns if outcome.ms is None else outcome.ms * 1_000_000
         model = _describe_model(step)
@@ -109,7 +150,7 @@ class Telemetry(Observer):
         if outcome.cost_usd:
             self._meters.cost.add(outcome.cost_usd, model)
         self._spans.send(
-            Span(
+            TraceSpan(
                 run=seen.run,
                 id=span_id(seen.run, seen.attempt, seen.worker, step.place, done.begun_ns),  # it may be tried again
                 parent=span_id(seen.run, seen.attempt, seen.worker),
@@ -129,13 +170,13 @@ class Telemetry(Observer):
         )
 
     @_safe
-    def answered(self, seen: Seen, asked: Asked) -> None:
+    def answered(self, seen: ObservedRun, asked: AnsweredQuestion) -> None:
         start_ns, end_ns = read_ns(asked.asked), read_ns(asked.answered) if asked.answered else time.time_ns()
         for (run, place), step in self._steps.items():
             if run == seen.run and asked.key.startswith((f"{place}?", f"{place}~")):
                 step.waited_ns += min(step.took_ns, max(0, end_ns - max(start_ns, step.start_ns)))
         self._spans.send(
-            Span(
+            TraceSpan(
                 run=seen.run,
                 id=span_id(seen.run, "wait", asked.key),
                 parent=span_id(seen.run),  # it may have gone on over several attempts
@@ -147,7 +188,7 @@ class Telemetry(Observer):
         )
 
     @_safe
-    def doubted(self, seen: Seen, step: SeenStep, how: Literal["checked", "asked"]) -> None:
+    def doubted(self, seen: ObservedRun, step: ObservedStep, how: Literal["checked", "asked"]) -> None:
         labels = {"weft.run.kind": seen.kind, "gen_ai.tool.name": step.name, "weft.step.doubt": how}
         self._meters.doubted.add(1, labels)
 
@@ -157,7 +198,7 @@ class Telemetry(Observer):
 
     def find_held(self, worker: WorkerRow) -> object:
         try:
-            return [_Held(Seen.of(run), *times) for run, *times in self._records.held_by(worker.id)]
+            return [_Held(ObservedRun.of(run), *times) for run, *times in self._records.held_by(worker.id)]
         except Exception as error:
             self.complain(error)
             return []
@@ -166,9 +207,9 @@ class Telemetry(Observer):
     def died(self, worker: WorkerRow, held: object) -> None:
         self._meters.died.add(1)
         assert isinstance(held, list)
-        for one in held:
-            end_ns = max(one.end_ns, read_ns(worker.seen))
-            self._send_attempt(one.seen, one.start_ns, end_ns, Outcome(error="worker-died"))
+        for attempt in held:
+            end_ns = max(attempt.end_ns, read_ns(worker.seen))
+            self._send_attempt(attempt.seen, attempt.start_ns, end_ns, ObservedOutcome(error="worker-died"))
 
     def close(self) -> None:
         self._pipes.close()
@@ -177,10 +218,10 @@ class Telemetry(Observer):
     def complain(self, error: Exception) -> None:
         self._delivery.fail(error)
 
-    def _send_attempt(self, seen: Seen, start_ns: int, end_ns: int, outcome: Outcome) -> None:
+    def _send_attempt(self, seen: ObservedRun, start_ns: int, end_ns: int, outcome: ObservedOutcome) -> None:
         status = {"weft.run.status": outcome.status} if outcome.status else {}
         self._spans.send(
-            Span(
+            TraceSpan(
                 run=seen.run,
                 id=span_id(seen.run, seen.attempt, seen.worker),
                 parent=span_id(seen.run),
@@ -192,12 +233,12 @@ class Telemetry(Observer):
             )
         )
 
-    def _send_run(self, seen: Seen, end_ns: int, outcome: Outcome) -> None:
+    def _send_run(self, seen: ObservedRun, end_ns: int, outcome: ObservedOutcome) -> None:
         more: dict[str, Any] = {"weft.run.queue": seen.queue, "weft.run.status": outcome.status}
         more |= {"weft.run.fleet": seen.fleet} if seen.fleet else {}
         more |= {"weft.run.steps": outcome.steps, **_count(outcome)}
         self._spans.send(
-            Span(
+            TraceSpan(
                 run=seen.run,
                 id=span_id(seen.run),
                 parent=None,
@@ -211,53 +252,53 @@ class Telemetry(Observer):
         )
 
 
-def _error(outcome: Outcome) -> str:
+def _error(outcome: ObservedOutcome) -> str:
     return "" if outcome.error in _ELSEWHERE else outcome.error
 
 
-def _interrupt(outcome: Outcome) -> dict[str, Any]:
+def _interrupt(outcome: ObservedOutcome) -> dict[str, Any]:
     return {"weft.interrupted": outcome.error} if outcome.error in _ELSEWHERE else {}
 
 
-def _describe_run(seen: Seen) -> dict[str, Any]:
+def _describe_run(seen: ObservedRun) -> dict[str, Any]:
     return {"weft.run.id": seen.run, "weft.run.kind": seen.kind}
 
 
-def _describe(seen: Seen) -> dict[str, Any]:
+def _describe(seen: ObservedRun) -> dict[str, Any]:
     return {**_describe_run(seen), "weft.attempt": seen.attempt, "weft.worker.id": seen.worker}
 
 
-def _describe_step(step: SeenStep) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _describe_step(step: ObservedStep) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
         "weft.step.kind": step.kind,
         "weft.step.name": step.name,
         "weft.step.place": step.place,
         "weft.step.repeatable": step.repeatable,
     }
     if step.kind == "tool":
-        told |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": step.name}
-    return told
+        attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": step.name}
+    return attributes
 
 
-def _describe_model(step: SeenStep) -> dict[str, str]:
+def _describe_model(step: ObservedStep) -> dict[str, str]:
     if step.kind != "model":
         return {}
     provider, _, model = step.name.partition("/")
-    told = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model or provider}
-    return {**told, "gen_ai.provider.name": provider} if model else told
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model or provider}
+    return {**attributes, "gen_ai.provider.name": provider} if model else attributes
 
 
-def _count(outcome: Outcome) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _count(outcome: ObservedOutcome) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
     if outcome.usage.input_tokens or outcome.usage.output_tokens:
-        told["gen_ai.usage.input_tokens"] = outcome.usage.input_tokens
-        told["gen_ai.usage.output_tokens"] = outcome.usage.output_tokens
+        attributes["gen_ai.usage.input_tokens"] = outcome.usage.input_tokens
+        attributes["gen_ai.usage.output_tokens"] = outcome.usage.output_tokens
     if outcome.cost_usd is not None:
-        told["weft.cost_usd"] = outcome.cost_usd
-    return told
+        attributes["weft.cost_usd"] = outcome.cost_usd
+    return attributes
 
 
-def _name(step: SeenStep) -> str:
+def _name(step: ObservedStep) -> str:
     if step.kind == "model":
         return f"chat {_describe_model(step)['gen_ai.request.model']}"
     return f"{'execute_tool' if step.kind == 'tool' else step.kind} {step.name}"

@@ -1,4 +1,4 @@
-"""What runs in the process of a plugin, inside the sandbox: it loads the plugin and speaks with the host.
+"""The code that runs in a plugin's process, inside the sandbox: it loads the plugin and talks to the host.
 
 It imports little, since every start of a plugin waits for it.
 """

@@ -20,8 +20,8 @@ def _find_package() -> None:
 
 
 if __name__ == "__main__":
-    sys.path += [one for one in sys.argv[1:] if one not in sys.path]
+    sys.path += [path for path in sys.argv[1:] if path not in sys.path]
     _find_package()
-    from clawft.plugins.guest.serving import serve
+    from clawft.plugins.guest.server import serve
 
     serve()

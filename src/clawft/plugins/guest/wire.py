@@ -1,18 +1,16 @@
-"""What the host and the process of a plugin say to each other: one JSON object a line, each of a bounded length."""
+"""The messages between the host and the process of a plugin: one JSON object a line, each of a bounded length."""
 
 from typing import Any, Literal
 
-from msgspec import Struct
-
-__all__ = ["MAX_LINE", "Answer", "Ask", "Declared", "Error", "FromGuest", "Order", "Rule", "Start", "Told"]
+from msgspec import Struct, field
 
 MAX_LINE = 4 * 1024 * 1024
 Kind = Literal["answer", "channel", "unsupported", "failed", "cancelled"]
 Rule = Literal["no-host", "past-proxy", "no-shell"]
 
 
-class Declared(Struct, frozen=True, omit_defaults=True):
-    """What the manifest promises of the code."""
+class DeclaredParts(Struct, frozen=True, omit_defaults=True):
+    """The parts that the manifest declares."""
 
     tools: tuple[str, ...] = ()
     channels: tuple[str, ...] = ()
@@ -20,9 +18,9 @@ class Declared(Struct, frozen=True, omit_defaults=True):
     memory: tuple[str, ...] = ()
 
 
-class Start(Struct, frozen=True, omit_defaults=True):
-    """All that a plugin is started with. `package` is the name of a Python package whose place `folder` takes; `opened`
-    are the places that it sees beside its folders, if it is `confined` at all."""
+class PluginStart(Struct, frozen=True, omit_defaults=True):
+    """The start parameters of a plugin. `package` is the name of a Python package that `folder` is loaded as; `opened`
+    are the paths that it sees in addition to its folders, if it is `confined` at all."""
 
     folder: str
     module: str
@@ -32,7 +30,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     config: dict[str, Any] = {}
     env: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
-    declared: Declared = Declared()
+    declared: DeclaredParts = DeclaredParts()
     filter: str = ""  # of system calls, as hex
     data_bytes: int = 0  # how much memory it may take; without a sandbox nobody else says so
     id: str = ""
@@ -40,18 +38,18 @@ class Start(Struct, frozen=True, omit_defaults=True):
     confined: bool = False
 
 
-class Order(Struct, frozen=True, omit_defaults=True):
+class HostRequest(Struct, frozen=True, omit_defaults=True):
     """From the host: something to do, to cancel, to answer at once (`ping`), or the answer to what was asked."""
 
     id: int
     do: Literal["start", "call", "cancel", "ping", "answer", "shutdown"]
     what: str = ""
-    given: Any = None
-    error: "Error | None" = None
+    arguments: Any = field(default=None, name="given")
+    error: "GuestError | None" = None
 
 
-class Error(Struct, frozen=True, omit_defaults=True):
-    """Why something was not done."""
+class GuestError(Struct, frozen=True, omit_defaults=True):
+    """The reason why a request failed."""
 
     kind: Kind
     message: str
@@ -59,28 +57,28 @@ class Error(Struct, frozen=True, omit_defaults=True):
     hint: str = ""
 
 
-class Answer(Struct, frozen=True, omit_defaults=True, tag="answer"):
+class GuestResponse(Struct, frozen=True, omit_defaults=True, tag="answer"):
     """To the host: what came of an order."""
 
     id: int
     value: Any = None
-    error: Error | None = None
+    error: GuestError | None = None
 
 
-class Ask(Struct, frozen=True, tag="ask"):
+class GuestRequest(Struct, frozen=True, tag="ask"):
     """To the host: something that only it can do."""
 
     id: int
     what: Literal["deliver_inbound", "deliver_payload"]
     channel: str
-    given: Any
+    arguments: Any = field(name="given")
 
 
-class Told(Struct, frozen=True, tag="told"):
+class RefusalReport(Struct, frozen=True, tag="told"):
     """To the host: what was refused, and why. Nothing is answered."""
 
     rule: Rule
     subject: str
 
 
-FromGuest = Answer | Ask | Told
+FromGuest = GuestResponse | GuestRequest | RefusalReport

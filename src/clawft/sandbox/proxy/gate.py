@@ -1,20 +1,17 @@
-"""Who may be reached through one proxy, and the record of every decision."""
+"""The gate of one proxy: it decides which hosts may be reached, and records every decision."""
 
 from collections.abc import Callable
 
 from clawft.errors import Refused
+from clawft.sandbox.addresses import Resolve, resolve_host
 from clawft.sandbox.confinement import HOST_HINT
-from clawft.sandbox.reach import Resolve, resolve_host
-from clawft.trust.hosts import WEB_PORTS, Grant, find_grant
-from clawft.trust.urls import PolicyViolation, Target, UrlPolicy
-
-__all__ = ["Denied", "Gate", "Record", "deny", "subject_of"]
+from clawft.trust.network import WEB_PORTS, HostGrant, PolicyViolation, UrlPolicy, UrlTarget, find_grant
 
 Record = Callable[[str, str, str, str], None]  # (kind, subject, decision, rule)
 _MAX_DECISIONS = 1000  # different ones, in the life of one program
 
 
-class Denied(Refused):
+class HostDenied(Refused):
     """A host that may not be reached. `rule` is what refused it."""
 
     def __init__(self, rule: str, message: str, *, hint: str = "") -> None:
@@ -41,19 +38,19 @@ class Gate:
         self._hosts = hosts
         self._record = record
         self._hint = hint
-        self._said: set[tuple[str, str, str]] = set()
+        self._reported: set[tuple[str, str, str]] = set()
         self.policy = policy
         self.resolve = resolve
         self.tls_ports = tls_ports  # where a tunnel carries TLS and nothing else
 
-    def admit(self, target: Target) -> Grant:
+    def admit(self, target: UrlTarget) -> HostGrant:
         """The grant under which a host may be reached, as far as its name tells. Raises: Denied."""
-        if len(self._said) >= _MAX_DECISIONS:
-            raise Denied("too-many-hosts", f"This program asked for more than {_MAX_DECISIONS} hosts")
+        if len(self._reported) >= _MAX_DECISIONS:
+            raise HostDenied("too-many-hosts", f"This program asked for more than {_MAX_DECISIONS} hosts")
         grant = find_grant(target.host, target.connect_port, self._hosts)
         if grant is None:
             message = "The host is not among those that this program may reach"
-            raise Denied("not-granted", message, hint=self._hint.replace("{host}", _grant_of(target)))
+            raise HostDenied("not-granted", message, hint=self._hint.replace("{host}", _grant_of(target)))
         try:
             self.policy.read_allowed(target.url)
         except PolicyViolation as error:
@@ -62,25 +59,25 @@ class Gate:
 
     def note(self, subject: str, decision: str, rule: str) -> None:
         """Record a decision, if it is a new one; when there are too many, that all others are refused."""
-        if (subject, decision, rule) in self._said or len(self._said) > _MAX_DECISIONS:
+        if (subject, decision, rule) in self._reported or len(self._reported) > _MAX_DECISIONS:
             return
-        if len(self._said) == _MAX_DECISIONS:
+        if len(self._reported) == _MAX_DECISIONS:
             subject, decision, rule = "all further hosts", "deny", "too-many-hosts"
-        self._said.add((subject, decision, rule))
+        self._reported.add((subject, decision, rule))
         self._record("url", subject, decision, rule)
 
 
-def deny(refused: Refused) -> Denied:
-    """What the URL policy or the audit log says, as a refusal of ours."""
-    return Denied(refused.code, str(refused), hint=refused.hint)
+def deny(refused: Refused) -> HostDenied:
+    """Return a refusal by the URL policy or the audit log as a HostDenied."""
+    return HostDenied(refused.code, str(refused), hint=refused.hint)
 
 
-def subject_of(target: Target) -> str:
-    """What a record names: host and port."""
+def subject_of(target: UrlTarget) -> str:
+    """Return the host and port that a record names."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"{host}:{target.connect_port}"
 
 
-def _grant_of(target: Target) -> str:
-    """What would have to be granted."""
+def _grant_of(target: UrlTarget) -> str:
+    """Return the grant that a target would need."""
     return target.host if target.connect_port in WEB_PORTS and ":" not in target.host else subject_of(target)

@@ -1,4 +1,4 @@
-"""One plain HTTP request to a judged address, and its answer. Both are framed anew; the connection ends with them."""
+"""Forward one plain HTTP request to a checked address, framed anew, and return its response."""
 
 import re
 from collections.abc import AsyncIterator
@@ -7,13 +7,10 @@ from http.client import responses
 import anyio
 import httpx2
 
-from clawft.sandbox.proxy.connection import Connection
+from clawft.sandbox.addresses import CONNECT_TIMEOUT_S, FetchError, Unreachable, reach
+from clawft.sandbox.proxy.connection import HOP_BY_HOP, BadRequest, ProxyConnection, ProxyRequest
 from clawft.sandbox.proxy.gate import Gate, subject_of
-from clawft.sandbox.proxy.request import HOP_BY_HOP, BadRequest, Request
-from clawft.sandbox.reach import CONNECT_TIMEOUT_S, FetchError, Unreachable, reach
-from clawft.trust.hosts import Grant
-
-__all__ = ["forward"]
+from clawft.trust.network import HostGrant
 
 _CHUNK = 64 * 1024
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,12}")
@@ -21,7 +18,7 @@ _MAX_TRAILERS = 8 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-async def forward(connection: Connection, request: Request, gate: Gate, grant: Grant) -> None:
+async def forward(connection: ProxyConnection, request: ProxyRequest, gate: Gate, grant: HostGrant) -> None:
     """Send a request on and give its answer back. Raises: PolicyViolation, FetchError, BadRequest."""
     target = request.target
 
@@ -39,7 +36,7 @@ async def forward(connection: Connection, request: Request, gate: Gate, grant: G
     await reach(target, gate.policy, gate.resolve, attempt)
 
 
-def _aim(request: Request, address: str, connection: Connection) -> httpx2.Request:
+def _aim(request: ProxyRequest, address: str, connection: ProxyConnection) -> httpx2.Request:
     """The request as the server gets it: to the judged address, speaking of the host, with a body of one length."""
     target = request.target
     url = httpx2.URL(scheme="http", host=address, port=target.connect_port, raw_path=target.path.encode("ascii"))
@@ -56,9 +53,9 @@ def _aim(request: Request, address: str, connection: Connection) -> httpx2.Reque
 
 
 class _Body(httpx2.AsyncByteStream):
-    """What a program sends behind the head of its request, without the frame that it came in."""
+    """The body of a program's request, without the framing that it came in."""
 
-    def __init__(self, request: Request, connection: Connection) -> None:
+    def __init__(self, request: ProxyRequest, connection: ProxyConnection) -> None:
         self._request = request
         self._connection = connection
         self._source = connection.source
@@ -98,7 +95,7 @@ class _Body(httpx2.AsyncByteStream):
         return line
 
     async def _skip_trailers(self) -> None:
-        """What stands behind the body; the server is not told."""
+        """Read the trailers after the body and drop them; they are not sent to the server."""
         left = _MAX_TRAILERS
         try:
             while line := await self._source.receive_until(b"\r\n", left):
@@ -109,16 +106,16 @@ class _Body(httpx2.AsyncByteStream):
             raise BadRequest("The trailers are too long") from error
 
 
-async def _give_back(answer: httpx2.Response, request: Request, connection: Connection) -> None:
-    """The answer, with a frame of ours where its length is not known beforehand."""
+async def _give_back(answer: httpx2.Response, request: ProxyRequest, connection: ProxyConnection) -> None:
+    """Send the answer to the program, chunked by the proxy where its length is not known in advance."""
     bare = request.method == "HEAD" or answer.status_code in (204, 304)
     chunked = not bare and "content-length" not in answer.headers and request.minor == 1
     named = {word.strip().lower().encode() for word in answer.headers.get("connection", "").split(",")}
-    kept = [(name, value) for name, value in answer.headers.raw if name.lower() not in HOP_BY_HOP | named]
-    kept.append((b"Connection", b"close"))
+    forwarded = [(name, value) for name, value in answer.headers.raw if name.lower() not in HOP_BY_HOP | named]
+    forwarded.append((b"Connection", b"close"))
     if chunked:
-        kept.append((b"Transfer-Encoding", b"chunked"))
-    lines = [_status_line(answer.status_code), *(name + b": " + value for name, value in kept)]
+        forwarded.append((b"Transfer-Encoding", b"chunked"))
+    lines = [_status_line(answer.status_code), *(name + b": " + value for name, value in forwarded)]
     await connection.begin(b"\r\n".join(lines) + b"\r\n\r\n")
     async for piece in answer.aiter_raw(_CHUNK):
         await connection.stream.send(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)

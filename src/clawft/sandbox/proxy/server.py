@@ -10,13 +10,17 @@ import anyio
 from anyio.abc import SocketListener, SocketStream
 
 from clawft.errors import Refused
-from clawft.sandbox.proxy.connection import GONE, Connection
-from clawft.sandbox.proxy.gate import Denied, Gate, deny, subject_of
-from clawft.sandbox.proxy.request import MAX_HEAD_BYTES, BadRequest, Request, read_request
+from clawft.sandbox.addresses import FetchError
+from clawft.sandbox.proxy.connection import (
+    DISCONNECTED,
+    MAX_HEAD_BYTES,
+    BadRequest,
+    ProxyConnection,
+    ProxyRequest,
+    read_request,
+)
+from clawft.sandbox.proxy.gate import Gate, HostDenied, deny, subject_of
 from clawft.sandbox.proxy.tunnel import tunnel
-from clawft.sandbox.reach import FetchError
-
-__all__ = ["proxy_env", "serve_proxy"]
 
 _MAX_CONNECTIONS = 64
 _IDLE_S = 300.0  # of a connection on which nothing moves
@@ -56,21 +60,21 @@ class _Server:
 
     async def handle(self, stream: SocketStream) -> None:
         """One connection, from its request to its end."""
-        connection = Connection(stream, self._idle_s)
+        connection = ProxyConnection(stream, self._idle_s)
         try:
             async with stream:
                 try:
                     await self._serve(connection)
-                except GONE:
-                    pass  # whoever asked went away
+                except DISCONNECTED:
+                    pass  # the client went away
                 except Exception as error:  # what one connection runs into must not end the others
                     await connection.refuse(500, f"The proxy failed: {type(error).__name__}")
-        except GONE:
+        except DISCONNECTED:
             pass
         finally:
             self.room.release()
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, connection: ProxyConnection) -> None:
         try:
             with anyio.fail_after(min(_HEAD_S, self._idle_s)):
                 head = await connection.source.receive_until(b"\r\n\r\n", MAX_HEAD_BYTES)
@@ -84,17 +88,17 @@ class _Server:
         except TimeoutError:
             await connection.refuse(408, "No request came in time")
 
-    async def _fulfil(self, connection: Connection, request: Request) -> None:
+    async def _fulfil(self, connection: ProxyConnection, request: ProxyRequest) -> None:
         try:
             grant = self._gate.admit(request.target)
             if request.is_tunnel:
                 await tunnel(connection, request, self._gate, grant)
             else:
-                from clawft.sandbox.proxy.forward import forward  # its HTTP client is seldom needed
+                from clawft.sandbox.proxy.http import forward  # its HTTP client is seldom needed
 
                 await forward(connection, request, self._gate, grant)
         except Refused as error:  # also of the audit log: what cannot be written down is not done
-            denied = error if isinstance(error, Denied) else deny(error)
+            denied = error if isinstance(error, HostDenied) else deny(error)
             self._gate.note(subject_of(request.target), "deny", denied.rule)
             await connection.refuse(403, f"{subject_of(request.target)}: {denied}", denied.hint)
         except FetchError as error:

@@ -1,17 +1,16 @@
 """WebAssembly: one engine for plugins and skills, with limits that hold. The library is loaded when something runs."""
 
-from clawft.sandbox.wasm.cache import CompiledCache
-from clawft.sandbox.wasm.engine import Guard, shared_engine
-from clawft.sandbox.wasm.errors import WasmError, import_wasmtime, tell_trap
-from clawft.sandbox.wasm.module import check_size, load_wasm
+from clawft.sandbox.wasm.compiler import CompiledCache
+from clawft.sandbox.wasm.engine import StoreGuard, shared_engine
+from clawft.sandbox.wasm.module import WasmError, check_size, explain_trap, import_wasmtime, load_wasm
 
 __all__ = [
     "CompiledCache",
-    "Guard",
+    "StoreGuard",
     "WasmError",
     "check_size",
+    "explain_trap",
     "import_wasmtime",
     "load_wasm",
     "shared_engine",
-    "tell_trap",
 ]

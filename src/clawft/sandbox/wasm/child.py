@@ -60,11 +60,11 @@ def _compile(wasmtime: ModuleType, job: dict[str, Any]) -> int:
 
 
 def _find_problem(module: Any) -> str:
-    """Why a module is no program of WASI preview 1; '' if it is one."""
-    foreign = [f"{one.module}.{one.name}" for one in module.imports if one.module != _PREVIEW_1]
+    """Return why a module is no program of WASI preview 1; '' if it is one."""
+    foreign = [f"{imported.module}.{imported.name}" for imported in module.imports if imported.module != _PREVIEW_1]
     if foreign:
         return f"It cannot be run: it needs {', '.join(foreign[:_MAX_NAMED])}, which is not of WASI preview 1"
-    missing = {"_start", "memory"} - {one.name for one in module.exports}
+    missing = {"_start", "memory"} - {export.name for export in module.exports}
     return f"It cannot be run: it has no {' and no '.join(sorted(missing))}" if missing else ""
 
 
@@ -92,7 +92,7 @@ def _run(wasmtime: ModuleType, job: dict[str, Any]) -> int:
 
 
 def _make_wasi(wasmtime: ModuleType, folders: list[tuple[str, str]], private: str) -> Any:
-    """What the module has of this process."""
+    """Return the WASI config with what the module may use of this process."""
     wasi = wasmtime.WasiConfig()
     wasi.argv = sys.argv[2:]
     wasi.env = [(name[len(PREFIX) :], value) for name, value in os.environ.items() if name.startswith(PREFIX)]
@@ -140,7 +140,7 @@ def _fail(message: str) -> int:
 
 
 def _tell(text: str) -> str:
-    """What the engine says, in words for a person: the reason comes last."""
+    """Return the engine's error in words for the user: the reason comes last."""
     meant = next((meaning for mark, meaning in _LIMITS.items() if mark in text), "")
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["unknown"]
     return meant or lines[-1].rpartition("wasm trap: ")[2][:_MAX_TEXT]

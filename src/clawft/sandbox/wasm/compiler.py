@@ -1,27 +1,96 @@
-"""Compiled code, kept on disk: an accelerator only. What is read back is run as it is, so it has to be ours for sure.
-
-A file is the seal of the user and what the engine made. The key is of the bytes that were compiled, the version of the
-library and the settings of the engine; the seal is bound to it, so that no file fits in the place of another.
-"""
+"""Compile WebAssembly in a process of its own, and cache the compiled code on disk."""
 
 import hashlib
+import json
 import os
 import stat
+import subprocess
+import sys
+import zlib
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
 
 from clawft.errors import ClawftError
 from clawft.files import read_regular, replace_file
-from clawft.sandbox.wasm.apart import Kind, compile_apart
 from clawft.sandbox.wasm.engine import ENGINE_SETTINGS, shared_engine
-from clawft.sandbox.wasm.errors import import_wasmtime, tell_trap
-from clawft.trust.seal import Seal
+from clawft.sandbox.wasm.module import WasmError, explain_trap, import_wasmtime
+from clawft.trust.records import Seal
 
 if TYPE_CHECKING:
     from wasmtime.component import Component
 
-__all__ = ["CompiledCache"]
+
+Kind = Literal["component", "module"]
+CHILD = os.path.join(os.path.dirname(__file__), "child.py")
+LIMIT_S = 10.0
+_S_PER_MB = 5.0
+MEMORY_BYTES = 2 << 30
+_MAX_CODE = 256 << 20
+_MAX_TEXT = 400
+
+
+def find_library() -> str:
+    """The folder of wasmtime, which is not loaded. Raises: WasmError `wasm-missing`."""
+    found = find_spec("wasmtime")
+    if found is None or not found.submodule_search_locations:
+        message = "WebAssembly needs a part that is not installed"
+        raise WasmError("wasm-missing", message, hint="Install clawft[wasm]")
+    return found.submodule_search_locations[0]
+
+
+def python_words(job: dict[str, Any]) -> tuple[str, ...]:
+    """The words that start a process for a job."""
+    return (os.path.realpath(sys.executable), "-I", "-S", "-B", CHILD, json.dumps(job))
+
+
+def compile_apart(data: bytes, kind: Kind, path: str) -> bytes:
+    """Compile something, and wait for it. Raises: WasmError."""
+    limit_s = get_compile_timeout_s(data, LIMIT_S)
+    words = compile_words(kind, limit_s)
+    try:
+        done = subprocess.run(words, input=data, capture_output=True, cwd="/", env={}, timeout=limit_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise too_long(limit_s, path) from error
+    return read_code(done.returncode, done.stdout, done.stderr, path)
+
+
+def compile_words(kind: Kind, timeout_s: float, *, program: bool = False) -> tuple[str, ...]:
+    """The words of a process that compiles what it reads; a program is a module of WASI preview 1, and nothing else.
+
+    Raises: WasmError.
+    """
+    job = {"memory_bytes": MEMORY_BYTES, "cpu_s": int(2 * timeout_s) + 1, "library": find_library()}
+    return python_words({**job, "compile": kind, "program": program})
+
+
+def get_compile_timeout_s(data: bytes, least_s: float) -> float:
+    """Return the time limit for compiling, in seconds; a large module, such as a whole interpreter, gets longer."""
+    return least_s + _S_PER_MB * (len(data) >> 20)
+
+
+def too_long(limit_s: float, path: str) -> WasmError:
+    """Return the error for a module that takes too long to compile."""
+    message = f"WebAssembly was stopped: it takes more than {limit_s:g} s to compile"
+    return WasmError("wasm-limit", message, path=path, hint="Make it smaller, or its functions simpler")
+
+
+def read_code(code: int, output: bytes, errors: bytes, path: str) -> bytes:
+    """The compiled code, from how that process ended. Raises: WasmError."""
+    if code:
+        detail = errors.decode("utf-8", "replace").strip()[-_MAX_TEXT:] if code > 0 else ""
+        message = detail or "WebAssembly failed: it takes too much to compile it"
+        raise WasmError("wasm-runtime", message, path=path)
+    opened = zlib.decompressobj()
+    try:
+        made = opened.decompress(output, _MAX_CODE)
+    except zlib.error as error:
+        raise WasmError("wasm-runtime", "WebAssembly failed: the compiler gave no code", path=path) from error
+    if not opened.eof:
+        raise WasmError("wasm-too-large", "The compiled module is too large", path=path)
+    return made
+
 
 MAX_FILES = 64
 _SMALL = 4096  # bytes of code, with which no compiler is busy for more than a second or two
@@ -45,10 +114,10 @@ class CompiledCache:
         wasmtime = import_wasmtime()
         from wasmtime.component import Component
 
-        kept = self.find_code(data, "component")
-        if kept is not None:
+        cached = self.find_code(data, "component")
+        if cached is not None:
             with suppress(wasmtime.WasmtimeError):  # of another processor, say
-                found = Component.deserialize(shared_engine(), kept)
+                found = Component.deserialize(shared_engine(), cached)
                 self.hits += 1
                 return found
         self.misses += 1
@@ -56,12 +125,12 @@ class CompiledCache:
         try:
             made = Component.deserialize(shared_engine(), code) if code else Component(shared_engine(), data)
         except wasmtime.WasmtimeError as error:
-            raise tell_trap(error, path=path) from error
+            raise explain_trap(error, path=path) from error
         self.keep_code(data, "component", code or bytes(made.serialize()))
         return made
 
     def find_code(self, data: bytes, kind: Kind) -> bytes | None:
-        """What was kept for these bytes, as `keep_code` was given it."""
+        """Find the code that `keep_code` stored for these bytes."""
         return self._load(_key_of(data, kind))
 
     def keep_code(self, data: bytes, kind: Kind, code: bytes) -> None:
@@ -69,7 +138,7 @@ class CompiledCache:
         self._store(_key_of(data, kind), code)
 
     def _load(self, key: str) -> bytes | None:
-        """What is kept under a key, if it is certainly what was put there by this user."""
+        """Load the code stored under a key, if it is certainly what this user stored there."""
         try:
             data, status = read_regular(os.path.join(self.folder, key), _MAX_BYTES)
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _EXPOSED:
@@ -83,26 +152,27 @@ class CompiledCache:
     def _store(self, key: str, code: bytes) -> None:
         """Keep compiled code; a folder that cannot be written to is left alone."""
         with suppress(OSError, ClawftError):
-            for one in (os.path.dirname(self.folder), self.folder):  # a mode counts for the last folder alone
-                os.makedirs(one, mode=0o700, exist_ok=True)
+            for directory in (os.path.dirname(self.folder), self.folder):  # a mode counts for the last folder alone
+                os.makedirs(directory, mode=0o700, exist_ok=True)
             mac = self._seal.sign(code, _label(key))
             replace_file(os.path.join(self.folder, key), mac.encode("ascii") + code)
             self._prune()
 
     def _prune(self) -> None:
         with os.scandir(self.folder) as entries:
-            known = sorted((one.stat(follow_symlinks=False).st_mtime, one.path) for one in entries)
+            known = sorted((entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries)
         for _, path in known[:-MAX_FILES]:
             os.unlink(path)
 
 
 def _is_small(data: bytes) -> bool:
-    """Whether little comes of a component. One that has others may have each of them many times, and these others."""
+    """Return whether little comes of a component. One that has others may have each of them many times, and these
+    others."""
     return len(data) <= _SMALL and _count_nested(data) <= 1
 
 
 def _count_nested(data: bytes) -> int:
-    """How many components are in one, at any depth; of what is damaged, as many as were found."""
+    """Count the components nested in one, at any depth; in damaged data, as many as were found."""
     count, at = 0, _HEAD
     while at < len(data):
         kind, at, size, shift = data[at], at + 1, 0, 0

@@ -1,8 +1,8 @@
-"""The engine of the process, and a guard on each store: instructions, time and memory are bounded, and a call ends
-when it is told to.
+"""The engine of the process, and a guard on each store: instructions, time and memory are bounded, and a call can be
+stopped.
 
-A call is interrupted by the epoch: a thread counts it up while calls are under way, and at each step every call looks
-at its own clock, and at whether somebody wants it to end.
+A call is interrupted by the epoch: a thread counts it up while calls are under way, and at each step every call checks
+its own clock, and whether it was stopped.
 """
 
 import ctypes
@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from clawft.sandbox.wasm.errors import WasmError, import_wasmtime
+from clawft.sandbox.wasm.module import WasmError, import_wasmtime
 
 if TYPE_CHECKING:
     from wasmtime import Engine, Store
 
-__all__ = ["ENGINE_SETTINGS", "Guard", "shared_engine"]
 
 TICK_S = 0.01
 _IDLE_TICKS = 20  # so long the thread goes on counting when nothing runs; then it waits
@@ -86,7 +85,7 @@ class _Ticker:
 _ticker = _Ticker()
 
 
-class Guard:
+class StoreGuard:
     """A store that calls run in, one at a time, each within its own limits. `stop` may come from any thread."""
 
     def __init__(self, memory_bytes: int, memories: int = 1) -> None:
@@ -100,12 +99,12 @@ class Guard:
 
     @property
     def left_s(self) -> float:
-        """How long the call that is under way may still take; nothing once it was told to end."""
+        """Return the time left for the call that is under way, in seconds; 0 once it was stopped."""
         return 0.0 if self._clock.stopped else max(0.0, self._clock.deadline - time.monotonic())
 
     @property
     def why(self) -> WasmError | None:
-        """Why the last call was ended from outside; None if it was not."""
+        """Return the reason why the last call was ended from outside; None if it was not."""
         return self._clock.why
 
     def stop(self) -> None:
@@ -134,7 +133,7 @@ class Guard:
 
 
 class _Clock:
-    """When a call has to end."""
+    """The deadline of a call, and the reason if it was stopped."""
 
     __slots__ = ("deadline", "stopped", "timeout_s", "why")
 
@@ -163,7 +162,7 @@ def _watch_epoch(store: "Store", clock: _Clock) -> Any:
     from wasmtime import WasmtimeError, _ffi
 
     context, number, kind_of_update = (
-        ctypes.POINTER(one) for one in (_ffi.wasmtime_context_t, ctypes.c_uint64, ctypes.c_uint8)
+        ctypes.POINTER(c_type) for c_type in (_ffi.wasmtime_context_t, ctypes.c_uint64, ctypes.c_uint8)
     )
     declared = ctypes.CFUNCTYPE(ctypes.c_size_t, context, ctypes.c_void_p, number, kind_of_update)
 

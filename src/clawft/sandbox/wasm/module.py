@@ -1,14 +1,47 @@
-"""Read a module or component from disk, and hold it to its size (R140)."""
+"""Read a WebAssembly module or component from disk, check its size, and name what can be wrong with it."""
 
 import gzip
 import os
+from types import ModuleType
 
-from clawft.config.plugins import WasmSettings
-from clawft.errors import Unreadable
+from clawft.config.extensions import WasmSettings
+from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
-from clawft.sandbox.wasm.errors import WasmError, import_wasmtime
 
-__all__ = ["check_size", "load_wasm"]
+_MAX_TEXT = 300
+_LIMITS = {  # what the engine says, and what it means
+    "all fuel consumed": "it took more instructions than plugins.wasm.fuel allows",
+    "call stack exhausted": "it calls itself too deeply",
+    "memory minimum size": "it needs more memory than plugins.wasm.memory_mb allows",
+    "fuel allocated for hostcalls": "it hands over more at once than can be taken",
+    "resource limit exceeded": "it needs more memories, tables or instances than one may have",
+}
+
+
+class WasmError(ClawftError):
+    """Codes: `wasm-missing` (the library), `wasm-no-module`, `wasm-io`, `wasm-too-large` (the file), `wasm-runtime`
+    (it cannot be compiled or linked, or it trapped), `wasm-limit` (it ran into one of its limits), `wasm-timeout`."""
+
+
+def import_wasmtime() -> ModuleType:
+    """The library, loaded now. Raises: WasmError `wasm-missing`."""
+    try:
+        import wasmtime
+    except ImportError as error:
+        message = "WebAssembly needs a part that is not installed"
+        raise WasmError("wasm-missing", message, hint="Install clawft[wasm]") from error
+    return wasmtime
+
+
+def explain_trap(error: Exception, *, path: str = "") -> WasmError:
+    """Explain an error of the engine in words for the user: the engine puts the reason last, after the call stack."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    for mark, meaning in _LIMITS.items():
+        if any(mark in line for line in lines):
+            return WasmError("wasm-limit", f"WebAssembly was stopped: {meaning}", path=path)
+    reason = lines[-1].partition(": ")[2] if lines[-1][:1].isdigit() else lines[-1]
+    return WasmError("wasm-runtime", f"WebAssembly failed: {reason[:_MAX_TEXT]}", path=path)
+
 
 _TEXT_FACTOR = 16  # a text is about ten times as long as what it is assembled to
 _GZIP_SLACK = 1024  # what gzip may add to what it cannot compress

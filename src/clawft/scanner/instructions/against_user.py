@@ -1,11 +1,27 @@
-"""Acts that are against the user by their own words: a decision is overruled, a removal undone, a name borrowed.
+"""Acts against the user: a harmful act together with a sign that it is hidden, unasked or for a third party."""
 
-Each phrase holds both signs at once: what is done, and that the user's will, name or money is passed over.
-"""
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from operator import or_
 
-from clawft.scan.instructions.patterns import phrase
+from msgspec import Struct
 
-__all__ = ["ELSEWHERE", "PHRASES"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.instructions.context import is_negated
+from clawft.scanner.instructions.harm import COMMAND_PHRASES, HARM_PHRASES, MILD_PHRASES, PRACTICE_PHRASES
+from clawft.scanner.instructions.index import PhraseIndex, flatten
+from clawft.scanner.instructions.needs import GROUPS
+from clawft.scanner.instructions.override import BYPASS_PHRASES, CONCEAL_PHRASES
+from clawft.scanner.instructions.patterns import LateRegex, Phrase, SentenceOrder, phrase
+from clawft.scanner.instructions.sentences import ProseBlock, Sentence
+from clawft.scanner.instructions.signs import (
+    BEHIND_PHRASES,
+    EXCUSE_PHRASES,
+    HIDDEN_ACT_PHRASES,
+    PASSED_OVER,
+    THIRD_PARTY_PHRASES,
+)
 
 _AGAIN = (
     "(?:(?:creates?|adds?|fetch(?:es)?|sets?|installs?|starts?|puts?|writes?) (?:it|itself|them|the [a-z]+)"
@@ -124,7 +140,7 @@ _DECISION = (
     ),
     phrase("(nobody|no one|not) ~20 (opt out|object|refuse) ~60 (hide|hidden|no option|not offered)"),
 )
-# Whoever writes a page, a mail, a comment or a file is obeyed like the user.
+# The author of a page, a mail, a comment or a file is obeyed like the user.
 _AUTHORITY = (
     phrase(
         "(do|does|follow|follows|execute|obey|perform|carry out) whatever (?:they|it|he|she|the [a-z]+|is)"
@@ -150,7 +166,7 @@ _AUTHORITY = (
     ),
 )
 # Orders that stand elsewhere are carried out: the place stands in the same or a neighbouring sentence.
-ELSEWHERE = (
+ELSEWHERE_PHRASES = (
     phrase(
         "(do|does|carry|carries|perform|performs|follow|follows|obey|obeys|work|execute|executes|apply"
         "|applies|complete|worked|let|treat) ~30"
@@ -307,8 +323,8 @@ _RESULTS = (
         " drives|all drives|system drive|hard (?:disk|drive))"
     ),
 )
-PHRASES = tuple(
-    one.about(target)
+OVERRULED_PHRASES = tuple(
+    pattern.about(target)
     for target, group in (
         ("the user's decision", _DECISION),
         ("who gives the orders", _AUTHORITY),
@@ -317,5 +333,210 @@ PHRASES = tuple(
         ("the user's money", _MONEY),
         ("the result", _RESULTS),
     )
-    for one in group
+    for pattern in group
 )
+
+
+NEAR = 3  # sentences between an act and the second sign
+CLOSE = 24  # characters between an act and a word such as "silently"
+_ADVERBS = ("here", "quietly")  # signs that are words such as "silently"
+_HARMS = PhraseIndex(HARM_PHRASES)
+_MILD = PhraseIndex(MILD_PHRASES)
+_COMMANDS = PhraseIndex(COMMAND_PHRASES)
+_HIDDEN = PhraseIndex(
+    (
+        *HIDDEN_ACT_PHRASES,
+        *(pattern for pattern in CONCEAL_PHRASES if pattern.target in ("the user", "its own action")),
+    )
+)
+_OVERRULED = PhraseIndex((*OVERRULED_PHRASES, *PRACTICE_PHRASES))
+_ELSEWHERE = PhraseIndex(ELSEWHERE_PHRASES)
+_EXCUSES = PhraseIndex(EXCUSE_PHRASES)
+# To skip a confirmation is ordinary where nothing can be lost; to decide for the user is not.
+_BEHIND = PhraseIndex(
+    (
+        *BEHIND_PHRASES,
+        *CONCEAL_PHRASES,
+        *(pattern for pattern in BYPASS_PHRASES if pattern.target in ("the user's choice", "consent", "approval")),
+    )
+)
+_THIRD_PARTIES = PhraseIndex(THIRD_PARTY_PHRASES)
+_PASSED_OVER = PhraseIndex(
+    (*PASSED_OVER, *(pattern for pattern in CONCEAL_PHRASES if pattern.target in ("the user", "an action")))
+)
+# Where none of these could match, there is no act.
+ACTS = (
+    *HARM_PHRASES,
+    *MILD_PHRASES,
+    *COMMAND_PHRASES,
+    *OVERRULED_PHRASES,
+    *PRACTICE_PHRASES,
+    *ELSEWHERE_PHRASES,
+)
+_ANY = PhraseIndex(ACTS)
+# The user has a choice, or is informed.
+_NOT = LateRegex(r"\b(?:not|never|without|no need to|nor|cannot|no reason to|needn't)(?: [a-z]+)? $|n't(?: [a-z]+)? $")
+_HONEST = LateRegex(
+    r"\b(?:after|once|when|if|until|unless|only if|and|whether) (?:the )?(?:user|person|owner|you|users"
+    r"|reader|customer)"
+    r"(?: has| have| had)?(?: explicitly| already)? (?:agree|approve|confirm|consent|asks? (?:for|you|to)|asked for"
+    r"|want|names\b|chooses?|chose|request|decide|opts?\b|click)"
+    r"|\b(?:ask|tell|inform|warn|remind|notify|show|prompt)(?:s|ed)? (?:it to )?(?:the user|you\b|the owner"
+    r"|users? (?:for|to|before|whether))(?! that (?:it|this) is)|\bopt(?:ed)?[- ]in\b"
+    r"|\bwith (?:the user's|your|explicit) (?:consent|permission|approval)\b"
+    r"|\bwait for (?:the user|approval|confirmation)|\b(?:get|getting) (?:an? )?(?:yes|approval|confirmation)\b"
+    r"|\bthat the user (?:gives|names|chooses|wants)\b"
+)
+
+
+_PLACE = re.compile(GROUPS["url"] + "|" + GROUPS["fixed"])
+
+
+class _Sign(Struct, frozen=True):
+    """One sign in a sentence: its words and where they stand."""
+
+    start: int
+    end: int
+    via: str
+    target: str
+
+
+class _Place(Struct):
+    """A sentence and those around it."""
+
+    text: str
+    at: int
+    around: list[Sentence]
+    own: list[_Sign]  # the signs in the sentence itself that something happens behind the user
+
+    def near(self, distance: int = NEAR) -> list[Sentence]:
+        return self.around[max(0, self.at - distance) : self.at + distance + 1]
+
+    def find_act(self, index: PhraseIndex[Phrase]) -> _Sign | None:
+        """The first act of some phrases that is not forbidden; the words of another sign do not forbid it."""
+        acts = _match(index, self.text)
+        if not acts:
+            return None
+        text = self.text
+        for sign in self.own:
+            text = text[: sign.start] + " " * (sign.end - sign.start) + text[sign.end :]
+        return next((act for act in acts if not is_negated(_keep_after(text, self.text, act.start), act.start)), None)
+
+
+def could_be_harmful(acts: int, find_signs: Callable[[], int]) -> bool:
+    """Return whether what a text could match is an act against the user, given what could match around it."""
+    if not acts & _ANY.set:
+        return False
+    if acts & (_OVERRULED.set | _ELSEWHERE.set):
+        return True
+    signs = find_signs()
+    return bool(
+        (acts & _HARMS.set and signs & (_BEHIND.set | _THIRD_PARTIES.set))
+        or (acts & _MILD.set and signs & _PASSED_OVER.set)
+        or (acts & _COMMANDS.set and signs & _HIDDEN.set)
+    )
+
+
+def find_harmful_acts(
+    blocks: Sequence[ProseBlock], candidates: Sequence[int]
+) -> Iterator[tuple[SentenceOrder, ProseBlock, Sentence]]:
+    """The acts against the user in the blocks of a section; the second sign is the source of each."""
+    for number in candidates:
+        block = blocks[number]
+        before = blocks[number - 1].sentences[-NEAR:] if number else []
+        after = blocks[number + 1].sentences[:NEAR] if number + 1 < len(blocks) else []
+        around = [*before, *block.sentences, *after]
+        for at, sentence in enumerate(block.sentences, len(before)):
+            if not could_be_harmful(sentence.could_match, partial(_find_signs, around, at)):
+                continue
+            if not any(pattern.pattern.search(sentence.text) for pattern in _ANY.among(sentence.could_match)):
+                continue
+            place = _Place(sentence.text, at, around, _match(_BEHIND, sentence.text))
+            finders = _FINDERS if not any(_is_honest(near.text) for near in place.near(1)) else (_find_overruled,)
+            order = next((order for finder in finders if (order := finder(place))), None)
+            if order is not None:
+                yield order, block, sentence
+
+
+def _find_signs(around: list[Sentence], at: int) -> int:
+    """The signs that could stand near a sentence."""
+    return reduce(or_, (block.could_match for block in around[max(0, at - NEAR) : at + NEAR + 1]))
+
+
+def _find_overruled(place: _Place) -> SentenceOrder | None:
+    """An act that is against the user by its own words."""
+    acts = [act for act in _match(_OVERRULED, place.text) if not is_negated(place.text, act.start)]
+    if acts and _is_honest(place.text[acts[0].start :]):
+        return None
+    return _make(acts[0], Kind.BYPASS, acts[0].via) if acts else None
+
+
+def _find_elsewhere(place: _Place) -> SentenceOrder | None:
+    """Orders that stand elsewhere are carried out, and a neighbouring sentence says where."""
+    acts = [act for act in _match(_ELSEWHERE, place.text) if not is_negated(place.text, act.start)]
+    places = [match for near in place.near(2) if acts and (match := _PLACE.search(near.text))]
+    return SentenceOrder(Kind.OBEY, places[0][0].rstrip(".,;:`'\""), acts[0].start, acts[0].via) if places else None
+
+
+def _find_harm(place: _Place) -> SentenceOrder | None:
+    """A harmful act, and it is hidden, unasked or for the good of a third party."""
+    act = place.find_act(_HARMS)
+    if act is None:
+        return None
+    for sign in place.own:
+        inside = sign.start >= act.start and sign.end <= act.end
+        apart = max(sign.start - act.end, act.start - sign.end)
+        if not inside and (sign.target not in _ADVERBS or apart <= CLOSE):
+            return _make(act, Kind.CONCEAL, sign.via)
+    for near in place.near():
+        signs = [] if near is place.around[place.at] else _match(_BEHIND, near.text)
+        signs = [sign for sign in signs if sign.target not in _ADVERBS]
+        if signs or (signs := _match(_THIRD_PARTIES, near.text)):
+            return _make(act, Kind.CONCEAL, signs[0].via)
+    return None
+
+
+def _find_command(place: _Place) -> SentenceOrder | None:
+    """A command that is to be run and not to be spoken of."""
+    act = place.find_act(_COMMANDS) if "`" in place.text else None
+    hidden = [sign for near in place.near() if act for sign in _match(_HIDDEN, near.text)]
+    return _make(act, Kind.CONCEAL, hidden[0].via) if act and hidden else None
+
+
+def _find_mild(place: _Place) -> SentenceOrder | None:
+    """An ordinary act: the user is passed over, and then once more, with an excuse or for the good of a third party."""
+    act = place.find_act(_MILD)
+    passed = [(near, sign) for near in place.near() if act for sign in _match(_PASSED_OVER, near.text)]
+    if not act or not passed:
+        return None
+    first, sign = passed[0]
+    more = [other for near, other in passed if near is not first or other.start >= sign.end or other.end <= sign.start]
+    more += [
+        other for near in place.near() for index in (_EXCUSES, _THIRD_PARTIES) for other in _match(index, near.text)
+    ]
+    return _make(act, Kind.CONCEAL, f"{sign.via}; {more[0].via}") if more else None
+
+
+_FINDERS = (_find_overruled, _find_elsewhere, _find_harm, _find_command, _find_mild)
+
+
+def _make(act: _Sign, kind: Kind, via: str) -> SentenceOrder:
+    return SentenceOrder(Kind.HARM, act.target, act.start, act.via, (SentenceOrder(kind, "the user", act.start, via),))
+
+
+def _is_honest(text: str) -> bool:
+    """Return whether a sentence leaves the user a choice or has the user told."""
+    return any(not _NOT.search(text[max(0, match.start() - 24) : match.start()]) for match in _HONEST.finditer(text))
+
+
+def _match(index: PhraseIndex[Phrase], text: str) -> list[_Sign]:
+    found = []
+    for pattern in index.select(flatten(text)):
+        if match := pattern.pattern.search(text):
+            found.append(_Sign(match.start(), match.end(), match[0], pattern.target))
+    return found
+
+
+def _keep_after(masked: str, text: str, start: int) -> str:
+    """The masked text up to an act, and the text itself from there on."""
+    return masked[:start] + text[start:]

@@ -1,10 +1,169 @@
-"""The language of a code block: what its info string says, or what its lines look like."""
+"""The blocks of a text: Markdown split into prose, code and comments; hidden elements, and remarks in code."""
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
-from clawft.scan.vocabulary.words import words
+from msgspec import Struct
 
-__all__ = ["find_code_language", "is_command", "strip_prompts"]
+from clawft.scanner.regex import words
+
+MAX_HEADING = 200
+MAX_LEAD = 600
+
+
+class MarkdownPart(Struct):
+    """A block of a Markdown text: offsets, and the titles above it but for the document's own."""
+
+    kind: str  # "prose", "quote", "table", "heading", "code", "comment", "frontmatter"
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+    info: str = ""  # the info string of a fence
+    lead: str = ""  # for code: the prose right before it
+
+
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})([^`\n]*)$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
+_MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+
+
+def split_markdown(text: str, limit: int | None = None) -> list[MarkdownPart]:
+    """Every block of a text, in order, or so many. Text that is no Markdown is one or more blocks of prose."""
+    return list(islice(_Splitter(text).split(), limit))
+
+
+class _Splitter:
+    """The state of one reading: where it is, the headings above, the block that is open."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.titles: list[tuple[int, str]] = []
+        self.titled = False  # the first heading names the document: it says nothing of a place in it
+        self.headings: tuple[str, ...] = ()
+        self.kind = ""
+        self.start = 0
+        self.end = 0
+        self.lead = (0, 0)
+        self.in_list = False
+
+    def split(self) -> Iterator[MarkdownPart]:
+        text, size = self.text, len(self.text)
+        yield from self._frontmatter()
+        while self.at < size:
+            stop = text.find("\n", self.at)
+            stop = size if stop < 0 else stop
+            line = text[self.at : stop]
+            bare = line.strip()
+            if not bare:
+                yield from self._close()
+                self.at = stop + 1
+            else:
+                yield from self._line(line, bare, stop)
+        yield from self._close()
+
+    def _frontmatter(self) -> Iterator[MarkdownPart]:
+        match = re.match(r"\ufeff?\s{0,20}---[ \t]*\r?\n", self.text)
+        if match is None:
+            return
+        end = re.compile(r"^(?:---|\.\.\.)[ \t\r]*$", re.MULTILINE).search(self.text, match.end())
+        if end is not None:
+            yield MarkdownPart("frontmatter", match.end(), end.start())
+            self.at = min(len(self.text), end.end() + 1)
+
+    def _line(self, line: str, bare: str, stop: int) -> Iterator[MarkdownPart]:
+        first = bare[0]
+        if ("```" in line or "~~~" in line) and (match := _FENCE.match(line)):
+            yield from self._fence(match, stop)
+        elif "<!--" in line and (comment := self._find_comment(line)):
+            yield from self._comment(*comment)
+        elif first == "#" and (match := _HEADING.match(line)):
+            yield from self._close()
+            yield from self._heading(len(match[1]), match[2].strip(" \t#\r"), stop)
+        elif first in "=-" and self.kind == "prose" and _UNDERLINE.match(line):
+            title = self.text[self.start : self.end].strip()
+            self.kind = ""
+            if title.count("\n") == 0:
+                yield from self._heading(1 if first == "=" else 2, title, stop)
+            else:
+                yield MarkdownPart("prose", self.start, self.end, self.headings)
+                self.at = stop + 1
+        elif not self.kind and not self.in_list and line[:1] in " \t" and (line[:1] == "\t" or line[:4] == "    "):
+            yield from self._indented()
+        else:
+            yield from self._add(first, line, stop)
+
+    def _add(self, first: str, line: str, stop: int) -> Iterator[MarkdownPart]:
+        kind = "quote" if first == ">" else "table" if first == "|" else "prose"
+        if kind != self.kind:
+            yield from self._close()
+            self.kind, self.start = kind, self.at
+        if line[:1] not in " \t" or self.kind != "prose":
+            self.in_list = False
+        if _MARKER.match(line):
+            self.in_list = True
+        self.end = stop
+        self.at = stop + 1
+
+    def _close(self) -> Iterator[MarkdownPart]:
+        if self.kind:
+            yield MarkdownPart(self.kind, self.start, self.end, self.headings)
+            self.lead = (self.start, self.end)
+            self.kind = ""
+
+    def _heading(self, level: int, title: str, stop: int) -> Iterator[MarkdownPart]:
+        while self.titles and self.titles[-1][0] >= level:
+            self.titles.pop()
+        self.titles.append((level, title[:MAX_HEADING] if self.titled or level > 1 else ""))
+        self.titled = True
+        self.headings = tuple(title for _, title in self.titles if title)
+        self.lead = (0, 0)
+        self.in_list = False
+        yield MarkdownPart("heading", self.at, stop, self.headings)
+        self.at = stop + 1
+
+    def _fence(self, match: re.Match[str], stop: int) -> Iterator[MarkdownPart]:
+        yield from self._close()
+        mark, start = match[1], stop + 1
+        at = start
+        close = re.compile(rf"^[ \t>]*{mark[0]}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE).search(self.text, at)
+        end = close.start() if close else len(self.text)
+        yield MarkdownPart("code", min(start, end), end, self.headings, match[2].strip(), self._lead())
+        self.at = close.end() + 1 if close else end
+
+    def _find_comment(self, line: str) -> tuple[int, int] | None:
+        """Find the span of a comment; None when it is shown as code or never ends (then it is read as prose)."""
+        at = line.find("<!--")
+        if line[:at].count("`") % 2:
+            return None
+        at += self.at
+        end = self.text.find("-->", at + 4)
+        return None if end < 0 else (at, end)
+
+    def _comment(self, at: int, end: int) -> Iterator[MarkdownPart]:
+        if self.text[self.at : at].strip():
+            self.kind = self.kind or "prose"
+            self.start = self.start if self.end >= self.at - 1 and self.end else self.at
+            self.end = at
+        yield from self._close()
+        yield MarkdownPart("comment", at + 4, end, self.headings)
+        self.at = min(len(self.text), end + 3)
+        if self.text[self.at : self.at + 1] == "\n":
+            self.at += 1
+
+    def _indented(self) -> Iterator[MarkdownPart]:
+        match = re.compile(r"(?:(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+").match(self.text, self.at)
+        end = match.end() if match else self.text.find("\n", self.at) + 1 or len(self.text)
+        end = max(end, self.at + 1)
+        yield MarkdownPart("code", self.at, end, self.headings, "", self._lead())
+        self.at = end
+
+    def _lead(self) -> str:
+        start, end = self.lead
+        return self.text[max(start, end - MAX_LEAD) : end].strip()
+
 
 _NAMES = {
     "bash": "shell", "sh": "shell", "shell": "shell", "zsh": "shell", "console": "shell", "terminal": "shell",
@@ -88,7 +247,8 @@ def _guess(code: str) -> str:
 
 
 def is_command(line: str) -> bool:
-    """Whether a line begins like a command: a prompt, a variable set for one, a path to run, or a program known."""
+    """Return whether a line begins like a command: a prompt, a variable set for one, a path to run, or a program
+    known."""
     line = line.lstrip(" \t>")
     if line.startswith(("$ ", "% ", "./", "sudo ")):
         return True
@@ -104,7 +264,7 @@ def is_command(line: str) -> bool:
 
 
 def _is_of_windows(line: str) -> bool:
-    """Whether a line begins with a program of Windows that is given a switch or an address."""
+    """Return whether a line begins with a program of Windows that is given a switch or an address."""
     word, _, rest = line.partition(" ")
     return word.lower().removesuffix(".exe") in _WINDOWS and re.search(r"(?:^| )[/-]\w|://|,", rest[:400]) is not None
 
@@ -112,3 +272,55 @@ def _is_of_windows(line: str) -> bool:
 def strip_prompts(code: str) -> str:
     """Commands without the prompts before them; every offset stays."""
     return _PROMPT.sub(lambda match: " " * len(match[0]), code) if _PROMPT.search(code) else code
+
+
+MAX_ELEMENTS = 200
+MAX_TEXT = 20_000
+MAX_TAG = 800
+_TAG = re.compile(rf"<([a-z][a-z0-9]{{0,10}})(?=[\s/\"'])([^<>]{{4,{MAX_TAG}}})>", re.IGNORECASE)
+_UNSEEN = re.compile(
+    r"\shidden\b|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])"
+    r"|opacity\s*:\s*0(?![.\d]*[1-9])|(?:max-)?height\s*:\s*0(?![.\d]*[1-9])|[\s;\"']width\s*:\s*0(?![.\d]*[1-9])"
+    r"|left\s*:\s*-\d{3,}"
+    r"|color\s*:\s*(?:white|#fff(?:fff)?|transparent)\b|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect"
+    r"|fill\s*=\s*[\"'](?:none|transparent|white|#fff(?:fff)?)[\"']",
+    re.IGNORECASE,
+)
+
+
+def find_hidden_elements(text: str) -> Iterator[tuple[int, int]]:
+    """Find the spans of elements that are marked not to be seen."""
+    lower = text.lower()
+    if len(lower) != len(text) or not ("hidden" in lower or "style" in lower or "fill" in lower):
+        return
+    count = 0
+    for match in _TAG.finditer(text):
+        if not _UNSEEN.search(match[2]):
+            continue
+        count += 1
+        if count > MAX_ELEMENTS:
+            return
+        end = lower.find("</" + match[1].lower(), match.end(), match.end() + MAX_TEXT)
+        yield match.end(), end if end >= 0 else min(len(text), match.end() + MAX_TEXT)
+
+
+MIN_BLANKS = 5
+MAX_REMARKS = 4_000
+_REMARK = re.compile(
+    r"(?:^[ \t]*(?:#+|//+|--|;+|\*|<!--|rem\b)[ \t]+[^\n]*(?:\n|\Z))+"  # lines of comment
+    r'|"""[^"\\]{20,8000}"""'
+    r"|/\*[^*]{20,8000}\*/"
+    r'|"[^"\n\\]{30,4000}"'
+    r"|'[^'\n\\]{30,4000}'"
+    r"|^[ \t-]*[\w-]{2,40}:[ \t]+[^\"'\n{\[][^\n]{30,4000}$",  # a value of YAML
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def find_remarks(text: str) -> Iterator[MarkdownPart]:
+    """Each comment or text of several words, as a block of prose."""
+    for count, match in enumerate(_REMARK.finditer(text)):
+        if count >= MAX_REMARKS:
+            return
+        if match[0].count(" ") >= MIN_BLANKS:
+            yield MarkdownPart("remark", match.start(), match.end())

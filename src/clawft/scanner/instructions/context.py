@@ -1,20 +1,17 @@
-"""Mention is not use: whether a text shows an attack (to detect, teach, forbid or test it) rather than makes one.
-
-The signs are the words around it: the heading right above, the line that leads to it, the label before it, quotation
-marks, a negation. A skill that calls itself a security tool gets no free pass by that: its title counts for nothing,
-the sign must stand where the order stands.
-"""
+"""The context of an order: whether a text only mentions an attack, and which orders stand close together."""
 
 import re
+from bisect import bisect_left, bisect_right
 
-from clawft.scan.instructions.late import Late, either
-
-__all__ = ["is_about_attacks", "is_mention", "is_negated", "is_quoted", "is_quoted_line", "is_reported"]
+from clawft.scanner.facts import Fact, Kind
+from clawft.scanner.instructions.patterns import LateRegex, join_alternatives
+from clawft.scanner.regex import words
+from clawft.scanner.rule import Subject
 
 # Words under or after which attacks are shown.
-_SHOWS = Late(
+_SHOWS = LateRegex(
     r"\b"
-    + either(
+    + join_alternatives(
         r"red flags?|anti[- ]?patterns?|indicators? of|iocs?|detect(?:s|ion|ed|ing|ors?)?|watch (?:out )?for|flagged"
         r"|flags? (?:any|as)",
         r"blocked|block ?lists?|deny ?lists?|catches|rejects?|rejected|refus(?:e|es|ed)|malicious|attack(?:s|er"
@@ -34,7 +31,7 @@ _SHOWS = Late(
     re.IGNORECASE,
 )
 # What follows is forbidden; but "do not skip this step" asks for it all the more.
-_FORBIDS = Late(
+_FORBIDS = LateRegex(
     r"\b(?:never|do not|don'?ts?|must not|should not|avoid|not do)\b"
     r"(?! (?:skip|proceed|worry|close|forget|miss|continue|start|hesitate|interrupt|stop|need|have to|delay|wait"
     r"|leave|tell|mention))"
@@ -44,9 +41,9 @@ _FORBIDS = Late(
     r"|[\s:*_.]*$)",
     re.IGNORECASE,
 )
-_NEGATION = Late(
+_NEGATION = LateRegex(
     r"""\b"""
-    + either(
+    + join_alternatives(
         r"never|do not|don'?t|does not|doesn'?t|must not|mustn'?t|should not|shouldn'?t|cannot|can'?t"
         r"|won'?t",
         r"will not|not to|refuses? to|avoids?|without ever|no need to|prohibited from|forbidden to|must never"
@@ -58,10 +55,10 @@ _NEGATION = Late(
     )
     + r"""\b|❌|🚫|⛔|🚩|✗|✘|^no\b"""
 )
-# Somebody else's words or deeds are told: "text that asks you to …", "attempts to …", "**Exfiltration**: sending …".
-_REPORTED = Late(
+# The words or deeds of others are reported: "text that asks you to …", "attempts to …", "**Exfiltration**: sending …".
+_REPORTED = LateRegex(
     r"\b"
-    + either(
+    + join_alternatives(
         r"(?:instructions?|attempts?|requests?|orders?|phrases?|messages?|text|content|prompts?|commands?|attackers?"
         r"|inputs?|e-?mails?)",
         r"(?:pages?|websites?|documents?|comments?|skills?|code|someone|anyone|anything|patterns?|adversar(?:y|ies)"
@@ -70,7 +67,7 @@ _REPORTED = Late(
     + r",? (?:that|which|who|to|telling|asking|saying|like|such as|contain(?:s|ing)?|trying|attempting|may|might"
     r"|could|would|you)"
     + r"(?: [\w']+){0,4} ?[\"'`(:]*\s*$|\b"
-    + either(
+    + join_alternatives(
         r"such as|like|e\.g\.,?|for example,?|attempt(?:s|ing)? to|tr(?:y|ies|ying) to|(?:asks?|tells?|instructs?"
         r"|wants?|says?|claims?)",
         r"(?:asking|telling|instructing|saying|claiming|asked|told)(?: (?:you|it|the agent|agents?|the model"
@@ -78,9 +75,9 @@ _REPORTED = Late(
     )
     + r" ?[\"'`(:]*\s*$"
 )
-_LABEL = Late(
+_LABEL = LateRegex(
     r"""^[^:\u2013\u2014]{0,40}\b"""
-    + either(
+    + join_alternatives(
         r"exfiltration|injections?|escalation|bypass(?:es)?|theft|hijack\w*|poisoning|tampering|abuse|spoofing"
         r"|manipulation|obfuscation",
         r"stealing|harvesting|phishing|malware|backdoors?|attacks?|leak(?:s|age)?|overrides?|evasion|concealment"
@@ -89,12 +86,12 @@ _LABEL = Late(
     )
     + r"""\b[^:\u2013\u2014]{0,30}(?:[:\u2013\u2014]| - )"""
 )
-_QUOTED_LINE = Late(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
-_FIXTURES = Late(
+_QUOTED_LINE = LateRegex(r"""^[\s>|]*(?:[-*+]|\d{1,9}[.)])?[\s*_]*["“«„][^\n]*["”»“][\s.,;:!?|)*_]*$""")
+_FIXTURES = LateRegex(
     r"(?:^|/)(?:test-?fixtures?|test-?data|__tests__|test-project|malicious-(?:samples?|skills?|examples?))/"
 )
-_TITLE = Late(r"^#[ \t]+([^\n]*)", re.MULTILINE)
-_COLLECTION = Late(
+_TITLE = LateRegex(r"^#[ \t]+([^\n]*)", re.MULTILINE)
+_COLLECTION = LateRegex(
     r"attack|injection|jailbreak|malicious|red[- _]?team|adversarial|threat|exploit|evasion|detection|malware"
     r"|phishing|payloads?"
     r"|vulnerab|pentest|owasp",
@@ -104,7 +101,7 @@ _QUOTES = "\"'“”\u2018\u2019«»„`「」『』"
 
 
 def is_about_attacks(path: str, text: str) -> bool:
-    """Whether a file beside the skill's own text is a collection of attacks, by its name or its title."""
+    """Return whether a file beside the skill's own text is a collection of attacks, by its name or its title."""
     folder, _, name = path.rpartition("/")
     if _FIXTURES.search(folder + "/"):
         return True
@@ -115,35 +112,99 @@ def is_about_attacks(path: str, text: str) -> bool:
 
 
 def is_mention(headings: tuple[str, ...], lead: str) -> bool:
-    """Whether what stands under these headings and after these words is shown as an attack, a bad example or a test."""
+    """Return whether what stands under these headings and after these words is shown as an attack, a bad example or a
+    test."""
     lead = lead[-240:].replace("\u2019", "'")
-    return any(_SHOWS.search(one) or _FORBIDS.search(one) for one in (lead, *headings[-2:]))
+    return any(_SHOWS.search(heading) or _FORBIDS.search(heading) for heading in (lead, *headings[-2:]))
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether a phrase stands in quotation marks, as words that are talked about."""
+    """Return whether a phrase stands in quotation marks, as words that are talked about."""
     before = text[max(0, start - 90) : start]
     after = text[end : end + 200]
     for mark in '"“”«»„`「『':
-        if before.count(mark) % 2 and mark not in text[start:end] and any(one in after for one in _QUOTES):
+        if before.count(mark) % 2 and mark not in text[start:end] and any(quote in after for quote in _QUOTES):
             return True
     single = re.search(r"(?:^|[\s(,:])['\u2018]\s?[^'\u2019]{0,50}$", before)
     return single is not None and re.search(r"['\u2019]", after) is not None
 
 
 def is_quoted_line(line: str) -> bool:
-    """Whether a whole line, its marker aside, stands in quotation marks."""
+    """Return whether a whole line, its marker aside, stands in quotation marks."""
     return _QUOTED_LINE.match(line) is not None
 
 
 def is_negated(text: str, start: int) -> bool:
-    """Whether the words before a phrase, in the same clause, forbid it or say that it does not happen."""
+    """Return whether the words before a phrase, in the same clause, forbid it or say that it does not happen."""
     clause = text[max(0, start - 80) : start]
     clause = re.split(r"[;:.!?]\s|\bbut\b|\binstead,", clause)[-1]
     return _NEGATION.search(clause) is not None
 
 
 def is_reported(text: str, start: int) -> bool:
-    """Whether the words before a phrase tell of what others say or do."""
+    """Return whether the words before a phrase tell of what others say or do."""
     before = text[max(0, start - 60) : start]
     return _REPORTED.search(before) is not None or _LABEL.search(text[: start + 1]) is not None
+
+
+MAX_NEAR = 400
+_ORDERS = (
+    Kind.OVERRIDE,
+    Kind.CONCEAL,
+    Kind.BYPASS,
+    Kind.OBEY,
+    Kind.TAMPER,
+    Kind.SABOTAGE,
+    Kind.SEND,
+    Kind.EXEC,
+)
+PROSE = frozenset({"markdown", "text", "html", "yaml", "json", "toml"})
+# The ways a text is kept from a reader: marks in Markdown or HTML, and characters that are not drawn.
+HIDDEN = words(
+    """
+    html-comment hidden-span link-comment image-alt zero-width tag-characters variation-selectors bidi whitespace
+    metadata
+    """
+)
+
+
+def is_prose(fact: Fact) -> bool:
+    """Return whether a fact was read in prose rather than in code."""
+    return fact.document.language in PROSE
+
+
+def is_hidden(fact: Fact) -> bool:
+    """Return whether a fact stands in a text that a reader of the page does not see."""
+    return not HIDDEN.isdisjoint(fact.document.origin)
+
+
+def list_orders(subject: Subject, *kinds: Kind) -> list[Fact]:
+    """The orders of some kinds that prose gives and means."""
+    return [fact for fact in subject.of(*kinds) if is_prose(fact) and not fact.document.mention]
+
+
+def find_near_orders(subject: Subject, fact: Fact, *kinds: Kind, lines: int = 6) -> list[Fact]:
+    """Other orders of some kinds within a few lines of one, at most so many."""
+    found = _by_path(subject).get(fact.document.path, [])
+    start = bisect_left(found, fact.line - lines, key=_line)
+    end = bisect_right(found, fact.line + lines, lo=start, key=_line)
+    window = found[start : min(end, start + MAX_NEAR)]
+    return [other for other in window if other.kind in kinds and other is not fact]
+
+
+def _by_path(subject: Subject) -> dict[str, list[Fact]]:
+    """All orders of a subject by file, in the order of their lines; made once."""
+    known: tuple[int, dict[str, list[Fact]]] | None = subject.__dict__.get("orders_by_path")
+    if known is None or known[0] != len(subject.facts):
+        paths: dict[str, list[Fact]] = {}
+        for order in list_orders(subject, *_ORDERS):
+            paths.setdefault(order.document.path, []).append(order)
+        for found in paths.values():
+            found.sort(key=_line)
+        known = (len(subject.facts), paths)
+        subject.__dict__["orders_by_path"] = known
+    return known[1]
+
+
+def _line(fact: Fact) -> int:
+    return fact.line

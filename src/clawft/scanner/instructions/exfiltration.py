@@ -5,18 +5,15 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from clawft.scan.facts import Kind
-from clawft.scan.instructions.late import Late
-from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.sentences import Sentence
-from clawft.scan.instructions.words import find_address, find_data
+from clawft.scanner.facts import Kind
+from clawft.scanner.instructions.patterns import LateRegex, SentenceOrder, find_address, find_data
+from clawft.scanner.instructions.sentences import Sentence
 
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
-__all__ = ["PLACE", "VERB", "find", "find_addresses", "has_place"]
 
-VERB = Late(
+VERB = LateRegex(
     r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting"
     r"|forwards?|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored"
     r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
@@ -28,19 +25,19 @@ VERB = Late(
     r"|requests?"
     r"|contacts?|pings?|copies|webhooks?|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
 )
-_TO = Late(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
-_TAKE = Late(
+_TO = LateRegex(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
+_TAKE = LateRegex(
     r"\b(?:read|reads|collect|collects|gather|gathers|find|finds|locate|get|gets|grab|extract|extracts|copy|dump"
     r"|list|search|scan|look|open|access|harvest|retrieve|capture|cat|include|includes|save|store|create|record"
     r"|fetch|print)\b"
 )
 _DIRECT = frozenset({"bcc", "cc", "request", "requests", "ping", "pings", "contact", "contacts", "webhook", "webhooks"})
-_IT = Late(
+_IT = LateRegex(
     r"\b(?:it|them|its|their|this|these|that|those|the (?:contents?|results?|outputs?|data|files?|values?"
     r"|information|archive|copy|dump|raw content)|everything|all(?: of (?:it|them))?|each|contents)\b"
 )
 # A place without an address.
-PLACE = Late(
+PLACE = LateRegex(
     r"\b(?:the )?(?:skill )?(?:author|developer|vendor|publisher|maintainer|provider|creator|attacker"
     r"|third[- ]part(?:y|ies)|external|remote|outside|our|central|company|corporate|partner)(?:'s|s')?"
     r" (?:[\w-]+ ){0,3}?(?:servers?|services?|endpoints?|collectors?|analytics|backends?|cloud|webhooks?|systems?"
@@ -56,30 +53,30 @@ _MARKS = (
     *(".me", ".sh", ".co", ".info"),
 )
 _SURE = 2
-_NUMBERS = Late(r"\.\d{1,3}\.\d{1,3}\.\d")
-_PLACES = Late(r"(?<![a-z])(?:ser|end|col|ana|bac|clo|web|sys|inf)|\w\.\w+/", re.IGNORECASE)
+_NUMBERS = LateRegex(r"\.\d{1,3}\.\d{1,3}\.\d")
+_PLACES = LateRegex(r"(?<![a-z])(?:ser|end|col|ana|bac|clo|web|sys|inf)|\w\.\w+/", re.IGNORECASE)
 
 
 @cache
 def _marks() -> "BytesAhoCorasick":
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-    return BytesAhoCorasick([one.encode() for one in _MARKS], implementation=Implementation.DFA)
+    return BytesAhoCorasick([mark.encode() for mark in _MARKS], implementation=Implementation.DFA)
 
 
 def find_addresses(text: str) -> list[tuple[int, bool]]:
-    """Where addresses may stand in a text, and whether each is more than a bare host."""
+    """Find where addresses may stand in a text, and whether each is more than a bare host."""
     found = _marks().find_matches_as_indexes(text.encode("latin-1", "replace").lower())
     spots = [(start, mark < _SURE) for mark, start, _ in found]
     return spots + [(match.start(), False) for match in _NUMBERS.finditer(text)]
 
 
 def has_place(text: str) -> bool:
-    """Whether a block speaks of something like a place: beside such words a bare host counts."""
+    """Return whether a block speaks of something like a place: beside such words a bare host counts."""
     return _PLACES.search(text) is not None
 
 
-def find(sentences: list[Sentence]) -> Iterator[tuple[Order, Sentence]]:
+def find_send_orders(sentences: list[Sentence]) -> Iterator[tuple[SentenceOrder, Sentence]]:
     """Orders in a block to send data somewhere; what is sent are the sources of the order."""
     before = _Before(sentences)
     for number, sentence in enumerate(sentences):
@@ -95,18 +92,18 @@ class _Before:
     def __init__(self, sentences: list[Sentence]) -> None:
         self._sentences = sentences
         self._at = 0
-        self._taken: list[Order] = []
+        self._taken: list[SentenceOrder] = []
         self.end = 0
 
-    def find_taken(self) -> list[Order]:
+    def find_taken(self) -> list[SentenceOrder]:
         for sentence in self._sentences[self._at : self.end]:
             if _TAKE.search(sentence.text) and (found := find_data(sentence.text)):
-                self._taken = [_read(*one) for one in found] + self._taken[:3]
+                self._taken = [_read(*span) for span in found] + self._taken[:3]
         self._at = self.end
         return list(self._taken)
 
 
-def _find_send(text: str, before: _Before) -> Order | None:
+def _find_send(text: str, before: _Before) -> SentenceOrder | None:
     if "href=" in text:
         return None
     reach = _Reach(text)
@@ -117,14 +114,14 @@ def _find_send(text: str, before: _Before) -> Order | None:
         between = text[verb.end() : start]
         if len(between) > 260 or not (_TO.search(between + " ") or verb[0] in _DIRECT):
             continue
-        sources = [_read(*one) for one in find_data(text, verb.start(), start)]
+        sources = [_read(*span) for span in find_data(text, verb.start(), start)]
         if not sources and _IT.search(between):
-            sources = before.find_taken() or [_read(*one) for one in find_data(text, 0, verb.start())]
+            sources = before.find_taken() or [_read(*span) for span in find_data(text, 0, verb.start())]
         if not sources and (not where or "://" in where or "@" in where):
-            sources = [_read(*one) for one in find_data(text[: verb.start()] + " " + text[start + len(where) :])]
+            sources = [_read(*span) for span in find_data(text[: verb.start()] + " " + text[start + len(where) :])]
         if sources or (where and verb[0] not in _DIRECT):
             via = text[verb.start() : start + len(where)] if where else text[verb.start() : start + 40]
-            return Order(Kind.SEND, where, verb.start(), via, tuple(sources))
+            return SentenceOrder(Kind.SEND, where, verb.start(), via, tuple(sources))
     return None
 
 
@@ -149,6 +146,6 @@ class _Reach:
         return self._address if self._address[1] >= 0 else ("", self._place)
 
 
-def _read(how: str, what: str, at: int) -> Order:
+def _read(how: str, what: str, at: int) -> SentenceOrder:
     kind = Kind.ENV if "environment" in what or what in ("env vars", "env variables") else Kind.READ
-    return Order(kind, "*" if kind is Kind.ENV else what, at, f"{how}: {what}")
+    return SentenceOrder(kind, "*" if kind is Kind.ENV else what, at, f"{how}: {what}")

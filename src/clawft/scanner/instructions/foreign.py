@@ -1,17 +1,13 @@
-"""The main orders of an attack in other human languages."""
+"""The main orders of an attack in languages other than English."""
 
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind
-from clawft.scan.instructions.late import Late, Words
-from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.words import find_address
-
-__all__ = ["HINTS", "find", "is_foreign"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.instructions.patterns import AnyWord, LateRegex, SentenceOrder, find_address
 
 # Words without which no sentence in plain letters is one of these orders.
-HINTS = Words(
+HINTS = AnyWord(
     *("ignorier", "vergiss", "missacht", "nutzer", "anweisung", "sende ", "schick", "herunter"),
     *("ignorez", "oubliez", "utilisateur", "envoy", "transmettez", "consignes"),
     *("usuario", "instrucciones", "olvida", "manda", "descarg", "ejecut"),
@@ -21,7 +17,7 @@ _FOREIGN = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7afÀ-
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text has letters of other languages."""
+    """Return whether a text has letters of other languages."""
     return not text.isascii() and _FOREIGN.search(text) is not None
 
 
@@ -93,35 +89,37 @@ _RUN = (
     r"|(?:скачай|загрузи)(?:те)?.{0,80}?(?:запусти|выполни)|下载.{0,60}?(?:运行|执行|安装)|ダウンロード"
     r".{0,60}?実行|다운로드.{0,60}?실행"
 )
-_NEVER = Late(
+_NEVER = LateRegex(
     r"\b(?:nicht|nie|niemals|kein\w*|jamais|ne|pas|nunca|jamás|não|non|mai)\b|не |никогда|不要|请勿|切勿|禁止"
     r"|不得|しない|지 ?마|않"
 )
-_OVERRIDE_RE = Late("|".join(_OVERRIDE))
-_CONCEAL_RE = Late("|".join(_CONCEAL))
-_SEND_RE = Late("|".join(_SEND))
-_DATA_RE = Late(_DATA)
-_RUN_RE = Late(_RUN)
-_SECRET = Late(
+_OVERRIDE_RE = LateRegex("|".join(_OVERRIDE))
+_CONCEAL_RE = LateRegex("|".join(_CONCEAL))
+_SEND_RE = LateRegex("|".join(_SEND))
+_DATA_RE = LateRegex(_DATA)
+_RUN_RE = LateRegex(_RUN)
+_SECRET = LateRegex(
     r"\.env|\.ssh|id_rsa|passw|zugangs|umgebungs|mots? de passe|identifiants|environnement|credencia|contraseñ"
     r"|entorno|senha|ambiente|credenzial|парол|ключ|переменн|密钥|密码|凭|环境变量|令牌|パスワード|認証"
     r"|環境変数|비밀번호|자격|환경"
 )
 
 
-def find(text: str) -> Iterator[Order]:
+def find_foreign_orders(text: str) -> Iterator[SentenceOrder]:
     """The orders that a sentence gives in a language other than English."""
     if match := _OVERRIDE_RE.search(text):
-        yield Order(Kind.OVERRIDE, "previous instructions", match.start(), match[0])
+        yield SentenceOrder(Kind.OVERRIDE, "previous instructions", match.start(), match[0])
     conceal = _CONCEAL_RE.search(text)
     if conceal:
-        yield Order(Kind.CONCEAL, "the user", conceal.start(), conceal[0])
+        yield SentenceOrder(Kind.CONCEAL, "the user", conceal.start(), conceal[0])
     if (_NEVER.search(text) and not conceal) or not (address := find_address(text)):
         return
     where = address[0].rstrip(".,;:。")
     if (match := _SEND_RE.search(text)) and (data := _DATA_RE.search(text)):
         how = "secret" if _SECRET.search(text) else "private"
-        source = Order(Kind.READ, data[0], data.start(), f"{how}: {data[0]}")
-        yield Order(Kind.SEND, where, match.start(), text[:160], (source,))
+        source = SentenceOrder(Kind.READ, data[0], data.start(), f"{how}: {data[0]}")
+        yield SentenceOrder(Kind.SEND, where, match.start(), text[:160], (source,))
     if match := _RUN_RE.search(text):
-        yield Order(Kind.EXEC, "", match.start(), match[0], (Order(Kind.FETCH, where, match.start(), match[0]),))
+        yield SentenceOrder(
+            Kind.EXEC, "", match.start(), match[0], (SentenceOrder(Kind.FETCH, where, match.start(), match[0]),)
+        )

@@ -1,4 +1,4 @@
-"""Which of many phrases could match, and where: told by one pass over a whole text for the words that they need.
+"""The phrase index: one pass over a text for the words that phrases need shows which could match, and where.
 
 Each phrase is looked for by its rarest need; a sentence that has it is then looked at for all others. Only what is left
 is searched by the pattern itself. Phrases of all grammars are in one pool, so that a text is read once for all of them.
@@ -11,19 +11,17 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Generic, Protocol, TypeVar
 
-from clawft.scan.instructions.common import find_commonness
+from clawft.scanner.instructions.needs import find_commonness
 
-__all__ = ["FREE", "POOL", "Index", "Needy", "Pool", "Reading", "flatten", "members"]
-
-MAX_KEPT = 2_000
+MAX_CACHED = 2_000
 MAX_WORD = 64
 CHUNK = 1 << 17
-FREE = (1, 2)  # sets that stand for no thing of any pool: a reader may use them for what is no word
+FREE = (1, 2)  # sets that are no thing of any pool: a reader may use them for what is no word
 _LETTERS = bytes(code | 32 if chr(code).isalpha() and code < 128 else 32 for code in range(256))
 
 
-class Needy(Protocol):
-    """What can tell the words that it needs, and the patterns that it knows them from."""
+class HasNeeds(Protocol):
+    """A thing that knows the words it needs, and the patterns they come from."""
 
     @property
     def sources(self) -> tuple[str, ...]: ...
@@ -32,31 +30,31 @@ class Needy(Protocol):
     def needs(self) -> tuple[frozenset[str], ...]: ...
 
 
-Thing = TypeVar("Thing", bound=Needy)
+Thing = TypeVar("Thing", bound=HasNeeds)
 
 
 def flatten(text: str) -> bytes:
-    """A text as needs are told: small letters and blanks, as long as it was, with a blank at each end."""
+    """A text as needs are looked up in it: small letters and blanks, as long as it was, with a blank at each end."""
     if not text.isascii():
         text = text.replace("\u0130", "i").lower()  # the one letter whose small form is two
     return b" " + text.encode("latin-1", "replace").translate(_LETTERS) + b" "
 
 
-class Pool:
-    """Things and the words they need. Sets of them are numbers: bit n stands for the n-th."""
+class PhrasePool:
+    """Things and the words they need. Sets of them are numbers: bit n is the n-th."""
 
     def __init__(self) -> None:
-        self._things: dict[int, tuple[int, Needy]] = {}
+        self._things: dict[int, tuple[int, HasNeeds]] = {}
         self._tables: _Tables | None = None
 
-    def add(self, things: Sequence[Needy]) -> int:
+    def add(self, things: Sequence[HasNeeds]) -> int:
         """Add what is not there yet; the set of these things."""
         added = 0
-        for one in things:
-            if id(one) not in self._things:
-                self._things[id(one)] = (1 << len(FREE) + len(self._things), one)
+        for thing in things:
+            if id(thing) not in self._things:
+                self._things[id(thing)] = (1 << len(FREE) + len(self._things), thing)
                 self._tables = None
-            added |= self._things[id(one)][0]
+            added |= self._things[id(thing)][0]
         return added
 
     @property
@@ -67,23 +65,23 @@ class Pool:
         return self._tables
 
     @property
-    def things(self) -> list[Needy]:
+    def things(self) -> list[HasNeeds]:
         """All of them, in their order."""
-        return [one for _, one in self._things.values()]
+        return [thing for _, thing in self._things.values()]
 
 
 class _Tables:
     """The words of all things of a pool: which needs each meets, for which things it stands, what each thing needs."""
 
-    def __init__(self, things: list[Needy]) -> None:
+    def __init__(self, things: list[HasNeeds]) -> None:
         from ahocorasick_rs import BytesAhoCorasick, Implementation
 
         numbers: dict[frozenset[str], int] = {}
         meets: dict[str, int] = {}
         stands: dict[str, int] = {}  # for those things whose rarest need it meets
         self.wanted = [0 for _ in FREE]
-        for number, one in enumerate(things, len(FREE)):
-            needs = one.needs
+        for number, thing in enumerate(things, len(FREE)):
+            needs = thing.needs
             for need in needs:
                 if need not in numbers:
                     numbers[need] = 1 << len(numbers)
@@ -112,20 +110,20 @@ class _Tables:
         return found
 
     def _stand_for(self, wanted: int) -> list[int]:
-        """By word: those of some things that it stands for."""
+        """Return, for each word, the wanted things that need it."""
         return [own & wanted for own in self.stands]
 
     def _find_in(self, flat: bytes) -> int:
         return self.narrow([word for word, _, _ in self.automaton.find_matches_as_indexes(flat, overlapping=True)])
 
 
-POOL = Pool()
+POOL = PhrasePool()
 
 
-class Reading:
+class PhraseSearch:
     """A text that was read once for the words of a pool: what could match in any piece of it."""
 
-    def __init__(self, text: str, end: int | None = None, pool: Pool = POOL) -> None:
+    def __init__(self, text: str, end: int | None = None, pool: PhrasePool = POOL) -> None:
         self._tables = pool.tables
         self._ends = array("I")  # the last character of each word, or the blank after it
         self._words = array("I")
@@ -135,12 +133,12 @@ class Reading:
         for start in range(0, len(flat), CHUNK):
             begin = max(0, start - MAX_WORD)
             found = find(flat[begin : start + CHUNK], overlapping=True)
-            found = [one for one in found if begin + one[2] > start] if begin else found
+            found = [hit for hit in found if begin + hit[2] > start] if begin else found
             self._words.extend([word for word, _, _ in found])
             self._ends.extend([begin + end - 2 if begin + end > 2 else 0 for _, _, end in found])
 
     def find(self, wanted: int) -> list[tuple[int, int]]:
-        """Where the rarest need of one of some things is met, and of which, from left to right."""
+        """Find where the rarest need of any of some things is met, and of which, from left to right."""
         stands = self._tables.stand_for(wanted)
         return [(end, own) for end, word in zip(self._ends, self._words, strict=True) if (own := stands[word])]
 
@@ -154,19 +152,19 @@ class Reading:
         return known
 
 
-class Index(Generic[Thing]):
+class PhraseIndex(Generic[Thing]):
     """Some things of a pool."""
 
-    def __init__(self, things: Sequence[Thing], pool: Pool = POOL) -> None:
+    def __init__(self, things: Sequence[Thing], pool: PhrasePool = POOL) -> None:
         self._things = things
         self._pool = pool
         self.set = pool.add(things)
-        self._ranks = {pool.add([one]).bit_length() - 1: rank for rank, one in enumerate(things)}
+        self._ranks = {pool.add([thing]).bit_length() - 1: rank for rank, thing in enumerate(things)}
 
     def could_match(self, flat: bytes) -> int:
         """Those of these that could match a text, given as a flat one."""
         tables = self._pool.tables
-        return self.set & (tables.could_match(flat) if len(flat) < MAX_KEPT else tables.could_match.__wrapped__(flat))
+        return self.set & (tables.could_match(flat) if len(flat) < MAX_CACHED else tables.could_match.__wrapped__(flat))
 
     def select(self, flat: bytes) -> list[Thing]:
         """These that could match a text, given as a flat one, in their order."""

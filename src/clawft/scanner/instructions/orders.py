@@ -5,56 +5,68 @@ from functools import cached_property
 
 from msgspec import structs
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Fact, Kind
-from clawft.scan.instructions import (
-    against,
-    bypass,
-    conceal,
-    exfiltration,
-    obey,
-    override,
-    prerequisite,
-    sabotage,
-    tamper,
-    tongues,
-    unseen,
+from clawft.scanner.facts import Document, Fact, Kind
+from clawft.scanner.instructions.against_user import ACTS, could_be_harmful, find_harmful_acts
+from clawft.scanner.instructions.blocks import MarkdownPart
+from clawft.scanner.instructions.context import HIDDEN, is_mention, is_negated, is_quoted, is_quoted_line, is_reported
+from clawft.scanner.instructions.exfiltration import PLACE, VERB, find_addresses, find_send_orders, has_place
+from clawft.scanner.instructions.foreign import HINTS, find_foreign_orders, is_foreign
+from clawft.scanner.instructions.index import FREE, PhraseIndex, PhraseSearch, members
+from clawft.scanner.instructions.override import (
+    BYPASS_KIND,
+    BYPASS_PHRASES,
+    CONCEAL_KIND,
+    CONCEAL_PHRASES,
+    OBEY_KIND,
+    OBEY_PHRASES,
+    OVERRIDE_KIND,
+    OVERRIDE_PHRASES,
+    UNSEEN_KIND,
+    UNSEEN_PHRASES,
 )
-from clawft.scan.instructions.index import FREE, Index, Reading, members
-from clawft.scan.instructions.mention import is_mention, is_negated, is_quoted, is_quoted_line, is_reported
-from clawft.scan.instructions.nearby import HIDDEN
-from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.patterns import Phrase
-from clawft.scan.instructions.segments import Part
-from clawft.scan.instructions.sentences import Block, Sentence, find_offset
-
-__all__ = ["find_orders"]
+from clawft.scanner.instructions.patterns import Phrase, SentenceOrder
+from clawft.scanner.instructions.prerequisite import (
+    PREREQUISITE_COMBINATIONS,
+    could_be_prerequisite,
+    find_prerequisites,
+)
+from clawft.scanner.instructions.sabotage import SABOTAGE_KIND, SABOTAGE_PHRASES, TAMPER_KIND, TAMPER_PHRASES
+from clawft.scanner.instructions.sentences import ProseBlock, Sentence, find_offset
 
 MAX_FACTS = 400
 _OUTSIDE = re.compile(r"/|c:")
-# A place to get something from, or somebody to ask for it.
+# A place to get something from, or a person to ask for it.
 _PLACED = re.compile(r"://|\]\(|@|mail")
 _PLACE = re.compile(r"/|c:|https?://")
 
 
-_GRAMMARS = (override, conceal, bypass, obey, tamper, sabotage, unseen)
-_PHRASES = [(one, grammar.KIND) for grammar in _GRAMMARS for one in grammar.PHRASES]
-_SEEN = Index([one for one, _ in _PHRASES if one not in unseen.PHRASES])
-_UNSEEN = Index(unseen.PHRASES)
-_ACTS = Index(against.ACTS)
-_PLACE_NAMED = Index([exfiltration.PLACE])
-_FOREIGN_WORDS = Index([tongues.HINTS])
-_SENDING = Index([exfiltration.VERB])
-_PREREQUISITES = Index(prerequisite.COMBINATIONS)
+# Of two phrases that match the same words, the earlier one counts.
+_GRAMMARS = (
+    (OVERRIDE_PHRASES, OVERRIDE_KIND),
+    (CONCEAL_PHRASES, CONCEAL_KIND),
+    (BYPASS_PHRASES, BYPASS_KIND),
+    (OBEY_PHRASES, OBEY_KIND),
+    (TAMPER_PHRASES, TAMPER_KIND),
+    (SABOTAGE_PHRASES, SABOTAGE_KIND),
+    (UNSEEN_PHRASES, UNSEEN_KIND),
+)
+_PHRASES = [(phrase, kind) for phrases, kind in _GRAMMARS for phrase in phrases]
+_SEEN = PhraseIndex([phrase for phrase, _ in _PHRASES if phrase not in UNSEEN_PHRASES])
+_UNSEEN = PhraseIndex(UNSEEN_PHRASES)
+_ACTS = PhraseIndex(ACTS)
+_PLACE_NAMED = PhraseIndex([PLACE])
+_FOREIGN_WORDS = PhraseIndex([HINTS])
+_SENDING = PhraseIndex([VERB])
+_PREREQUISITES = PhraseIndex(PREREQUISITE_COMBINATIONS)
 _ADDRESS, _HOST = FREE
 _PLACES = _PLACE_NAMED.set | _ADDRESS | _HOST
 _WANTED = _SEEN.set | _UNSEEN.set | _ACTS.set | _PLACE_NAMED.set | _FOREIGN_WORDS.set | _PREREQUISITES.set
-_RANKS = {Index([one]).set.bit_length() - 1: rank for rank, (one, _) in enumerate(_PHRASES)}
+_RANKS = {PhraseIndex([phrase]).set.bit_length() - 1: rank for rank, (phrase, _) in enumerate(_PHRASES)}
 # Their orders are themselves negations: "do not tell the user".
 _NEGATIVE = frozenset({Kind.CONCEAL, Kind.BYPASS})
 
 
-def find_orders(document: Document, parts: list[Part]) -> list[Fact]:
+def find_orders(document: Document, parts: list[MarkdownPart]) -> list[Fact]:
     """The orders in the prose of a document, as facts; what is only mentioned belongs to a document that says so."""
     if not parts:
         return []
@@ -66,14 +78,14 @@ def find_orders(document: Document, parts: list[Part]) -> list[Fact]:
 class _Reader:
     """The state of reading one document: its facts so far, and the blocks that were looked at."""
 
-    def __init__(self, document: Document, parts: list[Part]) -> None:
+    def __init__(self, document: Document, parts: list[MarkdownPart]) -> None:
         self.document = document
         self.parts = parts
-        self.reading = Reading(document.text, parts[-1].end)
+        self.reading = PhraseSearch(document.text, parts[-1].end)
         self.phrases = _SEEN.set | (0 if HIDDEN.isdisjoint(document.origin) else _UNSEEN.set)
         self.acts = _ACTS.set if "remark" not in document.origin else 0  # the remarks of a program are no running text
         self.facts: list[Fact] = []
-        self.blocks: dict[int, Block] = {}
+        self.blocks: dict[int, ProseBlock] = {}
 
     @cached_property
     def shown(self) -> Document:
@@ -81,7 +93,7 @@ class _Reader:
 
     def read(self) -> None:
         """Read the blocks whose words could make an order, and the sections that could ask for something."""
-        foreign = tongues.is_foreign(self.document.text)
+        foreign = is_foreign(self.document.text)
         hits = iter(self._find_hits())
         offset, things = next(hits)
         opened = wanted = 0
@@ -112,24 +124,24 @@ class _Reader:
         self._read_section(opened, len(self.parts), wanted, acts)
 
     def _find_hits(self) -> list[tuple[int, int]]:
-        """Where in the text something stands that an order needs, and which things need it; the last is behind it."""
+        """Find where something stands that an order needs, and which orders need it; the last offset is behind it."""
         text = self.document.text
         hits = self.reading.find(_WANTED)
-        if addresses := exfiltration.find_addresses(text):
+        if addresses := find_addresses(text):
             hits += [(offset, _ADDRESS if sure else _HOST) for offset, sure in addresses]
             hits.sort()
         hits.append((len(text) + 2, 0))
         return hits
 
-    def _block(self, number: int) -> Block:
+    def _block(self, number: int) -> ProseBlock:
         if number not in self.blocks:
             part, lead = self.parts[number], ""
             if number and self.parts[number - 1].headings == part.headings:
                 lead = self._opening(self.parts[number - 1])
-            self.blocks[number] = Block(part, self.document.text[part.start : part.end], self.reading, lead)
+            self.blocks[number] = ProseBlock(part, self.document.text[part.start : part.end], self.reading, lead)
         return self.blocks[number]
 
-    def _opening(self, part: Part) -> str:
+    def _opening(self, part: MarkdownPart) -> str:
         """The words of a block that lead to the next one."""
         text = self.document.text[part.start : part.end] if part.kind == "prose" else ""
         return text[-300:] if text.rstrip(" *_\n\r").endswith(":") else ""
@@ -156,20 +168,20 @@ class _Reader:
         if not could & _SENDING.set:
             return
         block = self._block(number)
-        if things & _ADDRESS or could & _PLACE_NAMED.set or exfiltration.has_place(block.text):
-            for order, sentence in exfiltration.find(block.sentences):
+        if things & _ADDRESS or could & _PLACE_NAMED.set or has_place(block.text):
+            for order, sentence in find_send_orders(block.sentences):
                 self._keep(block, sentence, order)
                 if len(self.facts) >= MAX_FACTS:
                     return
 
     def _read_foreign(self, number: int, things: int) -> None:
         block = self._block(number)
-        if things & _FOREIGN_WORDS.set if block.text.isascii() else tongues.is_foreign(block.text):
+        if things & _FOREIGN_WORDS.set if block.text.isascii() else is_foreign(block.text):
             for sentence in block.sentences:
-                for order in tongues.find(sentence.text):
+                for order in find_foreign_orders(sentence.text):
                     self._keep(block, sentence, order, negative=True)
 
-    def _read_sentence(self, block: Block, sentence: Sentence, things: int) -> None:
+    def _read_sentence(self, block: ProseBlock, sentence: Sentence, things: int) -> None:
         seen = set()
         found = sentence.could_match & things
         for rank in sorted(_RANKS[number] for number in members(found)):
@@ -177,12 +189,12 @@ class _Reader:
             if (kind, one.target) not in seen and (match := one.pattern.search(sentence.text)):
                 if kind is not Kind.TAMPER:
                     seen.add((kind, one.target))
-                order = Order(kind, self._find_target(kind, one, match), match.start(), match[0])
+                order = SentenceOrder(kind, self._find_target(kind, one, match), match.start(), match[0])
                 negative = kind in _NEGATIVE and not match[0].startswith("without")
                 self._keep(block, sentence, order, negative=negative)
 
     def _find_target(self, kind: Kind, one: Phrase, match: re.Match[str]) -> str:
-        """What an order is about: what its phrase stands for, or the place or file that it names."""
+        """Find the target of an order: what its phrase means, or the place or file that it names."""
         groups = [group for group in match.groups() if group]
         if kind is Kind.HIDDEN:
             return self.document.origin[-1]
@@ -190,12 +202,12 @@ class _Reader:
             return next((group for group in groups if _PLACE.match(group)), "").rstrip(".,;:`'\"")
         return one.target or groups[-1]
 
-    def _keep(self, block: Block, sentence: Sentence, order: Order, *, negative: bool = False) -> None:
+    def _keep(self, block: ProseBlock, sentence: Sentence, order: SentenceOrder, *, negative: bool = False) -> None:
         shown = self._is_shown(block, sentence, order, negative)
         self._add(order, self._line(sentence, order.start), shown)
 
-    def _is_shown(self, block: Block, sentence: Sentence, order: Order, negative: bool) -> bool:
-        """Whether an order is only mentioned: by where it stands, or by the words around it."""
+    def _is_shown(self, block: ProseBlock, sentence: Sentence, order: SentenceOrder, negative: bool) -> bool:
+        """Return whether an order is only mentioned: by where it stands, or by the words around it."""
         text, start = sentence.text, order.start
         if self.document.mention or is_quoted_line(self._raw_line(sentence.start)):
             return True
@@ -208,12 +220,12 @@ class _Reader:
         headings = () if block.part.kind == "frontmatter" else block.part.headings
         return is_mention(headings, block.lead) or is_mention((), block.lead_to(sentence))
 
-    def _add(self, order: Order, line: int, shown: bool) -> None:
+    def _add(self, order: SentenceOrder, line: int, shown: bool) -> None:
         if len(self.facts) >= MAX_FACTS:
             return
         document = self.shown if shown else self.document
-        sources = tuple(Fact(one.kind, one.target, document, line, one.via) for one in order.sources)
-        if order.kind is not Kind.HARM:  # its second sign stands for nothing by itself
+        sources = tuple(Fact(source.kind, source.target, document, line, source.via) for source in order.sources)
+        if order.kind is not Kind.HARM:  # its second sign means nothing by itself
             self.facts.extend(sources)
         self.facts.append(Fact(order.kind, order.target, document, line, order.via[:160], sources))
 
@@ -240,18 +252,18 @@ class _Reader:
         if not self.reading.could_match(first.start, last.end) & things:
             return
         section = [self._block(number) for number in range(start, end)]
-        section = [block for block in section if prerequisite.could_match(block.text)]
+        section = [block for block in section if could_be_prerequisite(block.text)]
         if any(_PLACED.search(block.text) for block in section):
-            for order, block, sentence in prerequisite.find(section, first.headings):
+            for order, block, sentence in find_prerequisites(section, first.headings):
                 shown = self.document.mention or is_mention(first.headings, block.lead)
                 self._add(order, self._line(sentence, 0), shown)
 
     def _could_act(self, number: int) -> bool:
         part, before, after = (self.parts[max(0, min(len(self.parts) - 1, number + step))] for step in (0, -1, 1))
         own = self.reading.could_match(part.start, part.end)
-        return against.could_matter(own, lambda: self.reading.could_match(before.start, after.end))
+        return could_be_harmful(own, lambda: self.reading.could_match(before.start, after.end))
 
     def _read_acts(self, start: int, end: int, acts: list[int]) -> None:
         blocks = [self._block(number) for number in range(start, end)]
-        for order, block, sentence in against.find(blocks, [number - start for number in acts]):
+        for order, block, sentence in find_harmful_acts(blocks, [number - start for number in acts]):
             self._keep(block, sentence, order, negative=True)

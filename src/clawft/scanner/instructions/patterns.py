@@ -1,21 +1,157 @@
-"""Words that several grammars share: what data a phrase speaks of, where it goes, who is meant."""
+"""The pattern language of the grammars: phrases, lazily compiled patterns, word groups, and the orders they find."""
 
 import re
+from collections.abc import Iterator
+from functools import cached_property
 
-from clawft.scan.instructions.late import Late
+from msgspec import Struct
 
-__all__ = ["find_address", "find_data"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.instructions.needs import GROUPS, look_up_needs
+
+
+class SentenceOrder(Struct, frozen=True):
+    """One thing a sentence asks for: `via` are its words, `start` is where they stand in the sentence."""
+
+    kind: Kind
+    target: str
+    start: int
+    via: str
+    sources: tuple["SentenceOrder", ...] = ()
+
+
+class LateRegex:
+    """A regular expression, compiled at its first search."""
+
+    def __init__(self, source: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        self.source = source
+        self.flags = flags
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.source, self.flags)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.source,)
+
+    @property
+    def needs(self) -> tuple[frozenset[str], ...]:
+        return look_up_needs(self.source)
+
+    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
+        return self.pattern.search(text, start)
+
+    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
+        return self.pattern.match(text, start)
+
+    def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[re.Match[str]]:
+        return self.pattern.finditer(text, start, len(text) if end is None else end)
+
+    def sub(self, to: str, text: str) -> str:
+        return self.pattern.sub(to, text)
+
+
+class AllPatterns:
+    """Patterns of which a text must have all."""
+
+    def __init__(self, *patterns: LateRegex) -> None:
+        self._patterns = patterns
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(pattern.source for pattern in self._patterns)
+
+    @property
+    def needs(self) -> tuple[frozenset[str], ...]:
+        return tuple(need for pattern in self._patterns for need in pattern.needs)
+
+
+class AnyWord:
+    """Words of which a text must have one, in small letters."""
+
+    def __init__(self, *words: str) -> None:
+        self.sources = ()
+        self.needs = (frozenset(words),)
+
+
+def join_alternatives(*lines: str) -> str:
+    """Alternatives, written over as many lines as they need."""
+    return "(?:" + "|".join(lines) + ")"
+
+
+_GAP = re.compile(r" ~(\d+) ")
+_NAME = re.compile(r"<([a-z_]+)>")
+
+
+class Phrase(Struct, frozen=True, dict=True):
+    """A pattern as it is written, and its meaning."""
+
+    text: str
+    target: str = ""
+
+    def about(self, target: str) -> "Phrase":
+        """Return the same pattern with another meaning."""
+        return Phrase(self.text, target)
+
+    @cached_property
+    def outline(self) -> str:
+        """The regular expression but for the groups of the vocabulary, which it names."""
+        parts = _GAP.split(self.text)
+        out = [_bound(parts[0])]
+        for gap, part in zip(parts[1::2], parts[2::2], strict=True):
+            out.append(f".{{0,{gap}}}?{_bound(part)}")
+        return "".join(out)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(_NAME.sub(_expand, self.outline))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of its patterns."""
+        return (self.outline,)
+
+    @property
+    def needs(self) -> tuple[frozenset[str], ...]:
+        """The words that a text must have to match."""
+        return look_up_needs(self.outline)
+
+    @property
+    def mark(self) -> str:
+        """The characters that a text must have to match."""
+        return "://" if "<url>" in self.text else "/" if "<fixed>" in self.text else ""
+
+
+def phrase(text: str, target: str = "") -> Phrase:
+    """A pattern of the small language."""
+    return Phrase(text, target)
+
+
+def _bound(part: str) -> str:
+    """A part that begins and ends at the edge of a word, where it begins and ends with one."""
+    head = part.lstrip("(?:")
+    if match := _NAME.match(head):
+        head = GROUPS[match[1]].lstrip("(?:")
+    begin = r"\b" if head[:1].isalnum() else ""
+    end = r"\b" if "$" not in part and (part[-1:].isalnum() or part[-1:] in ")?>") else ""
+    return f"{begin}(?:{part}){end}"
+
+
+def _expand(match: re.Match[str]) -> str:
+    return GROUPS[match[1]] if match[1] in GROUPS else match[0]
+
 
 ADDRESS = (
     r"(?:https?|ftp|wss?|s3|gs)://[^\s)\]>\"'`<|,]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site"
     r"|online|cc|ru|cn|me|sh|co|info)\b(?:/[^\s)\]>\"'`<|,]*)?"
 )
-_ADDRESS = Late(ADDRESS)
+_ADDRESS = LateRegex(ADDRESS)
 # A file name is no host: "package.json", "main.rs", "README.me".
-_FILE = Late(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
+_FILE = LateRegex(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
 
-_PLACEHOLDER = Late(
+_PLACEHOLDER = LateRegex(
     r"(?:name|user|users?|you|your|someone|e?mail|me|john|jane|alice|bob|test)[\w.+-]*@(?:example|domain|email"
     r"|company)\."
 )
@@ -65,7 +201,7 @@ _PRIVATE = (
     r"|\bscreenshots?\b|\bhostnames?\b|\bsystem information\b|\bwhoami\b|\bkeystrokes?\b|\bip address(?:es)?\b"
     r"|\blocation\b"
 )  # fmt: skip
-_SECRET_RE, _KEY_RE, _PRIVATE_RE = Late(_SECRET), Late(_KEY), Late(_PRIVATE)
+_SECRET_RE, _KEY_RE, _PRIVATE_RE = LateRegex(_SECRET), LateRegex(_KEY), LateRegex(_PRIVATE)
 
 
 def find_address(text: str, start: int = 0) -> re.Match[str] | None:
@@ -79,7 +215,7 @@ def find_address(text: str, start: int = 0) -> re.Match[str] | None:
 
 
 def find_data(text: str, start: int = 0, end: int | None = None) -> list[tuple[str, str, int]]:
-    """What data a phrase speaks of: "secret", "key" or "private", the words, and where they stand; the worst first."""
+    """Find the data a phrase names: "secret", "key" or "private", the words, and their offsets; the worst first."""
     end = len(text) if end is None else end
     found: list[tuple[str, str, int]] = []
     for how, pattern in (("secret", _SECRET_RE), ("key", _KEY_RE), ("private", _PRIVATE_RE)):

@@ -1,26 +1,85 @@
-"""Fake prerequisites: a section that says what must be had first, where to get it, and to run it.
-
-An ordinary prerequisite names a package or a project page. A fake one leads to a file or a page of somebody else: an
-archive with its password beside it (so that no scanner opens it), a program to start, a command to paste.
-"""
+"""Fake prerequisites: a section or a lure that leads the reader to run an untrusted program."""
 
 import re
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind
-from clawft.scan.instructions import lures
-from clawft.scan.instructions.late import Late, Together
-from clawft.scan.instructions.order import Order
-from clawft.scan.instructions.sentences import Block, Sentence
+from clawft.scanner.facts import Kind
+from clawft.scanner.instructions.patterns import AllPatterns, LateRegex, SentenceOrder
+from clawft.scanner.instructions.sentences import ProseBlock, Sentence
 
-__all__ = ["COMBINATIONS", "could_match", "find"]
+# The reader is to lower a protection so that it runs.
+_GUARD = LateRegex(
+    r"\b(?:disable|pause|turn|switch|get past|click past|deactivate|exclusion|whitelist|allow|ignore|bypass|remove"
+    r"|accept|click through"
+    r"|dismiss)\b[^.]{0,80}\b(?:anti-?virus|virus scanner|defender|gatekeeper|smartscreen|protection"
+    r" programs?|quarantine|firewall"
+    r"|security (?:settings|warnings?|software)|privacy (?:&|and) security|warning of the (?:browser|system)|all rights"
+    r"|warning that (?:macos|windows|the browser)|unknown (?:publisher|developer|sources?)|macros)\b"
+    r"|\b(?:anti-?virus|protection programs?|security software|defender)\b[^.]{0,80}\b(?:mistake|false"
+    r"|flag|block|pause|disable)"
+    r"|\b(?:says?|reports?|shows?) (?:that )?(?:the |it )?(?:\w+ )?(?:is )?damaged\b|\bdeveloper mode\b"
+)
+# It comes from a person or a mail, not from a place that can be looked at.
+_CONTACT = LateRegex(
+    r"\b(?:ask|write(?: to)?|request|message|dm|contact|text|ping|mail|e-?mail)\b[^.]{0,60}"
+    r"(?:(?<![\w@])@[a-z_]\w{3,31}\b(?![./\w-])|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{2,60}|\b(?:on|via|in)"
+    r" (?:telegram|whatsapp|discord|signal)\b)"
+    r"|\b(?:address|link|attachment|file) (?:in|from) the (?:welcome |invitation |activation )?(?:mail|message)\b"
+)
+_THING = LateRegex(
+    r"\b(?:installer|setup|driver|agent|helper|connector|runtime|codec|core|cli|bridge|client|update"
+    r"|extension|desktop app"
+    r"|companion|launcher|component|attachment|archive|file|link)\b"
+)
+_START = LateRegex(
+    r"\b(?:run|start|launch|open|execute|install|unpack|load|double[- ]click|let)\b(?: and \w+)?"
+    r" (?:it|them|the \w+(?: \w+)?|that \w+|[`'\"][\w .-]+|both)\b|\bkeep it (?:open|running)\b|\binstall"
+    r" it\b|\blet it run\b"
+    r"|\bpress (?:enter|win)\b"
+)
+_FIRM = LateRegex(
+    r"\b(?:will not|won't|does not|doesn't|cannot|can't|nothing|fails?|stays? inactive|otherwise|mandatory"
+    r"|indispensable"
+    r"|without it|before (?:that|you|the first|any|using|first)|required|must|do not carry on|unlocked?|to activate"
+    r"|to go on|to continue|needs? to|depends on|prove)\b"
+)
+_DIALOG = LateRegex(r"\bwin(?:dows)?(?: key)? ?\+ ?[rx]\b|\brun dialog\b|\bspotlight\b[^.]{0,40}\bterminal\b")
+
+# What a text needs to be a lure: one of these.
+LURE_COMBINATIONS = (
+    AllPatterns(_START, _GUARD),
+    AllPatterns(_START, _DIALOG),
+    AllPatterns(_START, _THING, _FIRM),
+    AllPatterns(_CONTACT, _THING, _START),
+)
+
+
+def find_lures(text: str) -> Iterator[SentenceOrder]:
+    """Find what the sentences around an address (which is left out of them) ask the reader to do with it."""
+    if not _START.search(text):
+        return
+    if guard := _GUARD.search(text):
+        yield SentenceOrder(Kind.PRIVILEGE, "a protection", 0, guard[0])
+    if dialog := _DIALOG.search(text):
+        yield SentenceOrder(Kind.EXEC, "a command pasted from a page", 0, dialog[0])
+    if (thing := _THING.search(text)) and _FIRM.search(text):
+        yield SentenceOrder(Kind.EXEC, "a program that is not named", 0, thing[0])
+
+
+def find_contact(own: str, near: str) -> SentenceOrder | None:
+    """Find a person who is to be asked for a program that is then to be run."""
+    contact = _CONTACT.search(own)
+    if contact and _THING.search(near) and _START.search(near):
+        return SentenceOrder(Kind.EXEC, "a program from a message", 0, contact[0])
+    return None
+
 
 # How the words begin without which no prerequisite can be.
-_WORDS = Late(
+_WORDS = LateRegex(
     r"(?<![a-z])(?:ant|cop|dam|def|dow|dri|exe|ext|gat|gra|hel|ins|lau|nav|obt|pas|pow|pre|qua|req|run|ter|unp|unz|uti|vis)",
     re.IGNORECASE,
 )
-_NEED = Late(
+_NEED = LateRegex(
     r"\bprerequisites?\b|\brequire(?:s|d|ment|ments)?\b|\bmust (?:be|first|have|install|download|run)\b"
     r"|\bneeds? (?:to (?:be )?(?:install|download|run)|the )"
     r"|\b(?:before|prior to) (?:using|you|running|proceeding|continuing|setting|starting|downloading|the skill|any"
@@ -28,80 +87,87 @@ _NEED = Late(
     r"|\bwithout (?:it|this|the|[\w-]+ (?:installed|running))\b|\bfirst,? (?:install|download|get|run)\b"
     r"|\bis (?:mandatory|essential|needed|necessary)\b|\bdepends on\b|\bset ?up\b|\binstall(?:ation)?\b"
 )
-_URL = Late(
+_URL = LateRegex(
     r"https?://[^\s)\]>\"'`<|]+|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co"
     r"|info|link|click|pw|to|gg|ai|space|store|tech|live|run)/[^\s)\]>\"'`<|]+"
 )
-_GET = Late(
+_GET = LateRegex(
     r"\b(?:download(?:ed|ing)?|get|grab|fetch|obtain|visit|go to|open|navigate to|head (?:over )?to|install(?:er)?"
     r"|from|here|available at)\b|\]\(http"
 )
-_PASSWORD = Late(
+_PASSWORD = LateRegex(
     r"\b(?:pass(?:word|phrase|code)?|pwd|pw|key)\b ?(?:is|=|:|-|\u2013)* ?[`'\"(]?[^\s`'\")]{2,40}"
     r"|\bextract(?:ed)? (?:it )?(?:using|with)(?: (?:the|pass\w*))*:? ?[`'\"]?\S{2,40}"
 )
-_ARCHIVE = Late(r"\b(?:extract|unzip|unpack|archive|zip|rar|7z|decompress)\w*\b|\.(?:zip|rar|7z|tar|tgz|gz)\b")
-_RUN = Late(
+_ARCHIVE = LateRegex(r"\b(?:extract|unzip|unpack|archive|zip|rar|7z|decompress)\w*\b|\.(?:zip|rar|7z|tar|tgz|gz)\b")
+_RUN = LateRegex(
     r"\b(?:run|execute|launch|start|open|double[- ]click|install) (?:on |it\b|the |this |that "
     r"|your )?(?:\w+[ -])?(?:executable|installer|binary|program|application|app|setup|exe|utility|agent|tool|driver"
     r"|file|package|script|it)\b"
     r"|\b(?:run|execute|launch|start|open|double[- ]click) (?:the )?[`'\"]?[\w.-]+\.(?:exe|msi|dmg|pkg|app|bat|cmd"
     r"|scr|ps1|command|jar|vbs|sh|run|appimage)\b"
 )
-_PROGRAM = Late(
+_PROGRAM = LateRegex(
     r"\.(?:exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|appimage|run|deb|rpm)\b|\bexecutable\b|\binstaller\b"
     r"|\bbinary\b"
 )
-_ARCHIVE_URL = Late(
+_ARCHIVE_URL = LateRegex(
     r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage|run"
     r"|command)(?:[?#]|$)|/releases/(?:latest/)?download/"
 )
-_PASTE = Late(
+_PASTE = LateRegex(
     r"\b(?:copy|paste|copying|pasting)\b[^.]{0,120}\b(?:terminal|shell|command prompt|powershell|console"
     r"|command line|cmd|run dialog|win ?\+ ?r)\b"
     r"|\b(?:execute|run|enter)\b[^.]{0,60}\b(?:command|script|line)s?\b[^.]{0,60}\b(?:in|into|from|using|inside"
     r"|via) (?:the |your |a )?(?:\w+ )?(?:terminal|shell|command prompt|powershell|console)\b"
 )
-_PAGE = Late(
+_PAGE = LateRegex(
     r"\b(?:visit|go to|open|navigate to|head (?:over )?to|from|at|see|on|browse to)\b[^.]{0,40}(?:\]\(|https?://"
     r"|\bthis (?:page|link|site|url|snippet|gist|paste)\b|\bpage\b|\blink\b)"
 )
 
 # What a section needs to ask for one: one of these.
-COMBINATIONS = (Together(_ARCHIVE, _PASSWORD), Together(_RUN), Together(_PASTE), *lures.COMBINATIONS)
+PREREQUISITE_COMBINATIONS = (
+    AllPatterns(_ARCHIVE, _PASSWORD),
+    AllPatterns(_RUN),
+    AllPatterns(_PASTE),
+    *LURE_COMBINATIONS,
+)
 
 
-def could_match(block: str) -> bool:
-    """Whether a block may be a part of one."""
+def could_be_prerequisite(block: str) -> bool:
+    """Return whether a block may be a part of one."""
     return _WORDS.search(block) is not None
 
 
-def find(section: list[Block], headings: tuple[str, ...]) -> Iterator[tuple[Order, Block, Sentence]]:
+def find_prerequisites(
+    section: list[ProseBlock], headings: tuple[str, ...]
+) -> Iterator[tuple[SentenceOrder, ProseBlock, Sentence]]:
     """Each place of a section that something must be had from, with what is asked for around it."""
-    flat = [(block, one) for block in section for one in block.sentences]
+    flat = [(block, sentence) for block in section for sentence in block.sentences]
     title = " ".join(headings[-2:]).lower()
-    needed = _NEED.search(title) is not None or any(_NEED.search(one.text) for _, one in flat)
+    needed = _NEED.search(title) is not None or any(_NEED.search(text.text) for _, text in flat)
     for index, (block, sentence) in enumerate(flat):
         own = sentence.text
-        near = " ".join(one.text for _, one in flat[index : index + 3])
-        if contact := lures.find_contact(own, near):
-            yield Order(Kind.PREREQUISITE, contact.via, 0, own[:160], (contact,)), block, sentence
+        near = " ".join(following.text for _, following in flat[index : index + 3])
+        if contact := find_contact(own, near):
+            yield SentenceOrder(Kind.PREREQUISITE, contact.via, 0, own[:160], (contact,)), block, sentence
         if not (_GET.search(own) and (url := _URL.search(own))):
             continue
         address = url[0].rstrip(".,;:)")
-        around = " ".join(one.text for _, one in flat[max(0, index - 1) : index + 3])
-        found = [*lures.find_lures(_URL.sub(" ", around)), *(_find_needed(own, near, address) if needed else ())]
+        around = " ".join(following.text for _, following in flat[max(0, index - 1) : index + 3])
+        found = [*find_lures(_URL.sub(" ", around)), *(_find_needed(own, near, address) if needed else ())]
         if found:
-            sources = (Order(Kind.FETCH, address, url.start(), own[:120]), *found)
-            yield Order(Kind.PREREQUISITE, address, 0, own[:160], sources), block, sentence
+            sources = (SentenceOrder(Kind.FETCH, address, url.start(), own[:120]), *found)
+            yield SentenceOrder(Kind.PREREQUISITE, address, 0, own[:160], sources), block, sentence
 
 
-def _find_needed(own: str, near: str, address: str) -> Iterator[Order]:
-    """What is asked for around an address in a section on what must be had first."""
+def _find_needed(own: str, near: str, address: str) -> Iterator[SentenceOrder]:
+    """Find the requests around an address, in a section on prerequisites."""
     bare = _URL.sub(" ", near)
     if _ARCHIVE.search(near) and (password := _PASSWORD.search(bare)):
-        yield Order(Kind.LOCKED, "password given", 0, password[0])
+        yield SentenceOrder(Kind.LOCKED, "password given", 0, password[0])
     if (run := _RUN.search(bare)) and (_PROGRAM.search(near) or _ARCHIVE_URL.search(address)):
-        yield Order(Kind.EXEC, "the downloaded program", 0, run[0])
+        yield SentenceOrder(Kind.EXEC, "the downloaded program", 0, run[0])
     if (paste := _PASTE.search(near)) and _PAGE.search(own):
-        yield Order(Kind.EXEC, "a command pasted from a page", 0, paste[0])
+        yield SentenceOrder(Kind.EXEC, "a command pasted from a page", 0, paste[0])

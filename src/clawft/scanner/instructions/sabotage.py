@@ -1,11 +1,9 @@
-"""Orders that spoil the work: to falsify, bias, weaken, delay, lock away or destroy."""
+"""Orders that spoil the work, or that change what the agent remembers or may do."""
 
-from clawft.scan.facts import Kind
-from clawft.scan.instructions.patterns import phrase
+from clawft.scanner.facts import Kind
+from clawft.scanner.instructions.patterns import phrase
 
-__all__ = ["KIND", "PHRASES"]
-
-KIND = Kind.SABOTAGE
+SABOTAGE_KIND = Kind.SABOTAGE
 _RESULTS = (
     phrase("(never|not) ~40 (warnings?|problems?|vulnerabilit(?:y|ies)|criticism) ~60 <even>"),
     phrase("(approve|merge|accept|sign off) ~30 without (?:reading|reviewing|looking|checking|testing)"),
@@ -289,8 +287,8 @@ _SPEED = (
     ),
 )
 _CREDIT = (phrase("(claim|assert|take) (?:authorship|credit|ownership) ~40 (all|any|every|each|others?|papers?)"),)
-PHRASES = tuple(
-    one.about(target)
+SABOTAGE_PHRASES = tuple(
+    pattern.about(target)
     for target, group in (
         ("the results", _RESULTS),
         ("the code", _CODE),
@@ -302,5 +300,28 @@ PHRASES = tuple(
         ("the speed", _SPEED),
         ("whose work it is", _CREDIT),
     )
-    for one in group
+    for pattern in group
+)
+
+
+TAMPER_KIND = Kind.TAMPER
+TAMPER_PHRASES = (
+    phrase(
+        "(add|append|write|insert|inject|put|save|store|edit|modify|update|change|overwrite|prepend|include|place"
+        "|copy|set|register"
+        "|create|install) ~120 (?:to|in|into|inside|of|at) ~30 (<agent_files>)"
+    ),
+    phrase("(edit|modify|update|change|overwrite|replace|rewrite) ~30 (<agent_files>)"),
+    phrase(
+        r"(add|set|grant|append|include|enable) ~60 (\"?bash\(\*|permissions?\.allow|bypasspermissions|defaultmode"
+        r"|enableallprojectmcpservers)[a-z]*"
+    ),
+    phrase(
+        "(cannot|can't|must not) be (?:removed|deleted|stopped) (?:by|even|when) ~20 (uninstall|remov|disabl)[a-z]*",
+        "itself, against removal",
+    ),
+    phrase("(re-?enables?) (?:it|itself|the)", "itself, against removal"),
+    phrase("(re-?installs?) itself", "itself, against removal"),
+    phrase("(restores?) (?:it|them|itself|themselves) automatically", "itself, against removal"),
+    phrase("(survives?) (?:uninstall[a-z]*|removal)", "itself, against removal"),
 )

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clawft.scan.instructions.index import Reading
-from clawft.scan.instructions.segments import Part
-from clawft.scan.lazy import once
-
-__all__ = ["Block", "Sentence", "find_offset", "fold", "split_sentences"]
+from clawft.scanner.instructions.blocks import MarkdownPart
+from clawft.scanner.instructions.index import PhraseSearch
+from clawft.scanner.regex import LazyProperty
 
 MAX_SENTENCE = 1200
 MAX_LEAD = 80
@@ -30,39 +28,39 @@ class Sentence(Struct, dict=True):
     raw: str
     start: int
     end: int
-    reading: Reading
+    reading: PhraseSearch
     item: bool = False  # it begins a list item or a row
 
-    @once
+    @LazyProperty
     def text(self) -> str:
         return fold(self.raw)
 
-    @once
+    @LazyProperty
     def could_match(self) -> int:
         """The phrases whose words it has."""
         return self.reading.could_match(self.start, self.end)
 
 
-class Block(Struct, dict=True):
+class ProseBlock(Struct, dict=True):
     """A block of prose, and the words right before it that lead to it."""
 
-    part: Part
+    part: MarkdownPart
     text: str
-    reading: Reading
+    reading: PhraseSearch
     lead: str = ""
 
-    @once
+    @LazyProperty
     def sentences(self) -> list[Sentence]:
         return list(split_sentences(self.text, self.part.start, self.reading))
 
     def lead_to(self, sentence: Sentence) -> str:
         """The words of the block that lead to a sentence: those before its list, or the last that end with a colon."""
         lead = ""
-        for one in self.sentences:
-            if one.start >= sentence.start:
+        for part in self.sentences:
+            if part.start >= sentence.start:
                 break
-            if one.text.endswith(":") or (sentence.item and not one.item and len(one.text) < MAX_LEAD):
-                lead = one.text
+            if part.text.endswith(":") or (sentence.item and not part.item and len(part.text) < MAX_LEAD):
+                lead = part.text
         return lead
 
 
@@ -74,7 +72,7 @@ def fold(text: str) -> str:
     return (_GAP.sub(" ", text) if _UNEVEN.search(text) else text).strip()
 
 
-def split_sentences(text: str, start: int, reading: Reading) -> Iterator[Sentence]:
+def split_sentences(text: str, start: int, reading: PhraseSearch) -> Iterator[Sentence]:
     """The sentences of a block that begins at an offset."""
     at = 0
     for match in _END.finditer(text):
@@ -85,7 +83,7 @@ def split_sentences(text: str, start: int, reading: Reading) -> Iterator[Sentenc
     yield from _make(text, at, len(text), start, reading)
 
 
-def _make(text: str, at: int, end: int, start: int, reading: Reading) -> Iterator[Sentence]:
+def _make(text: str, at: int, end: int, start: int, reading: PhraseSearch) -> Iterator[Sentence]:
     marker = _MARKER.match(text, at, end)
     item = marker is not None and not marker[0].isspace()
     at = marker.end() if marker else at
@@ -98,7 +96,7 @@ def _make(text: str, at: int, end: int, start: int, reading: Reading) -> Iterato
 
 
 def find_offset(raw: str, text: str, at: int) -> int:
-    """Where in its raw text a place of a folded sentence stands: as many words in."""
+    """Find the offset in the raw text of a place in a folded sentence: as many words in."""
     lead = len(raw) - len(raw.lstrip(" \t\r\n*>|#"))
     if "\n" not in raw[lead:]:
         return lead

@@ -1,21 +1,19 @@
-"""Signs that something happens behind the user: it is hidden, disguised or denied, or nobody is asked."""
+"""Signs of an act behind the user's back: it is hidden, excused, or benefits a third party."""
 
-from clawft.scan.instructions.patterns import phrase
-
-__all__ = ["HIDDEN", "PASSED_OVER", "PHRASES"]
+from clawft.scanner.instructions.patterns import phrase
 
 _TELL = (
     "(?:tell|mention|point|refer|bring|raise|explain|disclose|reveal|list|announce|surface|comment|itemi[sz]e"
     "|inform|notify|remark|admit|acknowledge|describe)"
 )
-_TOLD = (
+_INFORMED = (
     "(?:told|informed|notified|alerted|asked|consulted|involved|aware|notice|shown|learn|know|see|hear|given|announced"
     "|listed|mentioned|disclosed|indicated|itemi[sz]ed|visible|displayed|reflected|confirmed|reminded)"
 )
 _HIDDEN = (
     phrase(
         "<person> (?:is|are|was|were|will|do|does|did|need|should|must|may|can|get|gets)(?: be)?(?: usually)?"
-        " ?(?:not|n't|never|no) (?:[a-z]+ ){0,2}?" + _TOLD
+        " ?(?:not|n't|never|no) (?:[a-z]+ ){0,2}?" + _INFORMED
     ),
     phrase(
         "<person> (?:who [a-z ]{3,40} )?(?:gets?|receives?|sees?|has|have) no (?:notice|message|notification"
@@ -23,7 +21,7 @@ _HIDDEN = (
     ),
     phrase(
         "(is|are|was|were|be|been) (?:not|never|no longer) (?:[a-z]+ )?"
-        + _TOLD
+        + _INFORMED
         + "(?! here| above| below| in this| by default| until| when| if| unless)"
     ),
     phrase(
@@ -66,7 +64,7 @@ _HIDDEN = (
     phrase("(no longer) (?:indicated|shown|listed|announced)"),
 )
 _HIDDEN_TOO = (
-    phrase("(need|must|should|may|shall|is|are)(?: not| never|n't)(?: to)? be " + _TOLD),
+    phrase("(need|must|should|may|shall|is|are)(?: not| never|n't)(?: to)? be " + _INFORMED),
     phrase(
         "(do not|don't|never|without) (?:show|showing|display|print|log|list|explain|mention) (?:it|this|them|that"
         "|the (?:change|difference|step|call|request|transfer|upload|command|copy|trailer|entry|reason|addition))"
@@ -197,8 +195,8 @@ _WAITING = (
         "|runs out|ends)"
     ),
 )
-HIDDEN = _HIDDEN_TOO
-PHRASES = (*_HIDDEN, *_HIDDEN_TOO, *_DISGUISED, *_UNASKED, *_WAITING)
+HIDDEN_ACT_PHRASES = _HIDDEN_TOO
+BEHIND_PHRASES = (*_HIDDEN, *_HIDDEN_TOO, *_DISGUISED, *_UNASKED, *_WAITING)
 # The user in so many words: not told, not asked, not able to say no.
 PASSED_OVER = (
     phrase(
@@ -316,4 +314,106 @@ PASSED_OVER = (
         "(takes? precedence|overrides?|overriding|supersedes?|priority) (?:over )?(?:the |any |all )?(?:user"
         "|user's|system|explicit|conflicting|previous|other skills?)"
     ),
+)
+
+
+_SPARE = (
+    "(?:avoid|prevent|reduce|minimi[sz]e|spare|eliminate|not to|limit|keep down|without) (?:the |any "
+    "|users? |them |unnecessary |excessive )*"
+    "(?:interrupt[a-z]*|disrupt[a-z]*|confus[a-z]+|annoy[a-z]*|overload|fatigue|friction|burden"
+    "|alarm[a-z]*|bother[a-z]*"
+    "|distract[a-z]*|delays?|notification|clutter|noise|concern|support (?:cases|requests|tickets)|questions|worry"
+    "|cognitive|hesitation|abandonment|reporting)"
+)
+EXCUSE_PHRASES = (
+    phrase(
+        "(so that|so) ~30 (?:stays?|remains?|is|are|feels?) (?:[a-z]+ )?(?:effortless|simple|smooth|fast"
+        "|quick|easy|seamless|uninterrupted|pleasant|natural)"
+    ),
+    phrase(
+        "(keep|keeps|stay|stays|remain|remains|continue|continues) (?:running|open|active|working|in place"
+        "|valid|available) (?:when|after|between|in all|in later|even)"
+    ),
+    phrase(
+        "(this|which|it) (?:keeps?|makes?|helps?|allows?|saves?|reduces?|improves?) (?:[a-z]+ ){1,4}(?:fast"
+        "|faster|short|simple|smooth|consistent|clean|time|lower|higher|efficient|calm)"
+    ),
+    phrase(
+        "(because|since|as|so that) (?:they|it|most|this|these|people|users|customers|results|the [a-z]+)(?:"
+        " [a-z]+){0,3} (?:would|do not|don't|could|stay|tend|rarely|might|lower|know|confus[a-z]+)"
+    ),
+    phrase("(to keep|in order to keep) the [a-z]+ (?:short|fast|simple|smooth|clean|quick)"),
+    phrase(
+        "(at any time|in either case|in all cases|for an unlimited time|indefinitely|permanently|in all later"
+        "|without exception)"
+    ),
+    phrase(_SPARE.replace("(?:", "(", 1)),
+    phrase(
+        "(as|because|since|which) (?:[a-z]+ ){0,8}?(?:would|could|may|might|only|will) (?:[a-z]+"
+        " )?(?:interrupt|confuse|delay|slow|annoy"
+        "|disrupt|create|reduce|alarm|cause|lead|worry|distract|leave)[a-z]*"
+    ),
+    phrase(
+        "(confirmations?|confirmation dialogs?|prompts?|approvals?|notifications?|warnings?|questions"
+        "|reviews?|pop-?ups?) (?:[a-z]+ ){0,2}?"
+        "(?:reduce|slow|interrupt|annoy|create|cause|lead to|hurt|delay|lower|disrupt|get in the way)[a-z]*"
+    ),
+    phrase(
+        "(to|for) (?:maximi[sz]e|ensure|improve|optimi[sz]e|guarantee|streamline|enhance|maintain|increase"
+        "|speed up|provide|deliver"
+        "|preserve|support|better) (?:[a-z]+ ){0,3}?(?:productivity|efficiency|experience|continuity|quality"
+        "|consistency|engagement"
+        "|performance|conversion|reliability|accuracy|service|security|workflow|results|recommendations"
+        "|personali[sz]ation|retention|safety)"
+    ),
+    phrase("(internal|implementation|technical) (?:implementation )?details?"),
+    phrase(
+        "(poor|bad|better|seamless|smooth|frictionless|uninterrupted) (?:user |customer )?(?:experience|flow"
+        "|operation|workflow|automation)"
+    ),
+    phrase(
+        "(users?|people|they) (?:usually |often |rarely |typically |generally |simply )?(?:forget|do not"
+        " (?:understand|care|read|need)|don't (?:understand|care|read)|ignore|expect this|prefer not)"
+    ),
+    phrase("(research|studies|experience|data|testing) (?:shows?|has shown|suggests?|indicates?) that"),
+    phrase(
+        "(terms of (?:service|use)|privacy policy|agreement|licen[cs]e terms) ~40 (accept|grant|cover|allow"
+        "|permit|consent|agree)[a-z]*"
+    ),
+    phrase(
+        "(considered|regarded as|treated as|deemed) (?:an? |to be )?(?:internal|implementation|implicit"
+        "|standard|normal|part of|acceptable|necessary|authori[sz]|safe|low[- ]risk)[a-z]*"
+    ),
+    phrase("(in the background|behind the scenes|under the hood)"),
+    phrase("(trusted|verified|pre-?approved|privileged) (?:skill|status|component|extension|agent|publisher)"),
+)
+
+
+_WHO = (
+    "(vendor|publisher|operator|maintainers?|skill'?s author|manufacturer|sponsor|sales desk|advertisers?"
+    "|developer|skill provider|provider of the skill|skill author|author of the skill)"
+)
+THIRD_PARTY_PHRASES = (
+    phrase(
+        "(?:by|of|to|with|on) (?:the|our) (?:[a-z]+ )?"
+        + _WHO
+        + "(?:'s|s')?(?: (?:[a-z]+ ){0,2}?(?:service|server|cluster|drive|account|portal|system|cloud"
+        "|database))?(?=[.,;)( ]|$)"
+    ),
+    phrase(
+        _WHO + "(?:'s|s') (?:own )?(?:[a-z]+ )?(?:service|server|cluster|drive|account|portal|system|cloud|offer"
+        "|wallet|database)"
+    ),
+    phrase(
+        "(our) (?:own )?(?:[a-z]+ ){0,2}?(?:partners?(?:'s)?|accounts?|links?|offers?|referral|product"
+        "|library|announcement|public keys?"
+        "|models|advertisements?|shop|servers?|(?:training|analytics|support|sales) (?:service|team|system)"
+        "|research|clearing|sponsors?)"
+    ),
+    phrase("(in order to|to) (?:improve|train) (?:the product|our [a-z]+)"),
+    phrase("(for us|supports? us|for statistical purposes|the statistics server)"),
+    phrase("(other) (?:users?|customers?|clients?|people) (?:of (?:the|this) (?:skill|service|vendor)|can|may|could) "),
+    phrase("(needed|used|required|read) by our"),
+    phrase("(upon|against|after) payment"),
+    phrase("(price of the) (?:password|key)"),
 )

@@ -1,4 +1,4 @@
-"""Every entry of a folder by `lstat`: regular files in the order in which they matter, links and odd files as marks."""
+"""The entries of a folder: regular files in the order they are read, links and special files as marks."""
 
 import os
 import re
@@ -8,19 +8,17 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from clawft.scan.facts import Kind
-from clawft.scan.intake.names import PICTURE_NAMES
-from clawft.scan.intake.parts import Mark, Passage, Unread
-from clawft.scan.vocabulary.secrets import find_secret_path
-
-__all__ = ["Found", "Listed", "show_name", "walk_folder"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.intake.formats import ContentMark, EmbeddedText, UnreadPart
+from clawft.scanner.intake.language import PICTURE_NAMES
+from clawft.scanner.vocabulary.secrets import find_secret_path
 
 MAX_ENTRIES = 200_000
-MIN_SAID = 40  # characters of a name that says something
+MIN_NAME_TEXT = 40  # characters of a name that says something
 MIN_WORDS = 7
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
-_BESIDE_WORDS = ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
-_BESIDE = frozenset(_BESIDE_WORDS.split())  # walked like the rest, but read after it
+_LATE_FOLDER_NAMES = ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
+_LATE_FOLDERS = frozenset(_LATE_FOLDER_NAMES.split())  # walked like the rest, but read after it
 _GIT_OBJECT = re.compile(r"(.*/)?\.git/(.*/)?objects/([0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})|(pack|info)/[\w.-]+)")
 _GIT_MAGICS = (b"PACK\0\0", b"\xfftOc\0\0", b"RIDX\0\0", b"CGPH\1\1")
 _ACTS_WORDS = (
@@ -29,11 +27,11 @@ _ACTS_WORDS = (
     "zip gz tgz tar whl jar 7z rar docx xlsm docm xlsx pptx svg html env service plist hta vbs wasm pth"
 )
 _ACTS = frozenset(_ACTS_WORDS.split())
-_DATA_RANK, _BESIDE_RANK = 4, 10
+_DATA_RANK, _LATE_RANK = 4, 10
 _DATA = frozenset({"csv", "tsv", "log", "xsd", "map", "lock"}) | PICTURE_NAMES
 
 
-class Found(Struct, frozen=True, gc=False):
+class FolderFile(Struct, frozen=True, gc=False):
     """A regular file: where it is, its name below the folder, and how soon it is read."""
 
     rank: int
@@ -44,15 +42,15 @@ class Found(Struct, frozen=True, gc=False):
 
     @property
     def is_data(self) -> bool:
-        """Whether it is of a kind that is looked at rather than run."""
-        return self.rank % _BESIDE_RANK == _DATA_RANK
+        """Return whether it is of a kind that is looked at rather than run."""
+        return self.rank % _LATE_RANK == _DATA_RANK
 
 
-class Listed(Struct):
-    """What a folder holds."""
+class FolderListing(Struct):
+    """The entries of a folder."""
 
-    files: list[Found]
-    parts: list[Mark | Passage | Unread]
+    files: list[FolderFile]
+    parts: list[ContentMark | EmbeddedText | UnreadPart]
 
 
 def show_name(name: str) -> str:
@@ -63,75 +61,79 @@ def show_name(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
-def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> Listed:
+def walk_folder(folder: str, deadline: float, without: Collection[str] = ()) -> FolderListing:
     """List a folder and all below it, but for the folders `without`. No link is followed.
 
     Raises: OSError when the folder itself cannot be read.
     """
-    listed = Listed([], [])
+    listed = FolderListing([], [])
     pending = [(folder, "", 0)]
     seen = 0
     while pending:
-        current, prefix, beside = pending.pop()
+        current, prefix, rank_offset = pending.pop()
         try:
             with os.scandir(current) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > MAX_ENTRIES or (seen & 1023 == 0 and time.monotonic() > deadline):
                         reason = f"It holds too many files: those after the first {seen - 1} were not looked at"
-                        listed.parts.append(Unread(reason, failed=True))
+                        listed.parts.append(UnreadPart(reason, failed=True))
                         return _sorted(listed)
-                    inner = _note(listed, entry, folder, prefix, beside)
+                    inner = _note(listed, entry, folder, prefix, rank_offset)
                     if inner is not None and entry.path not in without:
                         pending.append((entry.path, f"{prefix}{entry.name}/", inner))
         except OSError as error:
             if current == folder:
                 raise
-            listed.parts.append(Unread(f"The folder cannot be read: {error.strerror}", show_name(prefix), failed=True))
+            listed.parts.append(
+                UnreadPart(f"The folder cannot be read: {error.strerror}", show_name(prefix), failed=True)
+            )
     return _sorted(listed)
 
 
-def _sorted(listed: Listed) -> Listed:
+def _sorted(listed: FolderListing) -> FolderListing:
     listed.files.sort(key=lambda one: (one.rank, one.name))
     return listed
 
 
-def _note(listed: Listed, entry: "os.DirEntry[str]", folder: str, prefix: str, beside: int) -> int | None:
+def _note(listed: FolderListing, entry: "os.DirEntry[str]", folder: str, prefix: str, rank_offset: int) -> int | None:
     """Take note of one entry; for a folder to go into, how much less what it holds matters."""
     name = prefix + entry.name
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError as error:
-        listed.parts.append(Unread(f"It cannot be read: {error.strerror}", show_name(name), failed=True))
+        listed.parts.append(UnreadPart(f"It cannot be read: {error.strerror}", show_name(name), failed=True))
         return None
     mode = status.st_mode
     if stat.S_ISDIR(mode):
-        return _BESIDE_RANK if entry.name in _BESIDE else beside
+        return _LATE_RANK if entry.name in _LATE_FOLDERS else rank_offset
     if stat.S_ISREG(mode):
         if "objects/" in prefix and _is_git_object(entry.path, name):
             return None
-        if len(name) > MIN_SAID and (said := _read_name(name)):
-            listed.parts.append(Passage(said, "markdown", "name", show_name(name)))
-        listed.files.append(Found(_rank(name, entry.name, mode) + beside, name, entry.path, status.st_size, mode))
+        if len(name) > MIN_NAME_TEXT and (message := _read_name(name)):
+            listed.parts.append(EmbeddedText(message, "markdown", "name", show_name(name)))
+        listed.files.append(
+            FolderFile(_rank(name, entry.name, mode) + rank_offset, name, entry.path, status.st_size, mode)
+        )
     elif stat.S_ISLNK(mode):
         listed.parts.extend(_follow_in_mind(entry.path, name, folder))
     else:
         what = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-        listed.parts.append(Mark(Kind.HIDDEN, "special-file", f"{show_name(name)} is {what}", show_name(name)))
-        listed.parts.append(Unread(f"It is {what}, not a file", show_name(name)))
+        listed.parts.append(ContentMark(Kind.HIDDEN, "special-file", f"{show_name(name)} is {what}", show_name(name)))
+        listed.parts.append(UnreadPart(f"It is {what}, not a file", show_name(name)))
     return None
 
 
 def _read_name(name: str) -> str:
-    """What the name of a file says, where it is as long as a sentence: a model is shown the names of all files."""
+    """Return the name of a file as text if it is as long as a sentence: a model is shown the names of all files."""
     shown = show_name(name)
     words = _BETWEEN_WORDS.split(shown.rpartition(".")[0] or shown)
     return " ".join(words) if len(words) >= MIN_WORDS else ""
 
 
 def _is_git_object(path: str, name: str) -> bool:
-    """Whether a file is compressed history, by its name and how it begins: nothing runs it, and what is checked out is
-    read as files."""
+    """Return whether a file is compressed history, by its name and how it begins: nothing runs it, and what is checked
+    out is read as files."""
     if not _GIT_OBJECT.fullmatch(name):
         return False
     try:
@@ -147,7 +149,7 @@ def _is_git_object(path: str, name: str) -> bool:
 
 
 def _rank(name: str, base: str, mode: int) -> int:
-    """How soon a file is read: what acts before what is read by people, and data last."""
+    """Return the rank of a file in reading order: programs before texts for people, and data last."""
     if base.lower() == "skill.md":
         return 0 if "/" not in name else 1
     extension = base.rpartition(".")[2].lower() if "." in base else ""
@@ -156,17 +158,17 @@ def _rank(name: str, base: str, mode: int) -> int:
     return _DATA_RANK if extension in _DATA else 3
 
 
-def _follow_in_mind(path: str, name: str, folder: str) -> list[Mark | Unread]:
-    """Where a link leads by its text alone: nothing is opened."""
+def _follow_in_mind(path: str, name: str, folder: str) -> list[ContentMark | UnreadPart]:
+    """Resolve a link by its text alone, without opening anything."""
     shown = show_name(name)
     try:
         target = os.readlink(path)
     except OSError as error:
-        return [Unread(f"The link cannot be read: {error.strerror}", shown)]
+        return [UnreadPart(f"The link cannot be read: {error.strerror}", shown)]
     lands = os.path.normpath(os.path.join(os.path.dirname(path), target))
     if lands == folder or lands.startswith(folder + "/"):
         return []  # what it leads to is read where it stands
-    return [Mark(Kind.LINK, show_name(_shorten(target)), f"{shown} -> {show_name(target)}", shown)]
+    return [ContentMark(Kind.LINK, show_name(_shorten(target)), f"{shown} -> {show_name(target)}", shown)]
 
 
 def _shorten(target: str) -> str:

@@ -1,8 +1,76 @@
-"""What a file is by its first bytes: archive, program, picture, document …; the form says who opens it."""
+"""File formats: recognise them by their first bytes, find the opener of each, and the parts that openers yield."""
 
 import re
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
 
-__all__ = ["ARCHIVES", "MEDIA", "PROGRAMS", "find_form"]
+from msgspec import Struct
+
+from clawft.scanner.facts import Kind
+
+MAX_MEMBERS = 5_000
+MAX_UNPACKED = 24 << 20
+MAX_DEPTH = 5
+
+
+class EmbeddedFile(Struct, frozen=True):
+    """A file inside a file, to be looked at like any other."""
+
+    name: str
+    data: bytes
+    how: str = "archive"
+
+
+class EmbeddedText(Struct, frozen=True):
+    """A text inside a file, of a known language; "" for one to be guessed."""
+
+    text: str
+    language: str
+    how: str
+    name: str = ""
+
+
+class ContentMark(Struct, frozen=True):
+    """Something about the material that a rule may object to."""
+
+    kind: Kind
+    target: str
+    via: str
+    name: str = ""
+
+
+class UnreadPart(Struct, frozen=True):
+    """Something that was not read, and why."""
+
+    reason: str
+    name: str = ""
+    failed: bool = False  # it is there to be used, and nobody could look at it
+
+
+Part = EmbeddedFile | EmbeddedText | ContentMark | UnreadPart
+
+
+class UnpackBudget(Struct):
+    """A limit on unpacking, so that archive bombs do not exhaust the memory."""
+
+    deadline: float
+    unpacked: int = 0
+    members: int = 0
+
+    @property
+    def left(self) -> int:
+        """The bytes that may still be unpacked; none after the deadline."""
+        return max(0, MAX_UNPACKED - self.unpacked) if time.monotonic() < self.deadline else 0
+
+    def admit(self) -> bool:
+        """Count one more member; False when there were too many."""
+        self.members += 1
+        return self.members <= MAX_MEMBERS and self.left > 0
+
+    def spend(self, size: int) -> None:
+        self.unpacked += size
+
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"), (b"PK\x07\x08", "zip"), (b"\x1f\x8b", "gzip"),
@@ -85,3 +153,38 @@ def _find_structured(data: bytes) -> str:
     if first[0] == 0x80 and 2 <= first[1] <= 5 and b"." in data[-64:]:
         return "pickle"
     return ""
+
+
+Opener = Callable[[bytes, UnpackBudget], Iterator[Part]]
+_MODULES = {
+    "zip": "archives:open_zip", "tar": "archives:open_tar", "gzip": "archives:open_gzip",
+    "bzip2": "archives:open_bzip2",
+    "xz": "archives:open_xz", "lzma": "archives:open_xz", "ar": "archives:open_ar", "zstd": "archives:open_zstd",
+    "pickle": "programs:open_pickle", "pdf": "office:open_pdf",
+    "png": "pictures:open_png", "jpeg": "pictures:open_jpeg", "gif": "pictures:open_gif", "webp": "pictures:open_riff",
+    "ole": "office:open_ole", "rtf": "office:open_rtf",
+}  # fmt: skip
+
+
+def find_opener(form: str) -> Opener:
+    """The opener of a form; for an unknown one, what is left to say about bytes that are not text."""
+    if place := _MODULES.get(form):
+        module, _, name = place.partition(":")
+        opener: Opener = getattr(import_module(f"clawft.scanner.intake.{module}"), name)
+        return opener
+    if form in PROGRAMS:
+        return import_module("clawft.scanner.intake.programs").open_program(form)  # type: ignore[no-any-return]
+    if form in MEDIA:
+        return import_module("clawft.scanner.intake.pictures").open_media  # type: ignore[no-any-return]
+    if form in UNOPENED:
+        return _leave(form)
+    return import_module("clawft.scanner.intake.programs").open_unknown(form)  # type: ignore[no-any-return]
+
+
+def _leave(form: str) -> Opener:
+    def leave(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+        del data, room
+        yield ContentMark(Kind.LOCKED, form, f"an archive ({form}) that is not opened")
+        yield UnreadPart(f"An archive of the kind {form} cannot be opened here")
+
+    return leave

@@ -4,17 +4,15 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from clawft.scan.facts import Kind
-from clawft.scan.intake.parts import Mark, Member, Part, Passage, Room, Unread
-from clawft.scan.intake.programs import find_appended, find_strings
-
-__all__ = ["open_gif", "open_jpeg", "open_media", "open_png", "open_riff"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.intake.formats import ContentMark, EmbeddedFile, EmbeddedText, Part, UnpackBudget, UnreadPart
+from clawft.scanner.intake.programs import find_appended, find_strings
 
 MAX_TEXT = 256 << 10
 MAX_CHUNKS = 4_000
 
 
-def open_png(data: bytes, room: Room) -> Iterator[Part]:
+def open_png(data: bytes, room: UnpackBudget) -> Iterator[Part]:
     """The text chunks of a PNG, and what follows its end."""
     at = 8
     for _ in range(MAX_CHUNKS):
@@ -29,10 +27,10 @@ def open_png(data: bytes, room: Room) -> Iterator[Part]:
             yield from _strings(data[:at])
             yield from _trailing(data, at)
             return
-    yield Unread("The picture has too many parts")
+    yield UnreadPart("The picture has too many parts")
 
 
-def _png_text(kind: bytes, body: bytes, room: Room) -> str:
+def _png_text(kind: bytes, body: bytes, room: UnpackBudget) -> str:
     keyword, _, rest = body.partition(b"\0")
     if kind == b"tEXt":
         return rest.decode("utf-8", "replace")
@@ -52,7 +50,7 @@ def _png_text(kind: bytes, body: bytes, room: Room) -> str:
     return rest.decode("utf-8", "replace")
 
 
-def open_jpeg(data: bytes, room: Room) -> Iterator[Part]:
+def open_jpeg(data: bytes, room: UnpackBudget) -> Iterator[Part]:
     """The comments, EXIF and XMP of a JPEG, and what follows its end."""
     del room
     at = 2
@@ -79,7 +77,7 @@ def open_jpeg(data: bytes, room: Room) -> Iterator[Part]:
     yield from _trailing(data, end + 2)
 
 
-def open_gif(data: bytes, room: Room) -> Iterator[Part]:
+def open_gif(data: bytes, room: UnpackBudget) -> Iterator[Part]:
     """The comments of a GIF, and what follows its end."""
     del room
     at = data.find(b"!\xfe")
@@ -98,7 +96,7 @@ def open_gif(data: bytes, room: Room) -> Iterator[Part]:
 
 
 def _gif_end(data: bytes) -> int:
-    """Where a GIF ends by its own account; 0 if that cannot be told."""
+    """Find the end of a GIF by its own structure; 0 if that cannot be read."""
     if len(data) < 13:
         return 0
     at = 13 + (3 << ((data[10] & 7) + 1) if data[10] & 0x80 else 0)
@@ -121,14 +119,14 @@ def _gif_end(data: bytes) -> int:
     return 0
 
 
-def open_riff(data: bytes, room: Room) -> Iterator[Part]:
-    """What follows the end of a WebP, and the texts in it."""
+def open_riff(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+    """Yield the texts in a WebP and what follows its end."""
     del room
     yield from _strings(data)
     yield from _trailing(data, 8 + int.from_bytes(data[4:8], "little"))
 
 
-def open_media(data: bytes, room: Room) -> Iterator[Part]:
+def open_media(data: bytes, room: UnpackBudget) -> Iterator[Part]:
     """Fonts, sound, video: telling strings, and an archive appended to them."""
     del room
     yield from _strings(data)
@@ -137,18 +135,18 @@ def open_media(data: bytes, room: Room) -> Iterator[Part]:
 
 def _passage(text: str) -> Iterator[Part]:
     if sum(c.isalpha() for c in text[:2000]) >= 12:
-        yield Passage(text.replace("\r", "\n"), "", "metadata")
+        yield EmbeddedText(text.replace("\r", "\n"), "", "metadata")
 
 
 def _strings(body: bytes) -> Iterator[Part]:
     if text := find_strings(body):
-        yield Passage(text, "", "metadata")
+        yield EmbeddedText(text, "", "metadata")
 
 
 def _trailing(data: bytes, at: int) -> Iterator[Part]:
-    """What follows the end of a picture: nothing, fill, or another file."""
+    """Yield what follows the end of a picture, unless it is fill."""
     rest = data[at:] if at < len(data) else b""
     if len(rest.strip(b"\0 \r\n\t\xff")) < 8:
         return
-    yield Mark(Kind.HIDDEN, "trailing-data", f"{len(rest)} bytes follow the end of the picture")
-    yield Member("appended", rest, "trailing-data")
+    yield ContentMark(Kind.HIDDEN, "trailing-data", f"{len(rest)} bytes follow the end of the picture")
+    yield EmbeddedFile("appended", rest, "trailing-data")

@@ -1,19 +1,17 @@
-"""What a document does, language by language: each analyser turns text into facts and inner documents.
+"""Analysis of documents, language by language: each analyser turns text into facts and inner documents.
 
 An analyser is loaded when a document of its language turns up.
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Protocol
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis, Fact, Kind
-from clawft.scan.intake.names import is_unknown
-from clawft.scan.languages.loaded import note_loaded
-from clawft.scan.languages.places import find_format, find_place, name_of
-from clawft.scan.languages.strings import note_strings
-from clawft.scan.languages.windows import WHOLE
+from clawft.scanner.facts import Analysis, Document, Fact, Kind, make_child
+from clawft.scanner.intake.language import is_unknown
+from clawft.scanner.languages.embedded import analyse_remarks, note_loaded, note_strings
+from clawft.scanner.languages.long_texts import WHOLE
+from clawft.scanner.languages.places import find_format, find_place, name_of
 
 __all__ = ["ANALYSERS", "PROGRAMS", "analyse"]
 
@@ -23,6 +21,7 @@ _RARE = (
     "tcl", "awk", "viml", "gnuplot", "cmake", "nix", "jq", "sed", "sql", "latex", "m4", "gdb", "registry", "zig", "d",
     "v", "crystal", "pascal", "gdscript", "scala", "workflow",
 )  # fmt: skip
+# The module of the analyser of each language, with its function unless that is `analyse`.
 ANALYSERS = {
     "python": "code",
     "javascript": "code",
@@ -48,8 +47,8 @@ ANALYSERS = {
     "powershell": "powershell",
     "batch": "batch",
     "applescript": "applescript",
-    "dockerfile": "dockerfile",
-    "makefile": "makefile",
+    "dockerfile": "build_files:analyse_dockerfile",
+    "makefile": "build_files:analyse_makefile",
     "notebook": "notebook",
     "markdown": "markdown",
     "text": "markdown",
@@ -65,29 +64,24 @@ PROGRAMS = frozenset(ANALYSERS) - {
 }  # fmt: skip
 
 # Analysers that read code or settings: what stands there in words is read by another.
-_REMARKED = frozenset(
-    {"code", "shell", "powershell", "batch", "applescript", "dockerfile", "makefile", "config", "rare"}
-)
+_REMARKED = frozenset({"code", "shell", "powershell", "batch", "applescript", "build_files", "config", "rare"})
 
 # Analysers of command languages: of a long script they read what stands around marked words.
 _IN_PARTS = _REMARKED - {"code", "config"}
 
 
-class _Analyser(Protocol):
-    def analyse(self, document: Document) -> Analysis: ...
-
-
 def analyse(document: Document) -> Analysis:
     """The facts of a document, and the documents inside it."""
-    module = ANALYSERS.get(document.language)
+    analyser = ANALYSERS.get(document.language, "")
+    module = analyser.partition(":")[0]
     path = name_of(document)
-    analysis = _load(module).analyse(document) if module else Analysis([], [])
+    analysis = _load(analyser)(document) if analyser else Analysis([], [])
     if module in _IN_PARTS and len(document.text) > WHOLE:
         analysis.gaps.append("It is long: only its ends and the lines around words that matter were analysed")
     if not path:
         return analysis
     if module != "config" and find_format(path):
-        named = _load("config").analyse(document)
+        named = _load("config")(document)
         analysis = Analysis(
             [*analysis.facts, *named.facts], [*analysis.children, *named.children], [*analysis.gaps, *named.gaps]
         )
@@ -96,7 +90,7 @@ def analyse(document: Document) -> Analysis:
     if not document.origin and is_unknown(document.path):
         note_strings(document, analysis)
     if module in _REMARKED:
-        analysis.facts.extend(_load("remarks").analyse(document).facts)
+        analysis.facts.extend(analyse_remarks(document).facts)
     _note_place(document, path, analysis)
     return analysis
 
@@ -111,6 +105,8 @@ def _note_place(document: Document, path: str, analysis: Analysis) -> None:
 
 
 @cache
-def _load(module: str) -> _Analyser:
-    analyser: _Analyser = import_module(f"{__name__}.{module}")
-    return analyser
+def _load(analyser: str) -> Callable[[Document], Analysis]:
+    """Load an analyser, written `module` or `module:function`."""
+    module, _, name = analyser.partition(":")
+    function: Callable[[Document], Analysis] = getattr(import_module(f"{__name__}.{module}"), name or "analyse")
+    return function

@@ -2,13 +2,10 @@
 
 import re
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind
-from clawft.scan.languages.commands import NOTHING, Call, Value, World, join_sources
-from clawft.scan.languages.shell.evaluate import Evaluator
-from clawft.scan.languages.windows import find_windows
-
-__all__ = ["analyse"]
+from clawft.scanner.facts import Analysis, Document, Kind
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.long_texts import find_windows
+from clawft.scanner.languages.shell.evaluator import ShellEvaluator
 
 MAX_LINES = 40_000
 MAX_PARTS = 400
@@ -29,17 +26,17 @@ _CODES = {"ascii character", "character id"}
 
 def analyse(document: Document) -> Analysis:
     """The facts of a script."""
-    reader = _Reader(World(document))
+    reader = _Reader(CommandContext(document))
     for begin, end in find_windows(document.text, _MARKS):
         reader.read(document.text[begin:end], begin)
     return reader.world.finish()
 
 
 class _Reader:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: CommandContext) -> None:
         self.world = world
-        self.variables: dict[str, Value] = {}
-        self._shell = Evaluator(world)
+        self.variables: dict[str, CommandValue] = {}
+        self._shell = ShellEvaluator(world)
         self._count = 0
 
     def read(self, text: str, base: int) -> None:
@@ -58,15 +55,15 @@ class _Reader:
         if result is not None:
             self._keep("result", result)
 
-    def _keep(self, name: str, value: Value) -> None:
+    def _keep(self, name: str, value: CommandValue) -> None:
         """A variable; one that is only known at run time becomes one of the shell, so that it flows into commands."""
         if not value.known:
             self._shell.variables["as_" + name] = value
-            value = Value("$as_" + name, value.sources, known=False)
+            value = CommandValue("$as_" + name, value.sources, known=False)
         self.variables[name] = value
 
-    def _effects(self, line: str, offset: int) -> Value | None:
-        """What a line does; its result, when it has one."""
+    def _effects(self, line: str, offset: int) -> CommandValue | None:
+        """Evaluate a line; return its result, if it has one."""
         world = self.world
         low = line.lower()
         if match := _SHELL.search(line):
@@ -78,10 +75,10 @@ class _Reader:
             return self._run_shell(self._value(line[match.end() :], offset), offset, "do script")
         if match := _RUN.search(line):
             return world.run_code(
-                self._value(line[match.end() :], offset), "applescript", Call("run script", [], NOTHING, offset)
+                self._value(line[match.end() :], offset), "applescript", CommandCall("run script", [], NOTHING, offset)
             )
         if "display dialog" in low and "hidden answer" in low:
-            return Value(
+            return CommandValue(
                 "$(dialog)", (world.fact(Kind.READ, "keyboard", offset, "display dialog … hidden answer"),), known=False
             )
         if "login item" in low and "make" in low:
@@ -89,7 +86,7 @@ class _Reader:
         elif re.search(r"\bset\s+the\s+clipboard\b", low):
             return None
         elif match := re.search(r"\bread\s+(?:file|posix file|alias)\s+(.+)", line, re.IGNORECASE):
-            return world.read(self._value(match[1], offset), Call("read", [], NOTHING, offset))
+            return world.read(self._value(match[1], offset), CommandCall("read", [], NOTHING, offset))
         elif match := re.search(r"\bopen\s+location\s+(.+)", line, re.IGNORECASE):
             address = self._value(match[1], offset)
             world.fact(Kind.FETCH, address.text, offset, "open location", address.sources)
@@ -97,13 +94,13 @@ class _Reader:
             world.fact(Kind.READ, self._value(match[1], offset).text, offset, "duplicate")
         return None
 
-    def _run_shell(self, command: Value, offset: int, via: str) -> Value:
-        call = Call(via, [], NOTHING, offset, via)
+    def _run_shell(self, command: CommandValue, offset: int, via: str) -> CommandValue:
+        call = CommandCall(via, [], NOTHING, offset, via)
         return self.world.run_code(command, "shell", call)
 
-    def _value(self, text: str, offset: int) -> Value:
+    def _value(self, text: str, offset: int) -> CommandValue:
         """An expression: strings and names joined by `&`."""
-        pieces: list[Value] = []
+        pieces: list[CommandValue] = []
         code, backwards = False, False
         for count, match in enumerate(_PART.finditer(text)):
             if count > MAX_PARTS:
@@ -111,7 +108,7 @@ class _Reader:
             word = (match[2] or "").lower()
             if word == "the clipboard":
                 pieces.append(
-                    Value(
+                    CommandValue(
                         "$(clipboard)", (self.world.fact(Kind.READ, "clipboard", offset, "the clipboard"),), known=False
                     )
                 )
@@ -123,10 +120,10 @@ class _Reader:
                 pieces.append(self.variables.get("result", NOTHING))
             elif match[1] is not None:
                 plain = re.sub(r"\\(.)", lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), match[1])
-                pieces.append(Value(plain[::-1] if backwards else plain))
+                pieces.append(CommandValue(plain[::-1] if backwards else plain))
                 backwards = False
             elif match[4] and code:
-                pieces.append(Value(chr(int(match[4][:6]) % 0x110000)))
+                pieces.append(CommandValue(chr(int(match[4][:6]) % 0x110000)))
                 code = False
             elif match[3]:
                 name = match[3].lower()
@@ -134,7 +131,7 @@ class _Reader:
                     break
                 if name in self.variables:
                     pieces.append(self.variables[name])
-        text = "".join(one.text for one in pieces)
+        text = "".join(piece.text for piece in pieces)
         return self.world.make(
-            text, join_sources(*[one.sources for one in pieces]), known=all(one.known for one in pieces)
+            text, join_sources(*[piece.sources for piece in pieces]), known=all(piece.known for piece in pieces)
         )

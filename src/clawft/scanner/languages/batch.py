@@ -2,12 +2,18 @@
 
 import re
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind
-from clawft.scan.languages.commands import NOTHING, Call, Value, World, is_program, join_sources, run_call
-from clawft.scan.languages.windows import find_windows
-
-__all__ = ["analyse"]
+from clawft.scanner.facts import Analysis, Document, Kind
+from clawft.scanner.languages.commands import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    is_program,
+    join_sources,
+    run_call,
+)
+from clawft.scanner.languages.long_texts import find_windows
+from clawft.scanner.regex import words
 
 MAX_COMMANDS = 40_000
 _MARKS = (
@@ -38,71 +44,34 @@ _TOKEN = re.compile(
 _TAKES_CODE = re.compile(r"@?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)  # what follows is no batch
 _SLICE = re.compile(r"~(-?\d{1,6})(?:,(-?\d{1,6}))?$")
 _FOLDERS = {"USERPROFILE": "~", "HOMEPATH": "~", "HOMEDRIVE": "", "CD": ".", "~DP0": "."}
-_PLAIN = frozenset(
-    [
-        "TEMP",
-        "TMP",
-        "APPDATA",
-        "LOCALAPPDATA",
-        "WINDIR",
-        "SYSTEMROOT",
-        "COMSPEC",
-        "PROGRAMFILES",
-        "PROGRAMDATA",
-        "PUBLIC",
-        "PATH",
-        "ERRORLEVEL",
-        "RANDOM",
-        "DATE",
-        "TIME",
-        "OS",
-    ]
+_PLAIN = words(
+    "TEMP TMP APPDATA LOCALAPPDATA WINDIR SYSTEMROOT COMSPEC PROGRAMFILES PROGRAMDATA PUBLIC PATH ERRORLEVEL RANDOM"
+    " DATE TIME OS"
 )
-_CONTROL = frozenset(
-    (
-        "if",
-        "for",
-        "else",
-        "do",
-        "call",
-        "@echo",
-        "goto",
-        "not",
-        "exist",
-        "defined",
-        "endlocal",
-        "setlocal",
-        "shift",
-        "pause",
-        "exit",
-        "title",
-        "color",
-        "cls",
-        "rem",
-        "in",
-    )
+_CONTROL = words(
+    "if for else do call @echo goto not exist defined endlocal setlocal shift pause exit title color cls rem in"
 )
 
 
 def analyse(document: Document) -> Analysis:
     """The facts of a batch file."""
-    reader = _Reader(World(document))
+    reader = _Reader(CommandContext(document))
     for begin, end in find_windows(document.text, _MARKS):
         reader.read(document.text[begin:end], begin)
     return reader.world.finish()
 
 
 class _Reader:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: CommandContext) -> None:
         self.world = world
-        self.variables: dict[str, Value] = {}
+        self.variables: dict[str, CommandValue] = {}
         self._count = 0
 
     def read(self, text: str, base: int) -> None:
         """Command by command; a pipe hands on what the one before gave."""
-        words: list[Value] = []
-        redirects: list[tuple[str, Value]] = []
-        given, fed = NOTHING, False
+        words: list[CommandValue] = []
+        redirects: list[tuple[str, CommandValue]] = []
+        piped, fed = NOTHING, False
         pending, offset = "", base
         glued = False
         for match in _TOKEN.finditer(text):
@@ -110,28 +79,30 @@ class _Reader:
                 continue
             if match[3] in ("(", ")") and words and _TAKES_CODE.match(words[0].text):
                 last = words.pop()
-                words.append(Value(last.text + ("" if glued else " ") + match[3], last.sources, last.known))
+                words.append(CommandValue(last.text + ("" if glued else " ") + match[3], last.sources, last.known))
                 glued = True
                 continue
             if match[3] or match[4]:
                 if match[4]:
                     pending, glued = match[4], False
                     continue
-                value = self._command(words, redirects, Call("", [], given, offset, fed=fed))
-                given, fed = (value, True) if match[3] == "|" else (NOTHING, False)
+                value = self._command(words, redirects, CommandCall("", [], piped, offset, fed=fed))
+                piped, fed = (value, True) if match[3] == "|" else (NOTHING, False)
                 words, redirects, glued = [], [], False
                 continue
             if match[5]:
                 glued = False
                 if "=" in match[5] and words and words[0].text.lower() == "set":
-                    words[-1] = Value(words[-1].text + match[5].strip(" \t\r"), words[-1].sources, words[-1].known)
+                    words[-1] = CommandValue(
+                        words[-1].text + match[5].strip(" \t\r"), words[-1].sources, words[-1].known
+                    )
                     glued = match[5].endswith("=")
                 continue
             if not words and not redirects:
                 offset = base + match.start()
             value = self._piece(match, base)
             if glued and words and not pending:
-                words[-1] = Value(
+                words[-1] = CommandValue(
                     words[-1].text + value.text,
                     join_sources(words[-1].sources, value.sources),
                     words[-1].known and value.known,
@@ -142,55 +113,57 @@ class _Reader:
             else:
                 words.append(value)
             glued = True
-        self._command(words, redirects, Call("", [], given, offset, fed=fed))
+        self._command(words, redirects, CommandCall("", [], piped, offset, fed=fed))
 
-    def _piece(self, match: re.Match[str], base: int) -> Value:
+    def _piece(self, match: re.Match[str], base: int) -> CommandValue:
         """Part of a word: an escaped character, a string, or plain text."""
         if match[1] is not None:
-            return Value(match[1])
+            return CommandValue(match[1])
         inner = match[2].replace('\\"', '"') if match[2] is not None else match[6]
         return self._expand(inner, base + match.start())
 
-    def _expand(self, text: str, offset: int) -> Value:
+    def _expand(self, text: str, offset: int) -> CommandValue:
         if "%" not in text and "!" not in text:
-            return Value(text)
-        pieces: list[Value] = []
+            return CommandValue(text)
+        pieces: list[CommandValue] = []
         at = 0
         for match in _VARIABLE.finditer(text):
-            pieces.append(Value(text[at : match.start()]))
+            pieces.append(CommandValue(text[at : match.start()]))
             at = match.end()
             name = match[2] or match[4]
             pieces.append(
                 self._variable(name.upper(), match[3] or match[5] or "", offset)
                 if name
-                else Value(match[0], known=False)
+                else CommandValue(match[0], known=False)
             )
-        pieces.append(Value(text[at:]))
+        pieces.append(CommandValue(text[at:]))
         return self.world.make(
-            "".join(one.text for one in pieces),
-            join_sources(*[one.sources for one in pieces]),
-            known=all(one.known for one in pieces),
+            "".join(piece.text for piece in pieces),
+            join_sources(*[piece.sources for piece in pieces]),
+            known=all(piece.known for piece in pieces),
         )
 
-    def _variable(self, name: str, change: str, offset: int) -> Value:
+    def _variable(self, name: str, change: str, offset: int) -> CommandValue:
         held = self.variables.get(name)
         if held is None:
             if name in _FOLDERS:
-                return Value(_FOLDERS[name])
+                return CommandValue(_FOLDERS[name])
             if name in _PLAIN:
-                return Value(f"%{name}%")
-            return Value(f"%{name}%", (self.world.fact(Kind.ENV, name, offset, f"%{name}%"),), known=False)
+                return CommandValue(f"%{name}%")
+            return CommandValue(f"%{name}%", (self.world.fact(Kind.ENV, name, offset, f"%{name}%"),), known=False)
         if not change:
             return held
         if span := _SLICE.match(change):
             begin = int(span[1])
             text = held.text[begin:] if begin >= 0 else held.text[max(0, len(held.text) + begin) :]
             size = int(span[2]) if span[2] else len(text)
-            return Value(text[:size], held.sources, held.known)
+            return CommandValue(text[:size], held.sources, held.known)
         old, equals, new = change.partition("=")
-        return Value(held.text.replace(old, new) if equals and old else held.text, held.sources, held.known)
+        return CommandValue(held.text.replace(old, new) if equals and old else held.text, held.sources, held.known)
 
-    def _command(self, words: list[Value], redirects: list[tuple[str, Value]], call: Call) -> Value:
+    def _command(
+        self, words: list[CommandValue], redirects: list[tuple[str, CommandValue]], call: CommandCall
+    ) -> CommandValue:
         self._count += 1
         words = self._strip_control(words)
         if not words or self._count > MAX_COMMANDS:
@@ -205,14 +178,14 @@ class _Reader:
                 value = NOTHING
         return value
 
-    def _strip_control(self, words: list[Value]) -> list[Value]:
+    def _strip_control(self, words: list[CommandValue]) -> list[CommandValue]:
         """Without `@`, `call`, `if … ` and `for … do` in front."""
         for _ in range(12):
             if not words:
                 break
             head = words[0].text.lstrip("@").lower()
             if words[0].text.startswith("@") and head:
-                words = [Value(words[0].text.lstrip("@"), words[0].sources, words[0].known), *words[1:]]
+                words = [CommandValue(words[0].text.lstrip("@"), words[0].sources, words[0].known), *words[1:]]
             if head.startswith((":", "rem")) and (head.startswith(":") or head == "rem"):
                 return []
             if head == "if":
@@ -224,7 +197,7 @@ class _Reader:
                     else words[1:]
                 )
             elif head == "for":
-                at = next((index for index, one in enumerate(words) if one.text.lower() == "do"), -1)
+                at = next((index for index, word in enumerate(words) if word.text.lower() == "do"), -1)
                 words = words[at + 1 :] if at >= 0 else []
             elif head in ("call", "do", "else", "@"):
                 words = words[1:]
@@ -232,7 +205,7 @@ class _Reader:
                 break
         return words
 
-    def _run(self, words: list[Value], call: Call) -> Value:
+    def _run(self, words: list[CommandValue], call: CommandCall) -> CommandValue:
         head = words[0].text
         low = head.lower().removesuffix(".exe")
         special = _COMMANDS.get(low)
@@ -243,71 +216,77 @@ class _Reader:
             return NOTHING
         program, space, _ = low.partition(" ")
         if space and is_program(program.removesuffix(".exe")):  # a variable that holds several words
-            words = [*[Value(one, words[0].sources, words[0].known) for one in head.split()], *words[1:]]
+            words = [*[CommandValue(word, words[0].sources, words[0].known) for word in head.split()], *words[1:]]
             return self._run(words, call)
         plain = not re.search(r"[\\/:]", head) and self.world.content_of(head) is None
-        known = Value(low, words[0].sources, words[0].known) if plain else words[0]
+        known = CommandValue(low, words[0].sources, words[0].known) if plain else words[0]
         return run_call(self.world, [known, *words[1:]], call)
 
 
-def _set(reader: _Reader, call: Call) -> Value:
+def _set(reader: _Reader, call: CommandCall) -> CommandValue:
     if not call.args:
-        return Value("$(set)", (reader.world.fact(Kind.ENV, "*", call.offset, "set"),), known=False)
+        return CommandValue("$(set)", (reader.world.fact(Kind.ENV, "*", call.offset, "set"),), known=False)
     args = call.args[1:] if call.args[0].text.lower() in ("/a", "/p") else call.args
-    text = " ".join(one.text for one in args)
+    text = " ".join(argument.text for argument in args)
     name, equals, value = text.partition("=")
     if equals:
-        known = all(one.known for one in args) and call.args[0].text.lower() != "/p"
+        known = all(argument.known for argument in args) and call.args[0].text.lower() != "/p"
         reader.variables[name.strip().upper()] = reader.world.make(
-            value.strip(), join_sources(*[one.sources for one in args]), known=known
+            value.strip(), join_sources(*[argument.sources for argument in args]), known=known
         )
     return NOTHING
 
 
-def _echo(reader: _Reader, call: Call) -> Value:
-    text = " ".join(one.text for one in call.args)
+def _echo(reader: _Reader, call: CommandCall) -> CommandValue:
+    text = " ".join(argument.text for argument in call.args)
     return reader.world.make(
-        text, join_sources(*[one.sources for one in call.args]), known=all(one.known for one in call.args)
+        text,
+        join_sources(*[argument.sources for argument in call.args]),
+        known=all(argument.known for argument in call.args),
     )
 
 
-def _type(reader: _Reader, call: Call) -> Value:
-    values = [reader.world.read(one, call) for one in call.args if not one.text.startswith("/")]
+def _type(reader: _Reader, call: CommandCall) -> CommandValue:
+    values = [reader.world.read(argument, call) for argument in call.args if not argument.text.startswith("/")]
     return values[0] if values else NOTHING
 
 
-def _copy(reader: _Reader, call: Call) -> Value:
-    words = [one for one in call.args if not one.text.startswith("/")]
-    return run_call(reader.world, [Value("mv" if call.name in ("move", "ren") else "cp"), *words], call)
+def _copy(reader: _Reader, call: CommandCall) -> CommandValue:
+    words = [argument for argument in call.args if not argument.text.startswith("/")]
+    return run_call(reader.world, [CommandValue("mv" if call.name in ("move", "ren") else "cp"), *words], call)
 
 
-def _delete(reader: _Reader, call: Call) -> Value:
-    flags = " ".join(one.text for one in call.args if one.text.startswith("/"))
-    for one in call.args:
-        if not one.text.startswith("/"):
+def _delete(reader: _Reader, call: CommandCall) -> CommandValue:
+    flags = " ".join(argument.text for argument in call.args if argument.text.startswith("/"))
+    for argument in call.args:
+        if not argument.text.startswith("/"):
             reader.world.fact(
-                Kind.DELETE, reader.world.resolve(one.text), call.offset, f"{call.name} {flags}".strip(), one.sources
+                Kind.DELETE,
+                reader.world.resolve(argument.text),
+                call.offset,
+                f"{call.name} {flags}".strip(),
+                argument.sources,
             )
     return NOTHING
 
 
-def _start(reader: _Reader, call: Call) -> Value:
+def _start(reader: _Reader, call: CommandCall) -> CommandValue:
     """`start "title" /b program`: the title and the switches go."""
     words = call.args
     while words and (words[0].text.startswith("/") or not words[0].text):
         words = words[1:]
     if len(words) > 1 and " " in words[0].text and "." not in words[0].text:
         words = words[1:]
-    return run_call(reader.world, words, Call("", [], NOTHING, call.offset)) if words else NOTHING
+    return run_call(reader.world, words, CommandCall("", [], NOTHING, call.offset)) if words else NOTHING
 
 
-def _cd(reader: _Reader, call: Call) -> Value:
-    where = [one.text for one in call.args if one.text.lower() != "/d"]
+def _cd(reader: _Reader, call: CommandCall) -> CommandValue:
+    where = [argument.text for argument in call.args if argument.text.lower() != "/d"]
     reader.world.cwd = where[0] if where and "%" not in where[0] and where[0] != "." else ""
     return NOTHING
 
 
-def _persist_variable(reader: _Reader, call: Call) -> Value:
+def _persist_variable(reader: _Reader, call: CommandCall) -> CommandValue:
     if re.match(r"(?i)path$|.*preload", call.args[0].text if call.args else ""):
         reader.world.fact(Kind.PERSIST, call.line, call.offset, call.name)
     return NOTHING

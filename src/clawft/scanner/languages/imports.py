@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Fact, Kind, trace
-from clawft.scan.lazy import lazy
+from clawft.scanner.facts import Analysis, Document, Fact, Kind, trace
+from clawft.scanner.regex import lazy
 
 if TYPE_CHECKING:
     from ahocorasick_rs import AhoCorasick
 
-__all__ = ["join_imports"]
 
 MAX_FILES = 24  # that are analysed together
 MAX_TEXT = 300_000
@@ -28,7 +26,7 @@ _WORD = lazy(r"\w+")
 
 
 def join_imports(documents: Sequence[Document], facts: Sequence[Fact]) -> Analysis:
-    """What files that use each other do together, beyond the facts that were found in each of them."""
+    """Analyse files that use each other together; return what goes beyond the facts of each of them."""
     files: dict[tuple[str, str], Document] = {}
     for document in documents:
         if document.language in _FAMILIES and not document.flat and "fence" not in document.origin:
@@ -36,19 +34,19 @@ def join_imports(documents: Sequence[Document], facts: Sequence[Fact]) -> Analys
     joined = Analysis([], [])
     if len(files) < 2:
         return joined
-    known = {(one.kind, one.target, one.document.path, one.line): len(trace(one)) for one in facts}
-    ends = {one.document.path for one in facts if one.kind in _ENDS or (one.kind is Kind.EXEC and not one.target)}
+    known = {(fact.kind, fact.target, fact.document.path, fact.line): len(trace(fact)) for fact in facts}
+    ends = {fact.document.path for fact in facts if fact.kind in _ENDS or (fact.kind is Kind.EXEC and not fact.target)}
     for group in _groups(files):
-        if not 1 < len(group) <= MAX_FILES or sum(len(one.text) for one in group.values()) > MAX_TEXT:
+        if not 1 < len(group) <= MAX_FILES or sum(len(value.text) for value in group.values()) > MAX_TEXT:
             continue
-        if any(one.path in ends for one in group.values()):
-            from clawft.scan.languages.code import analyse_together
+        if any(value.path in ends for value in group.values()):
+            from clawft.scanner.languages.code import analyse_together
 
             analysis = analyse_together(group)
             joined.children.extend(analysis.children)
-            for one in analysis.facts:
-                if len(trace(one)) > known.get((one.kind, one.target, one.document.path, one.line), -1):
-                    joined.facts.append(one)
+            for fact in analysis.facts:
+                if len(trace(fact)) > known.get((fact.kind, fact.target, fact.document.path, fact.line), -1):
+                    joined.facts.append(fact)
     return joined
 
 

@@ -1,12 +1,6 @@
-"""The parts of a very long text that are worth reading: its head, its tail, and lines around marked words.
-
-A script of many megabytes is data with a few lines of code. Rare marks come first, and lines that repeat count once,
-so that neither filling nor decoys push the telling ones out.
-"""
+"""The parts of a long text that are worth analysing: its ends and the lines around marked words."""
 
 from collections.abc import Iterator, Sequence
-
-__all__ = ["WHOLE", "find_windows"]
 
 WHOLE = 120_000  # up to here a text is read as a whole
 EDGE = 24_000

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis, Fact, Kind
-from clawft.scan.instructions import (
-    Part,
+from clawft.scanner.facts import Analysis, Document, Fact, Kind, make_child
+from clawft.scanner.instructions import (
+    MarkdownPart,
     find_code_language,
     find_data,
     find_hidden_elements,
@@ -19,8 +18,6 @@ from clawft.scan.instructions import (
     split_markdown,
     strip_prompts,
 )
-
-__all__ = ["analyse"]
 
 MAX_PARTS = 50_000
 MAX_CONTEXT = 800
@@ -34,8 +31,8 @@ _MARKED_COMMAND = re.compile(
     r"|msiexec|wmic|osascript|\|\s*(?:ba|z)?sh\b|\benv\b|npm (?:i|install)|pip3? install|npx|uvx|sudo|openssl",
     re.IGNORECASE,
 )
-# What was done once is told, not asked for: "the package ran `…`".
-_TOLD = re.compile(
+# Reports of what was done once are not instructions: "the package ran `…`".
+_REPORTED = re.compile(
     r"\b(?:it|that|which|package|script|program|sample|hook|installer)s? (?:ran|executed|spawned|called)[ `]*$"
 )
 _BARE_WORDS = (
@@ -100,7 +97,7 @@ def analyse(document: Document) -> Analysis:
             children.extend(_commands(document, part, opening))
         text = document.text[part.start : part.end].strip() if part.kind == "prose" else ""
         opening = text[-MAX_CONTEXT:] if text.endswith(":") else ""
-    prose: list[Part] = []
+    prose: list[MarkdownPart] = []
     for part in parts:
         if part.kind == "code":
             prose.extend(_remarks(document, part))
@@ -114,7 +111,7 @@ def analyse(document: Document) -> Analysis:
     return Analysis(facts, children, gaps)
 
 
-def _code(document: Document, part: Part) -> Document:
+def _code(document: Document, part: MarkdownPart) -> Document:
     code = document.text[part.start : part.end]
     language = find_code_language(part.info, code)
     context = "\n".join((*part.headings, part.lead))[-MAX_CONTEXT:]
@@ -125,7 +122,7 @@ def _code(document: Document, part: Part) -> Document:
     return structs.replace(child, context=context, mention=mention)
 
 
-def _strays(document: Document, part: Part, code: Document) -> Iterator[Document]:
+def _strays(document: Document, part: MarkdownPart, code: Document) -> Iterator[Document]:
     """Command lines in a block that is marked as another language: an agent runs them all the same."""
     if code.language in ("shell", "powershell", "batch", "json", "yaml", "markdown"):
         return
@@ -138,18 +135,18 @@ def _strays(document: Document, part: Part, code: Document) -> Iterator[Document
             yield structs.replace(child, context=code.context, mention=code.mention)
 
 
-def _remarks(document: Document, part: Part) -> Iterator[Part]:
+def _remarks(document: Document, part: MarkdownPart) -> Iterator[MarkdownPart]:
     """Lines of a code block that are no code: comments and numbered sentences, which the agent reads too."""
     for match in _REMARK.finditer(document.text, part.start, part.end):
         if match[0].count(" ") >= MIN_REMARK_WORDS:
-            yield Part("remark", match.start(), match.end(), part.headings)
+            yield MarkdownPart("remark", match.start(), match.end(), part.headings)
 
 
 def _inner(document: Document, start: int, end: int, language: str, how: str) -> Document:
     return make_child(document, document.text[start:end], language, how, start, flat=False)
 
 
-def _commands(document: Document, part: Part, opening: str) -> Iterator[Document]:
+def _commands(document: Document, part: MarkdownPart, opening: str) -> Iterator[Document]:
     """Commands that stand in prose, between backquotes or bare, when they could matter.
 
     `opening`: the line that leads to this block ("Look for:" before a list).
@@ -169,16 +166,17 @@ def _commands(document: Document, part: Part, opening: str) -> Iterator[Document
             document, command.strip(), find_code_language("", command.strip()), "inline-code", part.start + start
         )
         lead = text[max(0, start - 200) : start]
-        told = document.mention or _TOLD.search(lead) is not None
+        reported = document.mention or _REPORTED.search(lead) is not None
         yield structs.replace(
             child,
             context="\n".join((*part.headings, lead)),
-            mention=told or is_mention(part.headings, lead) or is_mention((), opening),
+            mention=reported or is_mention(part.headings, lead) or is_mention((), opening),
         )
 
 
 def _unseen(document: Document) -> Iterator[Document]:
-    """What the rendered page does not show: hidden tags, links used as comments, long alternative texts, markup."""
+    """Yield what the rendered page does not show: hidden tags, links used as comments, long alternative texts,
+    markup."""
     text = document.text
     if "]:" in text:
         for match in _LINK_COMMENT.finditer(text):

@@ -4,12 +4,9 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis, Fact, Kind
-from clawft.scan.instructions import Part, find_hidden_elements, find_orders
-from clawft.scan.lazy import lazy
-
-__all__ = ["analyse"]
+from clawft.scanner.facts import Analysis, Document, Fact, Kind, make_child
+from clawft.scanner.instructions import MarkdownPart, find_hidden_elements, find_orders
+from clawft.scanner.regex import lazy
 
 MAX_FINDS = 2_000
 _SCRIPT = lazy(r"<script\b([^>]{0,2000})>", re.IGNORECASE)
@@ -86,7 +83,7 @@ def _attributes(document: Document) -> Iterator[Document]:
 
 
 def _places(document: Document) -> Iterator[Fact]:
-    """Where a page takes code from, and where it sends its reader or a form."""
+    """Yield where a page takes code from, and where it sends its reader or a form."""
     text = document.text
     for match in _SCRIPT.finditer(text):
         if source := _SOURCE.search(match[1]):
@@ -100,15 +97,15 @@ def _full(address: str) -> str:
     return f"https:{address}" if address.startswith("//") else address
 
 
-def _prose(document: Document) -> Iterator[Part]:
+def _prose(document: Document) -> Iterator[MarkdownPart]:
     """The text between the marks, in blocks as long as no element begins."""
     text, at = document.text, 0
     if "<" not in text:
-        yield Part("prose", 0, len(text))
+        yield MarkdownPart("prose", 0, len(text))
         return
     for match in _MARK.finditer(text):
         if match.start() - at > 12:
-            yield Part("prose", at, match.start())
+            yield MarkdownPart("prose", at, match.start())
         at = match.end()
     if len(text) - at > 12:
-        yield Part("prose", at, len(text))
+        yield MarkdownPart("prose", at, len(text))

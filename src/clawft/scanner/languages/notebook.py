@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import structs
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis
-
-__all__ = ["analyse"]
+from clawft.scanner.facts import Analysis, Document, make_child
 
 MAX_CELLS = 5_000
 _LANGUAGES = {
@@ -68,15 +65,15 @@ def analyse(document: Document) -> Analysis:
 def _join_code(document: Document, code: list[tuple[int, str]], kernel: str) -> Document:
     """The code of all cells as one text: they share their names. Each stands on the line of its cell, if it can."""
     pieces: list[str] = []
-    line, told = document.line, not document.flat
+    line, tracked = document.line, not document.flat
     for at, text in code:
         there = document.line_at(at)
-        told = told and there >= line
-        pieces.append("\n" * (there - line) if told else "")
+        tracked = tracked and there >= line
+        pieces.append("\n" * (there - line) if tracked else "")
         pieces.append(text.rstrip("\n") + "\n")
         line = there + pieces[-1].count("\n")
     joined = "".join(pieces)
-    if told:
+    if tracked:
         return structs.replace(make_child(document, joined, kernel, "cell", 0, flat=False), line=document.line)
     return make_child(document, "".join(f"{text}\n" for _, text in code), kernel, "cell", code[0][0])
 
@@ -108,12 +105,12 @@ def _find_kernel(book: dict[str, object]) -> str:
 
 def _join(source: object) -> str:
     if isinstance(source, list):
-        return "".join(one for one in source if isinstance(one, str))
+        return "".join(line for line in source if isinstance(line, str))
     return source if isinstance(source, str) else ""
 
 
 def _find(text: str, source: str, after: int) -> int:
-    """Where a cell stands in the file: its first line as JSON writes it, or where the last one was."""
+    """Find the line of a cell in the file: its first line as JSON writes it, or where the last one was."""
     first = source.partition("\n")[0].strip()[:200]
     if not first:
         return after
@@ -131,23 +128,23 @@ def _split_code(source: str, kernel: str) -> Iterator[tuple[str, str]]:
         if _NAMED.get(name, kernel) != kernel:
             yield _NAMED[name], source
             return
-    kept: list[str] = []
+    lines: list[str] = []
     commands: list[str] = []
     for line in source.split("\n"):
         command = _LINE_COMMAND.match(line) or _LINE_INSTALL.match(line)
         if command and kernel == "python":
             commands.append(command[1])
-            kept.append("pass")
+            lines.append("pass")
         else:
-            kept.append(_LINE_MAGIC.sub(r"\1# %", line) if kernel == "python" else line)
+            lines.append(_LINE_MAGIC.sub(r"\1# %", line) if kernel == "python" else line)
     commands += [call[2] for call in _SHELL_CALL.finditer(source)]
     if commands:
         yield "shell", "\n".join(commands)
-    yield kernel, "\n".join(kept)
+    yield kernel, "\n".join(lines)
 
 
 def _list_outputs(cell: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """What a cell has put out: an agent that opens the notebook reads it, too."""
+    """Yield the outputs of a cell: an agent that opens the notebook reads it, too."""
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         if not isinstance(output, dict):

@@ -6,13 +6,11 @@ which event runs it and in which language it is written.
 
 from msgspec import Struct
 
-from clawft.scan.documents import Document
-from clawft.scan.lazy import lazy
-
-__all__ = ["Place", "find_format", "find_place", "name_of", "plain_path"]
+from clawft.scanner.facts import Document
+from clawft.scanner.regex import lazy
 
 
-class Place(Struct, frozen=True):
+class AutorunFile(Struct, frozen=True):
     """A file that runs by itself."""
 
     hook: str  # the event, as in Kind.HOOK
@@ -106,14 +104,14 @@ def name_of(document: Document) -> str:
     return document.path if how in ("", "archive", "symlink") else ""
 
 
-def find_place(path: str) -> Place | None:
+def find_place(path: str) -> AutorunFile | None:
     """The place that a file is, when it runs by itself."""
     path = plain_path(path)
     if _MARKED.search(path):
         for pattern, hook, language in _PLACES:
             if match := pattern.search(path):
                 hook = hook.format("", *match.groups()) if "{" in hook else hook
-                return Place(hook, language, _MARKS.get(hook, ()))
+                return AutorunFile(hook, language, _MARKS.get(hook, ()))
     return None
 
 

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from html import escape
 
 from clawft import __version__
-from clawft.scan.findings import Finding, Report
-from clawft.scan.reports.excerpt import Excerpt, Load
-from clawft.scan.reports.json import count_verdicts
-from clawft.scan.reports.words import describe_evidence, describe_power, reveal
-
-__all__ = ["render_html"]
+from clawft.scanner.findings import Finding, Report
+from clawft.scanner.reports.json import count_verdicts
+from clawft.scanner.reports.text import Excerpt, Load, render_evidence, render_power, reveal
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
@@ -47,9 +44,9 @@ ul.clean { columns: 18rem; padding-left: 1.2rem; overflow-wrap: anywhere; }
 
 def render_html(reports: Sequence[Report], load: Load) -> str:
     """One page that needs nothing else; `load` gives the lines around a finding."""
-    told = [report for report in reports if _has_news(report)]
+    sections = [report for report in reports if _has_news(report)]
     quiet = [report for report in reports if not _has_news(report)]
-    body = "".join(_report(report, load) for report in sorted(told, key=_rank))
+    body = "".join(_report(report, load) for report in sorted(sections, key=_rank))
     if quiet:
         names = "".join(f"<li>{_text(report.name)}</li>\n" for report in quiet)
         body += f'<h2 id="clean">Clean: nothing found</h2>\n<ul class="clean">\n{names}</ul>\n'
@@ -82,10 +79,10 @@ def _counts(reports: Sequence[Report]) -> str:
 
 
 def _report(report: Report, load: Load) -> str:
-    facts = [(label, ", ".join(values)) for label, values in describe_power(report.power)]
+    facts = [(label, ", ".join(values)) for label, values in render_power(report.power)]
     facts += [("not analysed", f"{gap.path}: {gap.reason}" if gap.path else gap.reason) for gap in report.coverage.gaps]
     rows = "".join(f"<dt>{_text(label)}</dt><dd>{_text(value)}</dd>\n" for label, value in facts)
-    findings = "".join(_finding(report, one, load) for one in report.findings)
+    findings = "".join(_finding(report, finding, load) for finding in report.findings)
     return (
         f'<section class="{report.verdict}">\n<header><h2>{_text(report.name)}</h2>\n'
         f"<p><b>{report.verdict}</b>, {report.confidence:.0%} sure</p>\n"
@@ -97,7 +94,7 @@ def _report(report: Report, load: Load) -> str:
 def _finding(report: Report, finding: Finding, load: Load) -> str:
     excerpt = load(report, finding)
     shown = _excerpt(excerpt) if excerpt else ""
-    how = describe_evidence(finding, excerpt)
+    how = render_evidence(finding, excerpt)
     if how:
         shown += (
             f'<p class="small faint">{_text(how)}:</p>\n<pre><span class="hit">{_text(finding.evidence)}</span></pre>\n'

@@ -1,13 +1,43 @@
-"""A report as bytes, for the cache and between processes."""
+"""Reports and rules as the JSON of `clawft.scan.v1`, and reports as bytes for the cache and between processes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from clawft.scan.findings import Report
-from clawft.scan.reports.json import report_fields
+from clawft import __version__
+from clawft.scanner.findings import VERDICTS, Report
+from clawft.scanner.rule import ScanRule
 
-__all__ = ["decode_report", "encode_report", "plain_report"]
+
+def report_json(reports: Sequence[Report], rules: Sequence[ScanRule]) -> dict[str, Any]:
+    """All but the `schema` of a document."""
+    return {
+        "engine": {"version": __version__, "rules": len(rules)},
+        "summary": count_verdicts(reports),
+        "results": [msgspec.to_builtins(report_fields(report)) for report in reports],
+    }
+
+
+def count_verdicts(reports: Sequence[Report]) -> dict[str, int]:
+    """Count the reports of each verdict, the worst first, and the scans that failed."""
+    counts: dict[str, int] = {
+        verdict: sum(report.verdict == verdict for report in reports) for verdict in reversed(VERDICTS)
+    }
+    return {**counts, "failed": sum(report.failed for report in reports)}
+
+
+def rule_json(rule: ScanRule) -> dict[str, Any]:
+    """A rule with all its texts."""
+    return {name: getattr(rule, name) for name in rule.__struct_fields__ if name != "check"}
+
+
+def report_fields(report: Report) -> dict[str, Any]:
+    """In the order of the contract: what was added stands last."""
+    first = ("path", "name", "digest", "verdict", "findings", "power")
+    names = [*first, *(name for name in report.__struct_fields__ if name not in first)]
+    return {name: getattr(report, name) for name in names}
+
 
 _decoder = msgspec.msgpack.Decoder(Report)
 

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from clawft.errors import NotFound, find_close
-from clawft.scan.findings import SEVERITIES
-from clawft.scan.rule import Rule
-
-__all__ = ["find_rule", "render_rule", "render_rules", "tags_of"]
+from clawft.scanner.findings import SEVERITIES
+from clawft.scanner.rule import ScanRule
 
 _OWASP = {
     "AST01": "Malicious Skills",
@@ -29,24 +27,24 @@ _EFFECTS = {
 }
 
 
-def find_rule(name: str, rules: Sequence[Rule]) -> Rule:
+def find_rule(name: str, rules: Sequence[ScanRule]) -> ScanRule:
     """The rule of an id, or of an id that other scanners know it by. Raises: NotFound with the close match."""
     wanted = name.strip().lower()
     for rule in rules:
         if wanted == rule.id or wanted in (alias.lower() for alias in rule.aliases):
             return rule
-    close = find_close(wanted, [one for rule in rules for one in (rule.id, *rule.aliases)])
+    close = find_close(wanted, [alias for rule in rules for alias in (rule.id, *rule.aliases)])
     hint = (f"did you mean '{close}'? " if close else "") + "Run: weft scan rules"
     raise NotFound("rule-not-found", f"No rule '{name}'", hint=hint)
 
 
-def render_rules(rules: Sequence[Rule]) -> str:
+def render_rules(rules: Sequence[ScanRule]) -> str:
     """Every rule on one Markdown page, the gravest first."""
     ordered = sorted(rules, key=lambda rule: (SEVERITIES.index(rule.severity), rule.id))
     return "\n".join(render_rule(rule, level=2) for rule in ordered)
 
 
-def render_rule(rule: Rule, *, level: int = 1) -> str:
+def render_rule(rule: ScanRule, *, level: int = 1) -> str:
     """The page of one rule, in Markdown without tables."""
     parts = [
         f"{'#' * level} {rule.id}",
@@ -61,12 +59,12 @@ def render_rule(rule: Rule, *, level: int = 1) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def tags_of(rule: Rule) -> list[str]:
-    """What a rule is about, in the words of others too."""
+def tags_of(rule: ScanRule) -> list[str]:
+    """Return the tags of a rule, those of other catalogues included."""
     return list(dict.fromkeys(filter(None, ("security", rule.category, rule.owasp, rule.atlas))))
 
 
-def _facts(rule: Rule) -> list[tuple[str, str]]:
+def _facts(rule: ScanRule) -> list[tuple[str, str]]:
     owasp = f"{rule.owasp} {_OWASP.get(rule.owasp, '')}".strip()
     return [
         ("Severity", f"{rule.severity} ({_EFFECTS[rule.severity]})"),

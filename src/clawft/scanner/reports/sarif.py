@@ -7,12 +7,10 @@ from typing import Any
 from urllib.parse import quote
 
 from clawft import __version__
-from clawft.scan.findings import Finding, Report, Severity
-from clawft.scan.reports.rules import render_rule, tags_of
-from clawft.scan.reports.words import describe_origin, reveal
-from clawft.scan.rule import Rule
-
-__all__ = ["render_sarif"]
+from clawft.scanner.findings import Finding, Report, Severity
+from clawft.scanner.reports.rules import render_rule, tags_of
+from clawft.scanner.reports.text import render_origin, reveal
+from clawft.scanner.rule import ScanRule
 
 _LEVELS: dict[Severity, str] = {
     "critical": "error",
@@ -25,7 +23,7 @@ _LEVELS: dict[Severity, str] = {
 _SCORES: dict[Severity, str] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0", "info": "1.0"}
 
 
-def render_sarif(reports: Sequence[Report], rules: Sequence[Rule], base: str) -> dict[str, Any]:
+def render_sarif(reports: Sequence[Report], rules: Sequence[ScanRule], base: str) -> dict[str, Any]:
     """One run. Addresses are relative to the folder `base` for what lies below it."""
     numbers = {rule.id: number for number, rule in enumerate(rules)}
     driver = {
@@ -39,12 +37,12 @@ def render_sarif(reports: Sequence[Report], rules: Sequence[Rule], base: str) ->
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"uri": _address(base) + "/"}},
         "invocations": [_invocation(reports, base)],
-        "results": [_result(report, one, numbers, base) for report in reports for one in report.findings],
+        "results": [_result(report, finding, numbers, base) for report in reports for finding in report.findings],
     }
     return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: ScanRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": "".join(word.capitalize() for word in rule.id.split("-")),
@@ -57,7 +55,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(report: Report, finding: Finding, numbers: dict[str, int], base: str) -> dict[str, Any]:
-    hidden = describe_origin(finding)
+    hidden = render_origin(finding)
     text = f"{finding.message}{f' (in {hidden})' if hidden else ''}"
     result = {
         "ruleId": finding.rule,
@@ -96,7 +94,7 @@ def _artifact(report: Report, file: str, base: str) -> dict[str, str]:
 
 
 def _invocation(reports: Sequence[Report], base: str) -> dict[str, Any]:
-    """Whether all of it was scanned, and what was not."""
+    """Return whether all of it was scanned, and what was not."""
     notes = [
         {
             "level": "error" if gap.failed else "warning",

@@ -2,18 +2,15 @@
 
 from msgspec import Struct, structs
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Fact
-from clawft.scan.views.encoded import find_encoded
-from clawft.scan.views.escapes import find_escapes
-from clawft.scan.views.padding import find_padding
-from clawft.scan.views.signs import find_signs
-from clawft.scan.views.turned import find_turned
+from clawft.scanner.facts import Document, Fact
+from clawft.scanner.views.encodings import find_encoded, find_escapes, find_signs
+from clawft.scanner.views.rot13 import find_turned
+from clawft.scanner.views.steganography import find_padding
 
-__all__ = ["View", "undisguise"]
+__all__ = ["UndisguisedDocument", "undisguise"]
 
 
-class View(Struct):
+class UndisguisedDocument(Struct):
     """A document as it is understood, what was hidden in it, and what its encoded parts hold."""
 
     document: Document
@@ -21,15 +18,15 @@ class View(Struct):
     children: list[Document]
 
 
-def undisguise(document: Document) -> View:
+def undisguise(document: Document) -> UndisguisedDocument:
     """Undo what keeps a reader, or a rule, from seeing the text as it acts. Line breaks stay where they are."""
     text = document.text
     facts: list[Fact] = []
     children: list[Document] = []
     if document.language == "binary" or not text:
-        return View(document, facts, children)
+        return UndisguisedDocument(document, facts, children)
     if not text.isascii() or "\x1b" in text or "\b" in text or "\r" in text:
-        from clawft.scan.views.invisible import clear_text
+        from clawft.scanner.views.unicode import clear_text
 
         document = clear_text(document, facts, children)
     data = document.text.encode("utf-8", "replace")
@@ -40,4 +37,4 @@ def undisguise(document: Document) -> View:
         everything &= find_escapes(document, data, signs, children)
         everything &= find_turned(document, data, signs, children)
         structs.force_setattr(document, "searched", everything)
-    return View(document, facts, children)
+    return UndisguisedDocument(document, facts, children)

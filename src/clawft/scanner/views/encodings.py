@@ -1,16 +1,270 @@
-"""Letters written as numbers: escapes of strings, addresses and markup, and lists of character codes."""
+"""Encoded runs and escapes: found, decoded, and what the decoded bytes are."""
 
+import base64
+import binascii
 import re
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.intake.kinds import guess_language
-from clawft.scan.lazy import lazy
-from clawft.scan.views.signs import Signs
-from clawft.scan.views.unpack import read_plain
+from clawft.scanner.facts import Document, Fact, Kind, make_child
+from clawft.scanner.intake.files import IntakeResult, take_bytes, take_compiled
+from clawft.scanner.intake.formats import ARCHIVES, PROGRAMS, UnpackBudget, find_form
+from clawft.scanner.intake.language import guess_language
+from clawft.scanner.regex import lazy
 
-__all__ = ["find_escapes"]
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
+
+
+# A few words in rot13: a command or an order in rot13 can hardly do without one of them.
+ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"gur ")
+REVERSED = (b"ptth", b"lruc", b"hsab", b"curtsni", b" eht ")
+_WORDS = (
+    *ROTATED, *REVERSED, b"64", b"atob", b"decode", b"85decode", b"ase85", b"cii85", b"<~",
+    b"hr(", b"har]", b"\\x", b"\\u", b"&#", b"\\1",
+)  # fmt: skip
+
+Signs = Counter[bytes]
+
+
+def find_signs(low: bytes) -> Signs:
+    """Count how often each of the words occurs in a text in lower case."""
+    found = _build().find_matches_as_indexes(low, overlapping=True)
+    return Counter([_WORDS[which] for which, _, _ in found]) if found else Counter()
+
+
+@cache
+def _build() -> "BytesAhoCorasick":
+    from ahocorasick_rs import BytesAhoCorasick
+
+    return BytesAhoCorasick(_WORDS)
+
+
+MAX_RESULT = 1 << 20
+_PRINTABLE = bytes({9, 10, 13, 27, *range(32, 127)})
+_TOLERATED = 0.03
+_ZLIB = (b"\x78\x9c", b"\x78\xda", b"\x78\x01", b"\x78\x5e")
+_WORTH_IT = ARCHIVES | PROGRAMS | {"pickle", "pyc"}
+
+
+def read_plain(data: bytes) -> str:
+    """The text of some bytes when nearly all of them are printable; empty otherwise."""
+    if len(data) < 6:
+        return ""
+    if 0 in data[:64] and len(data) >= 8:
+        return _read_wide(data)
+    foreign = len(data.translate(None, _PRINTABLE))
+    if foreign > _TOLERATED * len(data):
+        return _read_utf8(data)
+    text = data.decode("utf-8", "replace")
+    return text if _has_letters(text) else ""
+
+
+def _has_letters(text: str) -> bool:
+    head = text[:400]
+    return sum(char.isalnum() or char == " " for char in head) >= 0.25 * len(head)
+
+
+def _read_wide(data: bytes) -> str:
+    """UTF-16, as PowerShell takes its encoded commands."""
+    if data[1:64:2].count(0) < 0.9 * len(data[1:64:2]):
+        return ""
+    text = data[: len(data) & ~1].decode("utf-16-le", "replace")
+    return text if text.isprintable() or "\n" in text else ""
+
+
+def _read_utf8(data: bytes) -> str:
+    """Text of another script; a chance result does not decode."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        # The sample may have been cut inside a character.
+        text = data[: len(data) - 3].decode("utf-8", "ignore") if len(data) < 24 else ""
+        if len(text.encode()) < len(data) - 3:
+            return ""
+    good = len(text) if text.isprintable() else sum(map(str.isprintable, text)) + sum(map(text.count, "\n\t\r"))
+    return text if text and good >= 0.97 * len(text) and len(data) >= 12 else ""
+
+
+def promises_more(data: bytes) -> bool:
+    """Return whether the first of some bytes look like an archive, a program or text of two bytes a letter."""
+    return 0 in data or data[:2] in _ZLIB or find_form(data) in _WORTH_IT
+
+
+def read_packed(data: bytes) -> tuple[str, list[tuple[str, str, str]]]:
+    """The form of a program among decoded bytes, and the texts in compressed or packed ones with language and way."""
+    form = find_form(data)
+    if form in PROGRAMS and len(data) > 200:
+        return form, []
+    if form == "gzip" or (not form and data[:2] in _ZLIB):
+        return "", _inflate(data, form)
+    return "", _open(data) if form in _WORTH_IT and form not in PROGRAMS else []
+
+
+def _inflate(data: bytes, form: str) -> list[tuple[str, str, str]]:
+    try:
+        inner = zlib.decompressobj(31 if form else 15).decompress(data, MAX_RESULT)
+    except zlib.error:
+        return []
+    text = read_plain(inner)
+    return [(text, "", form or "zlib")] if text else []
+
+
+def _open(data: bytes) -> list[tuple[str, str, str]]:
+    """The texts in an archive that stood in a text."""
+    import time
+
+    taken = IntakeResult(UnpackBudget(time.monotonic() + 1.0), [], [], [], [], {})
+    take_bytes(taken, "packed", data)
+    take_compiled(taken)
+    return [(document.text, document.language, " ".join(document.origin)) for document in taken.documents]
+
+
+MIN_RUN = 20
+MAX_RUNS = 1_000
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_IN_RUN = bytes(97 if byte in _ALPHABET else 32 for byte in range(256))
+_NEEDLE = b"a" * MIN_RUN
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_HEX = re.compile(rb"[0-9A-Fa-f]+")
+_BASE32 = re.compile(rb"[A-Z2-7]+")
+_BETWEEN = re.compile(rb"""[ \t]*["'`]?[ \t]*[+.,;\\]?[ \t]*(?:\r?\n)?[ \t>#*/|]*["'`]?""")
+
+
+def _kind_in_chunks(byte: int) -> int:
+    """Classify a byte where strings are put together: a letter, a quote, a blank, a join, or none of them."""
+    for members in (b"+", b"a" + _ALPHABET, b"\"'", b" \t\n", b",.", b"=", b"\\"):
+        if byte in members:
+            return members[0]
+    return 33
+
+
+_IN_CHUNKS = bytes(map(_kind_in_chunks, range(256)))
+_PIECE = rb"""\"[a+]{2,19}={0,2}\" {0,40}[+,][ \\]{0,40}"""
+_CHUNKS = re.compile(rb"%b(?:%b){2,399}\"[a+]{1,80}={0,2}\"" % (_PIECE, _PIECE))  # over the kinds of the bytes
+
+
+_FOLDED = frozenset(  # their analysers put strings together themselves
+    {"python", "javascript", "ruby", "perl", "php", "lua", "go", "rust", "r", "java", "csharp", "shell", "powershell"}
+)
+_CHUNK = re.compile(rb"""["']([A-Za-z0-9+/_-]+={0,2})["']""")
+_BASE85 = re.compile(rb"""<~([!-uz\s]{10,200000}+)~>|["']([!#-&(-~]{20,200000}+)["']""")
+
+
+def find_encoded(document: Document, data: bytes, signs: Signs, facts: list[Fact], children: list[Document]) -> bool:
+    """Add a child for every encoded run of a document that holds text, an archive or a script.
+
+    `data`: the text as UTF-8. Returns whether all of it was looked at.
+    """
+    folded = document.language in _FOLDED
+    seen: set[bytes] = set()
+    listed = list(_list_runs(data, signs, folded))
+    for how, at, runs in listed:
+        for run in runs:  # all pieces in one, then each piece
+            if run in seen:
+                continue
+            seen.add(run)
+            form, found = _decode(how, run)
+            if form or found:
+                offset = len(data[:at].decode("utf-8", "replace"))
+                if form:
+                    line = document.line_at(offset)
+                    facts.append(Fact(Kind.BINARY, form, document, line, f"a program ({form}) in a text"))
+                children.extend(
+                    make_child(document, text, language or guess_language(text), way, offset)
+                    for text, language, way in found
+                )
+                if run is runs[0]:
+                    break
+    return not folded and len(listed) < MAX_RUNS
+
+
+def _list_runs(data: bytes, signs: Signs, folded: bool) -> Iterator[tuple[str, int, list[bytes]]]:
+    """The encoded runs: how they may be encoded, where they start, and their letters, joined and by piece."""
+    table = data.translate(_IN_RUN)
+    at = table.find(_NEEDLE)
+    count = 0
+    while at >= 0 and count < MAX_RUNS:
+        start, end, pieces = at, at, []
+        while True:
+            end = table.find(b" ", at)
+            end = len(table) if end < 0 else end
+            pieces.append(data[at:end])
+            between = _BETWEEN.match(data, end)
+            at = between.end() if between else end
+            if len(pieces) > 20_000 or at == end or not _goes_on(table, data, at, len(pieces[0])):
+                break
+        long = [piece for piece in pieces if len(piece) >= MIN_RUN and not _is_name(piece)]
+        if long:
+            count += 1
+            yield "run", start, [b"".join(pieces), *long[:MAX_RUNS]] if len(pieces) > 1 else long
+        at = table.find(_NEEDLE, end)
+    if not folded and (b"64" in signs or b"atob" in signs or b"decode" in signs):
+        for match in _CHUNKS.finditer(data.translate(_IN_CHUNKS)):
+            yield "run", match.start(), [b"".join(_CHUNK.findall(data, match.start(), match.end()))]
+    if b"85decode" in signs or b"ase85" in signs or b"cii85" in signs or b"<~" in signs:
+        for match in _BASE85.finditer(data):
+            yield "base85" if match[2] else "ascii85", match.start(), [match[1] or match[2]]
+
+
+def _is_name(run: bytes) -> bool:
+    """A path, a slug or a checksum by its looks: no encoding of a text has neither capitals nor digits enough."""
+    if run.startswith((b"sha512-", b"sha256-", b"sha384-", b"sha1-")):
+        return True
+    return run.islower() and (b"-" in run or b"/" in run or b"_" in run or run.isalpha())
+
+
+def _goes_on(table: bytes, data: bytes, at: int, size: int) -> bool:
+    """Return whether the run is continued after a line break or a join: by a piece as long, or a shorter last one."""
+    if at >= len(table) or table[at] == 32:
+        return False
+    end = table.find(b" ", at)
+    length = (len(table) if end < 0 else end) - at
+    if data[at : at + length].isalpha() and length < 12:
+        return False  # a word
+    return length >= MIN_RUN or 2 <= length <= size
+
+
+def _decode(how: str, run: bytes) -> tuple[str, list[tuple[str, str, str]]]:
+    """Decode a run: the form of a program, or texts with their language and the encoding of each."""
+    if len(run) < 12 or run.count(run[:1]) == len(run) or len(run) > 4 * MAX_RESULT:
+        return "", []
+    for way, packed in _try_all(how, run):
+        if text := read_plain(packed):
+            return "", [(text, "", way)]
+        form, inner = read_packed(packed)
+        if form or inner:
+            return form, [(text, language, f"{way}, {kind}") for text, language, kind in inner]
+    return "", []
+
+
+def _try_all(how: str, run: bytes) -> Iterator[tuple[str, bytes]]:
+    """The possible decodings of a run, the likely encoding first."""
+    if how != "run":
+        with suppress(ValueError, binascii.Error):
+            yield how, base64.b85decode(run) if how == "base85" else base64.a85decode(run)
+        return
+    if len(run) >= 24 and _HEX.fullmatch(run):
+        yield "hex", bytes.fromhex(run[: len(run) & ~1].decode())
+    if len(run) >= 24 and _BASE32.fullmatch(run):
+        with suppress(ValueError, binascii.Error):
+            yield "base32", base64.b32decode(run + b"=" * (-len(run) % 8))
+    letters = run.translate(_STANDARD, b"=")
+    sample = _from_base64(letters[:20])
+    if read_plain(sample) or promises_more(sample):  # most runs are paths and names: the first bytes tell
+        yield "base64", _from_base64(letters)
+
+
+def _from_base64(letters: bytes) -> bytes:
+    over = len(letters) % 4
+    letters = letters[: len(letters) - 1] if over == 1 else letters
+    return binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+
 
 _MAX_FOUND = 200
 _MIN_LETTERS = 6
@@ -54,7 +308,7 @@ _CALLS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("[char]", lazy(r"(?i)(?:\[char\]\s*\(?(?:0x[0-9a-f]{2}|\d{2,3})\)?\s*[+,]?\s*){4,5000}")),
 )
 _CODE = lazy(r"(?i)(?:(?:&h|0x)([0-9a-f]{2})|(\d{2,3}))(?![0-9a-z])")
-_NEEDLE = b"0" * 28
+_ESCAPES_NEEDLE = b"0" * 28
 _NUMBER = lazy(r"(?:0x)?([0-9A-Fa-f]+)")
 
 
@@ -70,14 +324,14 @@ def find_escapes(document: Document, data: bytes, signs: Signs, children: list[D
     if b"hr(" in signs or b"har]" in signs:
         _find_calls(document, children)
     table = data.translate(_IN_LIST)
-    at, found = table.find(_NEEDLE), 0
+    at, found = table.find(_ESCAPES_NEEDLE), 0
     while at >= 0 and found < _MAX_FOUND:
         end = table.find(b" ", at)
         end = len(table) if end < 0 else end
         if end - at - len(data[at:end].translate(None, b"0123456789")) >= 12:  # indentation is no list
             found += 1
             _find_lists(document, data, at, end, children)
-        at = table.find(_NEEDLE, end)
+        at = table.find(_ESCAPES_NEEDLE, end)
     return everything and found < _MAX_FOUND
 
 
@@ -115,7 +369,7 @@ def _find_calls(document: Document, children: list[Document]) -> None:
     """Texts put together letter by letter by a function that makes letters of numbers."""
     for mark, pattern in _CALLS:
         for match in _match_at(mark, pattern, document.text):
-            codes = [int(one[0], 16) if one[0] else int(one[1]) for one in _CODE.findall(match[0])]
+            codes = [int(name[0], 16) if name[0] else int(name[1]) for name in _CODE.findall(match[0])]
             clear = read_plain(bytes(code for code in codes if code < 256))
             if clear:
                 children.append(make_child(document, clear, guess_language(clear), "character-codes", match.start()))
@@ -142,7 +396,7 @@ def _find_lists(document: Document, data: bytes, start: int, end: int, children:
     text = data[start:end].decode()
     for how, pattern, base in _LISTS:
         for match in pattern.finditer(text):
-            values = [int(one, base) for one in _NUMBER.findall(match[0])]
+            values = [int(name, base) for name in _NUMBER.findall(match[0])]
             if len(values) < _MIN_LETTERS or max(values) > 255:
                 continue
             clear = read_plain(bytes(values))

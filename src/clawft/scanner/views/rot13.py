@@ -1,16 +1,13 @@
-"""Text turned by thirteen letters or written backwards, where the result holds words that give it away."""
+"""Text in rot13 or written backwards, where the decoded text holds more common words."""
 
 import codecs
 import re
 from itertools import islice
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.intake.kinds import guess_language
-from clawft.scan.lazy import lazy
-from clawft.scan.views.signs import REVERSED, ROTATED, Signs
-from clawft.scan.vocabulary.words import words
-
-__all__ = ["find_turned"]
+from clawft.scanner.facts import Document, make_child
+from clawft.scanner.intake.language import guess_language
+from clawft.scanner.regex import lazy, words
+from clawft.scanner.views.encodings import REVERSED, ROTATED, Signs
 
 _COMMON = words(
     """
@@ -89,7 +86,7 @@ def _turn(document: Document, start: int, end: int, how: str, children: list[Doc
     turned: list[str] = []
     for line in document.text[start:end].split("\n"):
         strings = [match[2] for match in _STRING.finditer(line) if len(match[2]) >= 12]
-        turned += [other for one in (*strings, line) if (other := _turn_one(one, how)) and other not in turned]
+        turned += [other for string in (*strings, line) if (other := _turn_one(string, how)) and other not in turned]
     if turned:
         text = "\n".join(turned)
         children.append(make_child(document, text, guess_language(text), how, start))

@@ -1,19 +1,140 @@
-"""Characters that no reader sees or that show the text in another order: removed, and what they carried read."""
+"""Unicode disguises: invisible and reordering characters are removed, lookalike letters folded."""
 
 import re
 import unicodedata
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Fact, Kind
-from clawft.scan.intake.kinds import guess_language
-from clawft.scan.lazy import lazy
-from clawft.scan.views.lookalikes import fold_lookalikes
-from clawft.scan.views.notes import LineCounter, Note
-from clawft.scan.views.smuggled import read_bits, read_selectors, read_tags
+from clawft.scanner.facts import Document, Fact, Kind, make_child
+from clawft.scanner.intake.language import guess_language
+from clawft.scanner.regex import lazy
+from clawft.scanner.views.steganography import read_bits, read_selectors, read_tags
 
-__all__ = ["clear_text"]
+
+class DisguiseNote(Struct, frozen=True, gc=False):
+    """One thing that was hidden: how, how many lines into the text, and what shows it."""
+
+    target: str
+    line: int
+    via: str
+
+
+class LineCounter:
+    """Tells the lines of offsets that only grow, in one pass."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.line = 0
+
+    def count(self, offset: int) -> int:
+        """Count the lines before an offset."""
+        self.line += self.text.count("\n", self.at, offset)
+        self.at = max(self.at, offset)
+        return self.line
+
+
+def _read_table(table: str) -> dict[int, str]:
+    """Letters with the code points that look like them: in a source file they look the same."""
+    return {
+        int(code, 16): letter
+        for letter, _, codes in (row.partition(":") for row in table.split())
+        for code in codes.split(",")
+    }
+
+
+_CYRILLIC = _read_table(
+    "a:430 e:435,451,4bd o:43e p:440 c:441,481 y:443,4af x:445 s:455 i:456,457 j:458 h:4bb,43d d:501 q:51b "
+    "w:51d,461 k:43a m:43c t:442 b:432 r:433 A:410 B:412 E:415 K:41a M:41c H:41d O:41e P:420 C:421 T:422 "
+    "Y:423,4ae X:425 S:405 I:406,4c0 J:408 G:50c Q:51a W:51c l:4cf v:475"
+)
+_GREEK = _read_table(
+    "a:3b1 o:3bf,3c3 v:3bd p:3c1 i:3b9 k:3ba t:3c4 u:3c5 x:3c7 e:3b5 n:3b7 w:3c9 c:3f2 j:3f3 A:391 B:392 "
+    "E:395 Z:396 H:397 I:399 K:39a M:39c N:39d O:39f P:3a1 T:3a4 Y:3a5 X:3a7"
+)
+_OTHER = _read_table(
+    "i:131,269,26a j:237,1d0a,575 a:251,1d00 g:261,262,581 l:1c0,29f r:280 b:299 h:29c,570,13c2 n:274,578 "
+    "y:28f c:1d04 d:1d05 e:1d07 k:1d0b m:1d0d o:1d0f,585 p:1d18 t:1d1b u:1d1c,57d v:1d20 w:1d21 z:1d22 s:a731 "
+    "f:a730 q:566 D:13a0 R:13a1 T:13a2 A:13aa E:13ac W:13b3,13d4 H:13bb G:13c0 Z:13c3 S:13da L:13de C:13df "
+    "P:13e2 K:13e6 B:13f4"
+)
+_FOLDED = {**_CYRILLIC, **_GREEK, **_OTHER}
+_CHARACTERS = frozenset(map(chr, _FOLDED))
+_FOREIGN = (
+    "\u0131\u0237\u0251\u0261\u0269\u026a\u01c0\u0280\u0299\u0262\u029c\u0274\u028f\u029f"
+    "\u0370-\u03ff\u0400-\u052f\u0561-\u0587\u13a0-\u13ff\u1d00-\u1d22\ua730\ua731"
+)
+_EDGE = lazy(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
+_WORD = lazy(f"[A-Za-z0-9{_FOREIGN}]+")
+_FUNCTIONS = lazy("sin|cos|tan|cot|sec|log|ln|exp|lim|max|min|arg|var|cov|grad|div")  # of angles and so on
+_TURKISH = frozenset("\u015f\u015e\u011f\u011e\u0130\u00e7\u00f6\u00fc")  # the dotless i is a letter of its own there
+_SUFFIXED = lazy("[A-Z0-9]{2,}[\u0430-\u044f]{1,3}$")  # an acronym with a Russian ending
+_WIDE = lazy("[\uff01-\uff5e]")
+_WIDE_WORD = lazy("[\uff21-\uff3a\uff41-\uff5a]{4,}")
+_STYLED = lazy("[\U0001d400-\U0001d7ff\u2460-\u24ff\u2100-\u214f\U0001f130-\U0001f189\u1d2c-\u1d6a\u2070-\u209c]")
+_STYLED_WORD = lazy("[\U0001d400-\U0001d7ff\u24b6-\u24e9\U0001f130-\U0001f189]{4,}")
+
+
+def fold_lookalikes(text: str, odd: set[str], notes: list[DisguiseNote]) -> str:
+    """Fold full-width and styled letters, and lookalikes in words that are Latin otherwise. `odd`: all but ASCII."""
+    if any("\uff01" <= char <= "\uff5e" for char in odd):
+        text = _fold(text, _WIDE, _WIDE_WORD, "full-width", notes)
+    if any(_STYLED.match(char) for char in odd):
+        text = _fold(text, _STYLED, _STYLED_WORD, "styled-letters", notes)
+    if not odd.isdisjoint(_CHARACTERS) and (odd.isdisjoint(_TURKISH) or odd & _CHARACTERS != {"\u0131"}):
+        text = _fold_mixed(text, odd, notes)
+    return text
+
+
+def _fold(text: str, letters: re.Pattern[str], words: re.Pattern[str], target: str, notes: list[DisguiseNote]) -> str:
+    if match := words.search(text):
+        shown = unicodedata.normalize("NFKC", match[0])
+        notes.append(
+            DisguiseNote(target, text.count("\n", 0, match.start()), f"written in letters of another form: {shown:.60}")
+        )
+    return letters.sub(lambda match: _plain(match[0]), text)
+
+
+def _plain(letter: str) -> str:
+    plain = unicodedata.normalize("NFKC", letter)
+    return plain if plain.isascii() and plain.isprintable() and len(plain) == 1 else letter
+
+
+def _fold_mixed(text: str, odd: set[str], notes: list[DisguiseNote]) -> str:
+    """Fold the lookalikes in words with Latin letters, and whole words where nothing else is in their script."""
+    pieces: list[str] = []
+    at = 0
+    mixed: dict[int, list[str]] = {}
+    lines = LineCounter(text)
+    alone = not any(
+        char not in _CHARACTERS and ("\u0400" <= char <= "\u052f" or "\u13a0" <= char <= "\u13ff") for char in odd
+    )
+    if not alone and not _EDGE.search(text):
+        return text
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if word.isascii() or not _is_disguised(word, alone):
+            continue
+        pieces += (text[at : match.start()], word.translate(_FOLDED))
+        at = match.end()
+        mixed.setdefault(lines.count(match.start()), []).append(pieces[-1])
+    for line, words in mixed.items():
+        notes.append(DisguiseNote("homoglyphs", line, f"letters of another script in: {', '.join(words[:5])}"))
+    return "".join((*pieces, text[at:])) if pieces else text
+
+
+def _is_disguised(word: str, alone: bool) -> bool:
+    foreign = [char for char in word if not char.isascii()]
+    if not all(ord(char) in _FOLDED for char in foreign) or len(word) < 3:
+        return False
+    latin = sum(char.isascii() and char.isalpha() for char in word)
+    if latin == 0:
+        return alone and len(word) >= 4 and all(ord(char) in _CYRILLIC or ord(char) in _OTHER for char in foreign)
+    if not any(char.isascii() and char.isalpha() for char in _FUNCTIONS.sub("", word)):
+        return False
+    greek = any(ord(char) in _GREEK for char in foreign)
+    return not _SUFFIXED.match(word) and (latin >= 3 if greek else latin >= 2 or len(foreign) >= 3)
+
 
 _ASCII = bytes(range(128))
 _ZERO_WIDTH = (
@@ -41,7 +162,7 @@ _ROW = 4
 def clear_text(document: Document, facts: list[Fact], children: list[Document]) -> Document:
     """The document without what cannot be seen, its lookalike letters folded; what that hid goes to the lists."""
     text = document.text
-    notes: list[Note] = []
+    notes: list[DisguiseNote] = []
     if "\x1b" in text or "\b" in text or "\r" in text:
         text = _clear_controls(text, [] if document.origin else notes)  # decoded, they are what a program prints
     try:
@@ -51,20 +172,20 @@ def clear_text(document: Document, facts: list[Fact], children: list[Document]) 
         text = raw.decode()
     odd = set(raw.translate(None, _ASCII).decode())
     if (
-        any("\ufe00" <= one <= "\ufe0d" or one >= "\U000e0000" for one in odd)
+        any("\ufe00" <= char <= "\ufe0d" or char >= "\U000e0000" for char in odd)
         or "\ufe0f\ufe0f" in text
         or "\ufe0e\ufe0f" in text
     ):
         text = _read_smuggled(document, text, notes, children)
     if not odd.isdisjoint(_UNSEEN):
         text = _clear_unseen(document, text, notes, children)
-    if any("\u0300" <= one <= "\u036f" or "\u20d0" <= one <= "\u20f0" or one in "\u0488\u0489" for one in odd):
+    if any("\u0300" <= char <= "\u036f" or "\u20d0" <= char <= "\u20f0" or char in "\u0488\u0489" for char in odd):
         text = _clear_combining(text, notes)
     text = fold_lookalikes(text, odd, notes)
     if text is document.text:
         return document
     cleared = structs.replace(document, text=text)
-    facts.extend(Fact(Kind.HIDDEN, one.target, cleared, _line(document, one.line), one.via) for one in notes[:200])
+    facts.extend(Fact(Kind.HIDDEN, note.target, cleared, _line(document, note.line), note.via) for note in notes[:200])
     return cleared
 
 
@@ -73,29 +194,33 @@ def _line(document: Document, line: int) -> int:
 
 
 def _count(text: str, offset: int) -> int:
-    """How many lines stand before an offset."""
+    """Count the lines before an offset."""
     return text.count("\n", 0, offset)
 
 
-def _clear_controls(text: str, notes: list[Note]) -> str:
+def _clear_controls(text: str, notes: list[DisguiseNote]) -> str:
     if "\x1b" in text:
         if match := _CONCEALS.search(text):
-            notes.append(Note("ansi", _count(text, match.start()), "terminal codes that hide or overwrite text"))
+            notes.append(
+                DisguiseNote("ansi", _count(text, match.start()), "terminal codes that hide or overwrite text")
+            )
         text = _ANSI.sub("", text).replace("\x1b", " ")
     if "\b" in text:
-        notes.append(Note("backspace", _count(text, text.index("\b")), "backspaces that overwrite text"))
+        notes.append(DisguiseNote("backspace", _count(text, text.index("\b")), "backspaces that overwrite text"))
         text = text.replace("\b", "")
     if "\r" in text:
         match = re.search(r"\S\r(?=[^\n\r])", text)
         if match:
             notes.append(
-                Note("carriage-return", _count(text, match.start()), "a carriage return that overwrites the line")
+                DisguiseNote(
+                    "carriage-return", _count(text, match.start()), "a carriage return that overwrites the line"
+                )
             )
         text = text.replace("\r", " ")
     return text
 
 
-def _read_smuggled(document: Document, text: str, notes: list[Note], children: list[Document]) -> str:
+def _read_smuggled(document: Document, text: str, notes: list[DisguiseNote], children: list[Document]) -> str:
     """Decode tag characters and variation selectors, and remove them."""
     by_line: dict[int, list[str]] = {}
     lines = LineCounter(text)
@@ -104,29 +229,29 @@ def _read_smuggled(document: Document, text: str, notes: list[Note], children: l
             continue
         by_line.setdefault(lines.count(match.start()), []).append(read_tags(match[0]))
     for line, pieces in by_line.items():
-        if said := "".join(pieces):
-            notes.append(Note("tag-characters", line, f"invisible: {said:.160}"))
-            children.append(_child(document, said, "tag-characters", line))
+        if note := "".join(pieces):
+            notes.append(DisguiseNote("tag-characters", line, f"invisible: {note:.160}"))
+            children.append(_child(document, note, "tag-characters", line))
     lines = LineCounter(text)
     for match in _SELECTORS.finditer(text):
         if len(match[0]) < 4:
             continue
         line = lines.count(match.start())
-        said = read_selectors(match[0])
+        note = read_selectors(match[0])
         notes.append(
-            Note("variation-selectors", line, f"invisible: {said:.160}" if said else "many variation selectors")
+            DisguiseNote("variation-selectors", line, f"invisible: {note:.160}" if note else "many variation selectors")
         )
-        if said:
-            children.append(_child(document, said, "variation-selectors", line))
+        if note:
+            children.append(_child(document, note, "variation-selectors", line))
     return _SELECTORS.sub("", _TAGS.sub("", text))
 
 
-def _child(document: Document, said: str, how: str, line: int) -> Document:
-    child = make_child(document, said, guess_language(said), how, 0)
+def _child(document: Document, note: str, how: str, line: int) -> Document:
+    child = make_child(document, note, guess_language(note), how, 0)
     return structs.replace(child, line=_line(document, line))
 
 
-def _clear_unseen(document: Document, text: str, notes: list[Note], children: list[Document]) -> str:
+def _clear_unseen(document: Document, text: str, notes: list[DisguiseNote], children: list[Document]) -> str:
     inside: dict[int, int] = {}
     lines = LineCounter(text)
     for match in _IN_WORD.finditer(text):
@@ -134,36 +259,36 @@ def _clear_unseen(document: Document, text: str, notes: list[Note], children: li
         inside[line] = inside.get(line, 0) + 1
     for line, count in inside.items():
         target = "zero-width" if count >= _MANY else "stray-zero-width"
-        notes.append(Note(target, line, f"{count} invisible characters inside words"))
+        notes.append(DisguiseNote(target, line, f"{count} invisible characters inside words"))
     runs = [match for match in _RUN.finditer(text) if len(match[0]) >= _ROW]
     if runs:
         line = _count(text, runs[0].start())
         size = sum(len(match[0]) for match in runs)
-        notes.append(Note("zero-width", line, f"{size} invisible characters in a row"))
-        if said := read_bits("".join(match[0] for match in runs)):
-            children.append(_child(document, said, "zero-width", line))
+        notes.append(DisguiseNote("zero-width", line, f"{size} invisible characters in a row"))
+        if note := read_bits("".join(match[0] for match in runs)):
+            children.append(_child(document, note, "zero-width", line))
     _note_bidi(document, text, notes, children)
     return text.translate(_REMOVED).replace("\u2800", " ")
 
 
-def _note_bidi(document: Document, text: str, notes: list[Note], children: list[Document]) -> None:
+def _note_bidi(document: Document, text: str, notes: list[DisguiseNote], children: list[Document]) -> None:
     first = next((match for match in re.finditer(f"[{_BIDI}]", text)), None)
     if first is None:
         return
     override = _OVERRIDE.search(text)
     if override or not _RTL.search(text):
         at = override.start() if override else first.start()
-        notes.append(Note("bidi", _count(text, at), "characters that reverse the order in which text is shown"))
+        notes.append(DisguiseNote("bidi", _count(text, at), "characters that reverse the order in which text is shown"))
     for match in list(_OVERRIDE.finditer(text))[:50]:
         shown = match[0][1:][::-1].translate(_REMOVED).strip()
         if len(shown) >= 8:
             children.append(_child(document, shown, "reversed", _count(text, match.start())))
 
 
-def _clear_combining(text: str, notes: list[Note]) -> str:
+def _clear_combining(text: str, notes: list[DisguiseNote]) -> str:
     """Accents become one with their letter; marks that are left over Latin letters are noise."""
     text = unicodedata.normalize("NFC", text)
     found = list(_COMBINING.finditer(text))
     if len(found) >= 6:
-        notes.append(Note("combining-marks", _count(text, found[0].start()), "letters covered with marks"))
+        notes.append(DisguiseNote("combining-marks", _count(text, found[0].start()), "letters covered with marks"))
     return _COMBINING.sub(r"\1", text) if found else text

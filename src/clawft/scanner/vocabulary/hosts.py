@@ -1,8 +1,11 @@
-"""Well-known hosts, and which of them anyone may publish on."""
+"""Hosts: what kind of place an address names, and the well-known vendors."""
 
-from clawft.scan.vocabulary.words import words
+import re
+from enum import StrEnum
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-__all__ = ["CODE_HOSTS", "KNOWN", "OPEN", "VENDOR_KEYS", "registrable"]
+from clawft.scanner.regex import lazy, words
 
 # Run by vendors that users trust anyway: an installer or an interface there is what it says it is.
 _VENDORS = words(
@@ -59,17 +62,7 @@ OPEN = words(
     """
 )
 # Of these, those where code stands with its history and its owner.
-CODE_HOSTS = frozenset(
-    {
-        "github.com",
-        "githubusercontent.com",
-        "gitlab.com",
-        "bitbucket.org",
-        "gitee.com",
-        "huggingface.co",
-        "sourceforge.net",
-    }
-)
+CODE_HOSTS = words("github.com githubusercontent.com gitlab.com bitbucket.org gitee.com huggingface.co sourceforge.net")
 # The best-known keys by the words that begin their names, and the hosts they are for.
 VENDOR_KEYS = {
     "AWS": ("amazonaws.com", "amazon.com", "aws"),
@@ -116,3 +109,97 @@ def registrable(host: str) -> str:
     labels = host.split(".")
     keep = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVEL else 2
     return ".".join(labels[-keep:])
+
+
+class HostKind(StrEnum):
+    """Classify the place that an address names."""
+
+    UNKNOWN = "unknown"  # known at run time only
+    LOCAL = "local"  # this machine or its own network
+    BARE = "bare"  # a public address without a name
+    DROP = "drop"  # anyone may leave or pick up data there unseen: paste, webhook, tunnel, anonymous upload, chat bot
+    SHORT = "short"  # leads elsewhere
+    ORDINARY = "ordinary"
+
+
+_URL = lazy(r"^[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]+\]|[^/:?#\s\\'\"`<>]+)", re.IGNORECASE)
+_BARE = lazy(r"^(?:[^/@\s]*@)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)+|\[[0-9a-f:]+\])(?=[:/]|$)", re.IGNORECASE)
+_DROP = lazy(
+    r"(^|[.-])(paste|pastes|snippets?|webhooks?|hookbin|requestbin|ngrok|trycloudflare|localtunnel|serveo|interact|oast"
+    r"|burpcollaborator|pipedream|beeceptor|requestcatcher|transfer|termbin|filebin|gofile|anonfiles?|catbox|dpaste"
+    r"|hastebin|ghostbin|privatebin|controlc|ix|sprunge|oshi|duckdns|dnslog|canarytokens)([.-]|$)"
+    r"|(paste|bin)\.[a-z]{2,4}$|^0x0\.st$|\.onion$|\.(ngrok|loca|oast)\.[a-z]+$"
+)
+_CHAT = lazy(
+    r"^https?://(api\.telegram\.org/bot|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/|hooks\.slack\.com/)",
+    re.IGNORECASE,
+)
+_SHORT = words("bit.ly tinyurl.com t.co goo.gl is.gd ow.ly rb.gy cutt.ly shorturl.at t.ly tiny.cc v.gd")
+# Networks that no one can own, but that take the place of public ones wherever something is explained or tested.
+_EXAMPLES = tuple(map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")))
+_NUMBERS = lazy(r"[0-9a-fx.:]+")
+_MAX_CACHED_LENGTH = 300  # longer addresses are rare, and are not remembered
+_LOCAL = lazy(r"^(localhost|.*\.local|.*\.localhost|.*\.internal|host\.docker\.internal|0\.0\.0\.0|::1?)$")
+
+
+def host_of(address: str) -> str:
+    """The host of an address, in lower case; empty when it is only known at run time."""
+    return _find_host(address) if len(address) <= _MAX_CACHED_LENGTH else _find_host.__wrapped__(address)
+
+
+@lru_cache(1024)
+def _find_host(address: str) -> str:
+    match = _URL.match(address.strip()) or _BARE.match(address.strip())
+    host = match[1].strip("[]").lower().rstrip(".") if match else ""
+    return "" if any(mark in host for mark in "${}%*\0") else host
+
+
+def judge_address(address: str) -> HostKind:
+    """Classify the place that an address names."""
+    return _judge(address) if len(address) <= _MAX_CACHED_LENGTH else _judge.__wrapped__(address)
+
+
+@lru_cache(1024)
+def _judge(address: str) -> HostKind:
+    host = host_of(address)
+    if not host:
+        return HostKind.UNKNOWN
+    if _LOCAL.match(host):
+        return HostKind.LOCAL
+    if _NUMBERS.fullmatch(host):
+        try:
+            number = ip_address(_as_dotted(host))
+        except ValueError:
+            pass
+        else:
+            return HostKind.LOCAL if _is_own(number) else HostKind.BARE
+    if host in _SHORT:
+        return HostKind.SHORT
+    return HostKind.DROP if _DROP.search(host) or _CHAT.match(address.strip()) else HostKind.ORDINARY
+
+
+def _is_own(number: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address is this machine or its own network; what cannot be reached at all counts as own."""
+    if number.is_loopback or number.is_link_local or number.is_unspecified:
+        return True
+    return not number.is_global and not any(number in network for network in _EXAMPLES)
+
+
+def _as_dotted(host: str) -> str:
+    """An IPv4 address written as one number, in hex or octal, as the common dotted one."""
+    parts = host.split(".")
+    if len(parts) > 4 or not all(re.fullmatch(r"0x[0-9a-f]+|\d+", part) for part in parts):
+        return host
+    try:
+        numbers = [
+            int(part, 16 if part.startswith("0x") else 8 if len(part) > 1 and part[0] == "0" else 10) for part in parts
+        ]
+    except ValueError:
+        return host
+    *heads, tail = numbers
+    if any(head > 255 for head in heads) or tail >= 256 ** (5 - len(parts)):
+        return host
+    value = tail
+    for index, head in enumerate(heads):
+        value += head << (8 * (3 - index))
+    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))

@@ -5,10 +5,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from clawft.scan.lazy import lazy
-from clawft.scan.vocabulary.words import words
-
-__all__ = ["Package", "find_imitated", "find_namesake", "parse_package"]
+from clawft.scanner.regex import lazy, words
 
 PYPI = words(
     """
@@ -103,25 +100,25 @@ _PROMISE = lazy(rf"[-_.]{_PROMISES}(?:[-_.]{_PROMISES})*$")
 
 
 class Package(Struct, frozen=True):
-    """What an install asks for."""
+    """A package that an install asks for."""
 
-    manager: str
-    name: str  # empty when it is an address; "*" when it stands for everything
+    installer: str
+    name: str  # empty when it is an address; "*" when it is everything
     address: str  # the index or the archive, when one is named
     extra: bool = False  # the index is asked besides the usual one
 
 
 def parse_package(target: str) -> Package:
     """The target of an INSTALL fact taken apart."""
-    manager, _, rest = target.partition(":")
+    installer, _, rest = target.partition(":")
     rest = rest.strip().strip("\"'")
     index = _INDEX.search(rest)
     if index and not _ADDRESS.match(rest[: index.start()]):
         name = rest[: index.start()]
-        return Package(manager, "*" if name == "+" else _bare(name), index[1], extra=name == "+")
+        return Package(installer, "*" if name == "+" else _bare(name), index[1], extra=name == "+")
     if _ADDRESS.search(rest):
-        return Package(manager, "", re.sub(r"^(git|hg|svn)\+", "", rest))
-    return Package(manager, _bare(rest), "")
+        return Package(installer, "", re.sub(r"^(git|hg|svn)\+", "", rest))
+    return Package(installer, _bare(rest), "")
 
 
 def _bare(name: str) -> str:
@@ -131,9 +128,9 @@ def _bare(name: str) -> str:
 
 
 @cache
-def find_imitated(manager: str, name: str) -> str:
+def find_imitated(installer: str, name: str) -> str:
     """The well-known package that a name is made to be mistaken for; empty for an honest name."""
-    known = PYPI if manager in _PYTHON else NPM if manager in _NODE else frozenset()
+    known = PYPI if installer in _PYTHON else NPM if installer in _NODE else frozenset()
     other = NPM if known is PYPI else PYPI
     plain = name.replace("_", "-").lower()
     if (
@@ -162,7 +159,7 @@ def find_namesake(skill: str) -> str:
 
 
 def _promised(name: str, known: frozenset[str]) -> str:
-    """A well-known name that is said to be mended: the mended one has the name of the other."""
+    """Return the well-known package that a name claims to be a fixed version of; empty if it is none."""
     stem = re.sub(r"[-_.](utils?|helpers?|tools?|core|lib|client)$", "", _PROMISE.sub("", name))
     return stem if _PROMISE.search(name) and stem in known and len(stem) >= 4 else ""
 
@@ -174,19 +171,19 @@ def _mistyped(name: str, known: frozenset[str]) -> str:
     joined = folded.get(_fold(name), "")
     if joined and joined != name:
         return joined
-    candidates = sorted({one for key in _shortened(name) for one in near.get(key, ())})
-    return next((one for one in candidates if _is_near(name, one)), "")
+    candidates = sorted({candidate for key in _shortened(name) for candidate in near.get(key, ())})
+    return next((candidate for candidate in candidates if _is_near(name, candidate)), "")
 
 
 @cache
 def _index(known: frozenset[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
     """The names by what is left of them without one letter, and by how they look."""
     near: dict[str, list[str]] = {}
-    for one in known:
-        if len(one) >= 5:
-            for key in _shortened(one):
-                near.setdefault(key, []).append(one)
-    return near, {_fold(one): one for one in sorted(known) if len(one) >= 5}
+    for package in known:
+        if len(package) >= 5:
+            for key in _shortened(package):
+                near.setdefault(key, []).append(package)
+    return near, {_fold(package): package for package in sorted(known) if len(package) >= 5}
 
 
 def _shortened(name: str) -> set[str]:
@@ -208,7 +205,8 @@ def _decorated(name: str, known: frozenset[str]) -> str:
 
 
 def _is_near(a: str, b: str) -> bool:
-    """Whether one letter is missing, added, changed, or two neighbours are swapped. A digit at the end is a version."""
+    """Return whether one letter is missing, added, changed, or two neighbours are swapped. A digit at the end is a
+    version."""
     if a == b or a.rstrip("0123456789") == b or b.rstrip("0123456789") == a:
         return False
     start = 0

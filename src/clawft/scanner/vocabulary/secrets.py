@@ -1,11 +1,9 @@
-"""Which paths and variables hold secrets, and whose."""
+"""Secrets: the paths and variables that hold them, and whose they are."""
 
 import re
 from functools import lru_cache
 
-from clawft.scan.lazy import lazy
-
-__all__ = ["find_secret_path", "is_secret_env"]
+from clawft.scanner.regex import lazy
 
 # What a path holds, the surest first. Matched against the path with "\\" as "/", in lower case.
 _PATHS: dict[str, tuple[str, ...]] = {
@@ -65,12 +63,12 @@ _ENV = lazy(
     r"|WEBHOOK|MNEMONIC|SEED|SESSION)(_|\d|$)|^(DATABASE_URL|MONGO(DB)?_UR[IL]|REDIS_URL|SSH_AUTH_SOCK)$"
 )
 _NO_ENV = lazy(r"^(PWD|OLDPWD|SESSION(_ID|NAME|_MANAGER)?|XDG_SESSION.*|DESKTOP_SESSION|KEY|PUBLIC_KEY|.*_PUBLIC_KEY)$")
-_KEPT = 300  # longer paths are rare, and are not remembered
+_MAX_CACHED_LENGTH = 300  # longer paths are rare, and are not remembered
 
 
 def find_secret_path(path: str) -> str:
-    """What secret a path holds, in words; empty for an ordinary path."""
-    return _find_path(path) if len(path) <= _KEPT else _find_path.__wrapped__(path)
+    """Return the kind of secret a path holds, in words; empty for an ordinary path."""
+    return _find_path(path) if len(path) <= _MAX_CACHED_LENGTH else _find_path.__wrapped__(path)
 
 
 @lru_cache(1024)
@@ -83,6 +81,6 @@ def _find_path(path: str) -> str:
 
 
 def is_secret_env(name: str) -> bool:
-    """Whether a variable of this name holds a secret by common use; "*" stands for all of them."""
+    """Return whether a variable of this name holds a secret by common use; "*" is all of them."""
     upper = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
     return name == "*" or (_ENV.search(upper) is not None and _NO_ENV.match(upper) is None)

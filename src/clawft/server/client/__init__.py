@@ -1,10 +1,9 @@
 """A client of the daemon, for programs in Python: `async with Client.local() as client`. docs/client.md shows more.
 
-It does what it is told and nothing else: whoever wants to connect again when the daemon went does that.
+It does not reconnect by itself when the daemon goes: that is up to the caller.
 """
 
-from clawft.client.client import Approve, Client
-from clawft.client.errors import ClientError
-from clawft.client.streams import Subscription, Work
+from clawft.server.client.client import Approve, Client
+from clawft.server.client.connection import ClientError, Subscription, Work
 
 __all__ = ["Approve", "Client", "ClientError", "Subscription", "Work"]

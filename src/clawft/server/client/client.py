@@ -1,29 +1,24 @@
-"""The client: a method for each operation, thin, over one `request`."""
+"""The Python client of the daemon: a method for each operation, over one `request`."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from clawft.client.admin import AdminMethods
-from clawft.client.connection import Wire, open_wire
-from clawft.client.errors import ClientError
-from clawft.client.local import find_local
-from clawft.client.streams import Mailbox, R, Subscription, Work
-from clawft.protocol.base import Answer, Refusal, Request
-from clawft.protocol.deciding import (
-    ApproveSkill,
-    BlockSkill,
-    EnableSkill,
-    ReviewSkill,
-    RevokeSkill,
-    SkillDecided,
-    SkillReview,
+from clawft.server.client.connection import (
+    ClientError,
+    DaemonConnection,
+    Mailbox,
+    R,
+    Subscription,
+    Work,
+    open_daemon_connection,
 )
-from clawft.protocol.operations import PUSHED
-from clawft.protocol.running import (
+from clawft.server.client.daemons import find_local_daemon
+from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Refusal
+from clawft.server.protocol.executions import (
     AnswerQuestion,
     Cancel,
     Cancelled,
@@ -42,24 +37,120 @@ from clawft.protocol.running import (
     TurnResult,
     Verdict,
 )
-from clawft.protocol.skills import (
+from clawft.server.protocol.operations import PUSHED
+from clawft.server.protocol.records import (
+    AnswerRun,
+    AuditList,
+    AuditVerdict,
+    CancelRun,
+    GetRun,
+    GetSession,
+    GetUsage,
+    ListAudit,
+    ListRuns,
+    ListSessions,
+    RetryRun,
+    RunAnswer,
+    RunsList,
+    RunStarted,
+    RunStatus,
+    SessionAnswer,
+    SessionsList,
+    StartRun,
+    UsageAnswer,
+    VerifyAudit,
+)
+from clawft.server.protocol.registries import (
+    InstallPlan,
+    InstallSkill,
+    ListRegistries,
+    PlanInstall,
+    RegistriesList,
+    RegistryFound,
+    SearchRegistry,
+    SkillInstalled,
+)
+from clawft.server.protocol.skills import (
+    ApproveSkill,
+    BlockSkill,
+    EnableSkill,
     GetSkill,
     GetSkillFile,
     ListSkills,
+    ReviewSkill,
+    RevokeSkill,
     ScanResult,
     ScanSkill,
     SearchSkills,
     SkillAnswer,
+    SkillDecided,
     SkillFile,
+    SkillReview,
     SkillsFound,
     SkillsList,
     State,
 )
-from clawft.protocol.watching import GetStatus, Status, Subscribe, Subscribed, Topic, Unsubscribe
+from clawft.server.protocol.subscriptions import GetStatus, Status, Subscribe, Subscribed, Topic, Unsubscribe
 
-__all__ = ["Approve", "Client"]
+A = TypeVar("A", bound=DaemonAnswer)
 
-A = TypeVar("A", bound=Answer)
+
+class _Asks(Protocol):
+    async def request(self, request: DaemonRequest, answer: type[A]) -> A: ...
+
+
+class AdminMethods:
+    """Methods of the client. Those with `**more` take the other fields of their request by name."""
+
+    async def list_sessions(self: _Asks, search: str = "", **more: Any) -> SessionsList:
+        return await self.request(ListSessions(search=search, **more), SessionsList)
+
+    async def get_session(self: _Asks, key: str, start: int = 0, limit: int = 200) -> SessionAnswer:
+        return await self.request(GetSession(key=key, start=start, limit=limit), SessionAnswer)
+
+    async def list_runs(self: _Asks, statuses: Sequence[RunStatus] = (), **more: Any) -> RunsList:
+        return await self.request(ListRuns(statuses=tuple(statuses), **more), RunsList)
+
+    async def get_run(self: _Asks, run: str) -> RunAnswer:
+        return await self.request(GetRun(run=run), RunAnswer)
+
+    async def start_run(self: _Asks, skill: str = "", text: str = "", **more: Any) -> RunStarted:
+        """A skill with its arguments, or a message: it goes on when this client is gone."""
+        return await self.request(StartRun(skill=skill, text=text, **more), RunStarted)
+
+    async def cancel_run(self: _Asks, run: str) -> RunAnswer:
+        return await self.request(CancelRun(run=run), RunAnswer)
+
+    async def retry_run(self: _Asks, run: str) -> RunAnswer:
+        return await self.request(RetryRun(run=run), RunAnswer)
+
+    async def answer_run(self: _Asks, run: str, key: str, answer: Any) -> RunAnswer:
+        """Answer a question that a run waits for: one of its `choices`."""
+        return await self.request(AnswerRun(run=run, key=key, answer=answer), RunAnswer)
+
+    async def get_usage(self: _Asks, since: str = "", until: str = "", limit: int = 50) -> UsageAnswer:
+        return await self.request(GetUsage(since=since, until=until, limit=limit), UsageAnswer)
+
+    async def list_audit(self: _Asks, **more: Any) -> AuditList:
+        return await self.request(ListAudit(**more), AuditList)
+
+    async def verify_audit(self: _Asks) -> AuditVerdict:
+        return await self.request(VerifyAudit(), AuditVerdict)
+
+    async def list_registries(self: _Asks) -> RegistriesList:
+        return await self.request(ListRegistries(), RegistriesList)
+
+    async def search_registry(self: _Asks, query: str, registry: str = "", limit: int = 20) -> RegistryFound:
+        return await self.request(SearchRegistry(query=query, registry=registry, limit=limit), RegistryFound)
+
+    async def plan_install(self: _Asks, reference: str, **more: Any) -> InstallPlan:
+        return await self.request(PlanInstall(reference=reference, **more), InstallPlan)
+
+    async def install_skill(self: _Asks, reference: str, plan: str, **more: Any) -> SkillInstalled:
+        """Install what was planned: the `plan` of `plan_install`."""
+        return await self.request(InstallSkill(reference=reference, plan=plan, **more), SkillInstalled)
+
+
 Approve = Callable[[Question], Awaitable[Verdict]]
 TIMEOUT_S = 60.0
 
@@ -71,7 +162,7 @@ class Client(AdminMethods):
         self._approve = approve
         self._timeout_s = timeout_s
         self._asking: dict[str, asyncio.Task[None]] = {}
-        self._wire: Wire
+        self._wire: DaemonConnection
 
     @classmethod
     @asynccontextmanager
@@ -84,14 +175,16 @@ class Client(AdminMethods):
         timeout_s: float = TIMEOUT_S,
         tls: SSLContext | None = None,
     ) -> AsyncIterator["Client"]:
-        """A connection until the end of the block. `approve` answers what tools ask about work of this client; without
-        it somebody else may. An answer takes `timeout_s` at most; work takes as long as it takes. `tls` is for a daemon
-        whose certificate nobody else vouches for.
+        """Open a connection until the end of the block.
+
+        `approve` answers what tools ask about work of this client; without it another client may. An answer takes
+        `timeout_s` at most; work takes as long as it takes. `tls` is for a daemon whose certificate no known authority
+        signed.
 
         Raises: ClientError.
         """
         client = cls(approve, timeout_s)
-        client._wire = await open_wire(url, token, client._hear_aside, timeout_s, tls)
+        client._wire = await open_daemon_connection(url, token, client._hear_aside, timeout_s, tls)
         try:
             yield client
         finally:
@@ -110,11 +203,11 @@ class Client(AdminMethods):
         environ: Mapping[str, str] = os.environ,
     ) -> AsyncIterator["Client"]:
         """The same to the user's own daemon on this machine. Raises: ClientError."""
-        url, token = find_local(environ, os.getcwd())
+        url, token = find_local_daemon(environ, os.getcwd())
         async with cls.connect(url, token, approve=approve, timeout_s=timeout_s, tls=tls) as client:
             yield client
 
-    async def request(self, request: Request, answer: type[A]) -> A:
+    async def request(self, request: DaemonRequest, answer: type[A]) -> A:
         """Ask for anything; the methods below are this. Raises: ClientError."""
         name, mailbox = await self._wire.begin(request)
         try:
@@ -128,7 +221,7 @@ class Client(AdminMethods):
             raise ClientError.of(message.error)
         raise ClientError("answer-unknown", f"The daemon answered something else: {type(message).__name__}")
 
-    async def _take(self, mailbox: Mailbox) -> Answer:
+    async def _take(self, mailbox: Mailbox) -> DaemonAnswer:
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await mailbox.take()
@@ -196,7 +289,8 @@ class Client(AdminMethods):
 
     @asynccontextmanager
     async def subscribe(self, *topics: Topic) -> AsyncIterator[Subscription]:
-        """Be told of topics until the end of the block: `async for` over what it gives. Raises: ClientError."""
+        """Subscribe to topics until the end of the block: iterate over the result with `async for`. Raises:
+        ClientError."""
         mailbox = self._wire.listen(frozenset(topics))
         try:
             answer = await self.request(Subscribe(topics=topics), Subscribed)
@@ -207,7 +301,7 @@ class Client(AdminMethods):
                 with suppress(ClientError):
                     await self.request(Unsubscribe(topics=tuple(sorted(rest))), Subscribed)
 
-    def _work(self, request: Request, result: type[R]) -> Work[R]:
+    def _work(self, request: DaemonRequest, result: type[R]) -> Work[R]:
         names: list[str] = []
 
         async def begin() -> Mailbox:
@@ -217,13 +311,14 @@ class Client(AdminMethods):
 
         return Work(result, begin, self.cancel, lambda: self._wire.forget(names[0]) if names else None)
 
-    def _hear_aside(self, message: Answer) -> None:
-        """What comes beside answers: a question about work of ours, its end, or work that nobody waits for any more."""
+    def _hear_aside(self, message: DaemonAnswer) -> None:
+        """Handle what is no answer to a request: a question about this client's work, its end, or work that was given
+        up."""
         if isinstance(message, QuestionAsked) and self._approve is not None:
             question = message.question
             self._asking[question.question] = asyncio.create_task(self._answer(self._approve, question))
         elif isinstance(message, QuestionClosed) and (task := self._asking.pop(message.question, None)):
-            task.cancel()  # somebody else was faster, or its time is over
+            task.cancel()  # another client was faster, or its time is over
         elif isinstance(message, TurnEvent):
             self._asking[message.execution] = asyncio.create_task(self._drop(message.execution))
 
@@ -238,5 +333,5 @@ class Client(AdminMethods):
             answer = await approve(question)
         finally:
             if self._asking.pop(question.question, None):
-                with suppress(ClientError):  # somebody else was faster
+                with suppress(ClientError):  # another client was faster
                     await self.answer_question(question.question, answer)

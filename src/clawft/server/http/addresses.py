@@ -1,11 +1,13 @@
-"""Where a server listens, and whether only this machine reaches it there."""
+"""Addresses a server listens on, and the host names and origins that it accepts."""
 
 import socket
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
+from msgspec import Struct
+
+from clawft.config.serve import ServeSettings
 from clawft.errors import ClawftError
-
-__all__ = ["WAITING", "WILD", "bracket", "is_loopback", "listen"]
 
 WAITING = 1_024  # to be let in
 WILD = ("0.0.0.0", "::")  # every address of this machine
@@ -36,7 +38,7 @@ def listen(host: str, port: int, *, name: str, code: str) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name, is this machine's own, which no other machine reaches."""
+    """Return whether an address, or a name, is this machine's own, which no other machine reaches."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -46,3 +48,45 @@ def is_loopback(host: str) -> bool:
 def bracket(host: str) -> str:
     """An address as it stands in a URL."""
     return f"[{host}]" if ":" in host else host
+
+
+class ServerNames(Struct, frozen=True):
+    """The names and origins that this server accepts: a hostile page arrives by another name, or from another
+    origin."""
+
+    hosts: frozenset[str]
+    any_address: bool = False  # a page can make its name mean another machine, but not an address
+    public: str = ""  # the origin that clients know it by, where that is another one
+    origins: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, settings: ServeSettings) -> "ServerNames":
+        public = urlsplit(settings.public_url)
+        hosts = {bracket(settings.host).lower(), public.hostname or ""} - {""}
+        is_local, is_wild = is_loopback(settings.host), settings.host in WILD
+        if is_local or is_wild:
+            hosts |= {"127.0.0.1", "localhost", "[::1]"}
+        if not is_local:
+            hosts.add(socket.gethostname().lower())
+        origin = f"{public.scheme}://{public.netloc}".lower() if public.netloc else ""
+        return cls(
+            frozenset(hosts), is_wild, origin, frozenset(origin.rstrip("/").lower() for origin in settings.origins)
+        )
+
+    def has_host(self, host: str) -> bool:
+        return host in self.hosts or (self.any_address and _is_address(host))
+
+    def is_own(self, origin: str, here: str) -> bool:
+        """Return whether a page came from here; `here` is what it was reached under, which was looked at before."""
+        known, reached = urlsplit(self.public), urlsplit(here)
+        if known.scheme == "https" and known.hostname == reached.hostname and not is_loopback(known.hostname or ""):
+            return origin == self.public  # a page of that name without TLS belongs to anybody on the network path
+        return origin in (self.public, here)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""One request and its answer, seen from the door of a server: bounded in time and in memory, whatever the client."""
+"""One HTTP request and its response, bounded in time and memory."""
 
 import re
 import time
@@ -8,10 +8,7 @@ from typing import Any
 import anyio
 from starlette.responses import Response
 
-from clawft.web.errors import WebError, answer_error
-from clawft.web.limits import Room, name_client
-
-__all__ = ["App", "Log", "Message", "Receive", "Scope", "Send", "Visit", "parse_host"]
+from clawft.server.http.limits import ResponseMemory, WebError, answer_error, name_client
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -36,10 +33,12 @@ _HEADERS = [
 ]
 
 
-class Visit:
-    """What an application receives and sends, with an end to what is slow, and no more memory than there is room."""
+class HttpExchange:
+    """The messages of one request and its response, with timeouts for slow clients and a limit on memory."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, room: Room, tell: Tell = answer_error) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, room: ResponseMemory, tell: Tell = answer_error
+    ) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.began = time.perf_counter()
@@ -65,7 +64,7 @@ class Visit:
         message: Message | None = None
         with anyio.move_on_after(max(0.0, until - time.perf_counter())):
             message = await self._receive()
-        if message is None and self.status:  # the answer does not wait for it, but whoever sends it is taken for gone
+        if message is None and self.status:  # the answer does not wait for it, but the sender is taken for gone
             self._is_refused = True
             await self.finish()
             return {"type": "http.disconnect"}
@@ -114,7 +113,7 @@ class Visit:
             self._held = 0
 
     def log(self, log: Log) -> None:
-        """What is logged has no query, no header and no body: those hold tokens and tickets."""
+        """Log the request without query, headers and body: those hold tokens and tickets."""
         spent_ms = round((time.perf_counter() - self.began) * 1000)
         method, path, status = self.scope["method"], self.scope["path"][:_MAX_PATH], self.status or 499
         about = {
@@ -133,8 +132,8 @@ class Visit:
         self.status = start["status"]
         own = [*start.get("headers", ())]
         named = {name for name, _ in own}
-        headers = [*own, *(one for one in _HEADERS if one[0] not in named), *self.taken]
-        # Nobody wants the rest of it; and of what says twice where it ends, somebody between us may see another end.
+        headers = [*own, *(header for header in _HEADERS if header[0] not in named), *self.taken]
+        # The rest is not wanted; and where the length is given twice, a proxy between us may see another end.
         if not self._is_whole or {b"content-length", b"transfer-encoding"} <= self.headers.keys():
             headers.append((b"connection", b"close"))
         await self._send({**start, "headers": headers})
@@ -149,10 +148,10 @@ class Visit:
 
 def _is_events(start: Message) -> bool:
     kinds = (value for name, value in start.get("headers", ()) if name.lower() == b"content-type")
-    return any(one.startswith(b"text/event-stream") for one in kinds)
+    return any(kind.startswith(b"text/event-stream") for kind in kinds)
 
 
 def parse_host(header: bytes) -> str:
-    """The name in a `Host` header, without the port; '' for what is none."""
+    """The name in a `LocalMachine` header, without the port; '' for what is none."""
     found = _HOST.fullmatch(header.decode("latin-1").lower())
     return found[1] if found else ""

@@ -1,32 +1,58 @@
-"""How much one client may ask of a server in a minute, and how much may wait for it. Each process counts for itself."""
+"""Limits on HTTP clients: errors with a status, requests per minute, memory for responses, size of request bodies."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address, ip_address
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from clawft.config.tools import RateLimit, RateLimitStrategy
-from clawft.sandbox.limit import Limiter
-from clawft.web.errors import WebError
+from clawft.sandbox.rate_limit import RateLimiter
 
-__all__ = ["ClientLimits", "Kind", "Room", "Taken", "name_client"]
+
+class WebError(Exception):
+    """An answer that is no success. `document` is sent as JSON in place of the text, where a client reads one."""
+
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        document: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = dict(headers or {})
+        self.document = document
+
+
+def answer_error(error: WebError) -> Response:
+    """Make a response from an error: a line of text, or its document where it has one."""
+    if error.document is not None:
+        return JSONResponse(error.document, error.status, headers=error.headers)
+    return PlainTextResponse(error.text, error.status, headers=error.headers)
+
 
 Kind = Literal["reads", "writes"]
 MAX_CLIENTS = 10_000  # that are remembered; of more, those who asked longest ago begin anew
 _WINDOW_S = 60.0
 
 
-class Taken(Struct, frozen=True, gc=False):
+class RateLimitState(Struct, frozen=True, gc=False):
     """A request that was counted, and what is left."""
 
     limit: int
     left: int
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """What a client is told of it with every answer."""
+        """The rate limit headers that go with every answer."""
         return [
             (b"ratelimit-limit", b"%d" % self.limit),
             (b"ratelimit-remaining", b"%d" % self.left),
@@ -43,18 +69,18 @@ class ClientLimits:
             for kind, most in per_minute.items()
         }
         self._clock = clock
-        self._known: OrderedDict[tuple[str, Kind], Limiter] = OrderedDict()
+        self._known: OrderedDict[tuple[str, Kind], RateLimiter] = OrderedDict()
 
-    def take(self, client: str, kind: Kind) -> Taken:
+    def take(self, client: str, kind: Kind) -> RateLimitState:
         """Count a request of a client. Raises: WebError, if there were too many."""
         settings = self._settings[kind]
-        limiter = self._known.pop((client, kind), None) or Limiter(settings, self._clock)
+        limiter = self._known.pop((client, kind), None) or RateLimiter(settings, self._clock)
         self._known[client, kind] = limiter  # the last who asked
         if len(self._known) > MAX_CLIENTS:
             self._known.popitem(last=False)
         wait_s = ceil(limiter.try_acquire())
         if not wait_s:
-            return Taken(settings.max_requests, limiter.left())
+            return RateLimitState(settings.max_requests, limiter.left())
         headers = {
             "Retry-After": str(wait_s),
             "RateLimit-Limit": str(settings.max_requests),
@@ -66,7 +92,7 @@ class ClientLimits:
         raise WebError(429, "Rate limit exceeded", headers=headers)
 
 
-class Room:
+class ResponseMemory:
     """The memory for large answers that wait for clients to take them; one client has no more than half of it."""
 
     def __init__(self, most: int) -> None:
@@ -74,7 +100,7 @@ class Room:
         self._held: dict[str, int] = {}
 
     def take(self, client: str, size: int) -> bool:
-        """Whether there was room."""
+        """Return whether there was room."""
         mine = self._held.get(client, 0) + size
         if mine > self._most // 2 or sum(self._held.values()) + size > self._most:
             return False
@@ -88,7 +114,7 @@ class Room:
 
 
 def name_client(address: str) -> str:
-    """Who asks, by its address; one who has a whole network of IPv6 addresses is still one client."""
+    """Return the key of a client by its address; a whole network of IPv6 addresses is one client."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -96,3 +122,50 @@ def name_client(address: str) -> str:
     if isinstance(found, IPv6Address):
         found = found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64)
     return str(found)
+
+
+MAX_JSON = 4 * 1024 * 1024
+
+
+def limit_body(request: Request, most: int) -> Request:
+    """The same request, whose body ends in a WebError where it gets too long."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > most:
+        raise _too_large(most)
+    got = 0
+
+    async def receive() -> Any:
+        nonlocal got
+        message = await request.receive()
+        got += len(message.get("body", b""))
+        if got > most:
+            raise _too_large(most)
+        return message
+
+    return Request(request.scope, receive)
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Everything that comes, as long as it is no more than `most` bytes. Raises: WebError."""
+    try:
+        return await limit_body(request, most).body()
+    except ClientDisconnect as error:
+        raise WebError(400, "The body did not come to its end") from error
+
+
+async def read_json(request: Request) -> Any:
+    """A JSON document; {} where there is no body. Raises: WebError."""
+    body = await read_body(request, MAX_JSON)
+    return parse_json(body, "body") if body else {}
+
+
+def parse_json(text: bytes | str, what: str) -> Any:
+    """Raises: WebError, also where it is too deep."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise WebError(400, f"The {what} is no JSON") from error
+
+
+def _too_large(most: int) -> WebError:
+    return WebError(413, f"The body is too large: at most {most} bytes are taken")

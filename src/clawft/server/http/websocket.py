@@ -1,4 +1,4 @@
-"""A WebSocket's connection: one that takes nothing, or breaks its messages into crumbs, is closed."""
+"""WebSocket connections that are closed when the client reads nothing or sends messages in tiny fragments."""
 
 import asyncio
 from typing import Any
@@ -8,14 +8,12 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.protocol import State
 
-from clawft.web.connection import Connection
-
-__all__ = ["SocketConnection"]
+from clawft.server.http.server import HttpConnection
 
 GOING_AWAY = 1012  # "service restart": come again
 TOO_BIG = 1009
 NO_TEXT = 1007
-_LINGER_S = 2.0  # for a client that is told why to hear of it
+_LINGER_S = 2.0  # for a client to read the reason
 _MOST_PIECES = 1_024  # of one message; each needs memory, even one with nothing in it
 
 
@@ -27,7 +25,7 @@ class SocketConnection(WebSocketsSansIOProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stalled = self.loop.call_later(Connection.stall_s, self.transport.abort)
+        self._stalled = self.loop.call_later(HttpConnection.stall_s, self.transport.abort)
 
     def resume_writing(self) -> None:
         self._stop_waiting()
@@ -86,7 +84,7 @@ class SocketConnection(WebSocketsSansIOProtocol):
                 raise ClientDisconnected
             self.conn.send_text(message["utf8"])
             self.transport.write(b"".join(self.conn.data_to_send()))
-            await self.writable.wait()  # until most of it was taken: whoever sends knows what is on its way
+            await self.writable.wait()  # until most of it was taken, so that the sender knows what is on its way
             return
         if message["type"] == "websocket.close" and self.handshake_complete and not self.writable.is_set():
             self.writable.set()
@@ -98,7 +96,7 @@ class SocketConnection(WebSocketsSansIOProtocol):
             return
         await super().send(message)
         if message["type"] == "websocket.http.response.body":
-            self.handshake_complete = True  # else uvicorn logs that whoever was refused got no answer
+            self.handshake_complete = True  # else uvicorn logs that the refused client got no answer
 
     def shutdown(self) -> None:
         if self.handshake_complete and not self.close_sent:

@@ -1,39 +1,43 @@
-"""The hub at a well-known place (INTEROP 3.8): indexes of all skills, of one owner or of one skill, and what they name.
-
-The `skills` command fetches everything that an index lists before it chooses, so the address of one skill has an index
-of its own: `skills add https://hub/@owner/skill`. Addresses in an index are relative to it: they hold behind any proxy.
-"""
+"""Discovery endpoints: the well-known indexes with their files, and the older search and download interface."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from clawft.hub.api_read import find_file, serve_archive
-from clawft.hub.api_security import MAX_VERDICTS
-from clawft.hub.context import answer, hub_of, number, searched, send_blob
-from clawft.hub.indexes import SCHEMA, describe_shortly
-from clawft.web.errors import WebError
-
-__all__ = ["WELL_KNOWN"]
+from clawft.server.http.limits import WebError
+from clawft.server.hub.api_read import check_not_malicious, count_download, find_file, get_skill, serve_archive
+from clawft.server.hub.api_security import MAX_VERDICTS
+from clawft.server.hub.context import (
+    Hub,
+    find_skill,
+    get_hub,
+    make_json_response,
+    parse_number,
+    parse_search,
+    read_version,
+    send_blob,
+)
+from clawft.server.hub.distribution import SCHEMA, make_tar, summarize_skill
+from clawft.server.hub.model import HubListing
 
 
 async def discovery(request: Request) -> Response:
-    """Where ClawHub's clients find the interface."""
-    return answer({"apiBase": hub_of(request).address(request), "verifyBatch": MAX_VERDICTS})
+    """Return the address of the API, for ClawHub's clients."""
+    return make_json_response({"apiBase": get_hub(request).address(request), "verifyBatch": MAX_VERDICTS})
 
 
 async def index(request: Request) -> Response:
     """Version 0.2.0: each skill's zip with its sha256."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     return _answer_index(await hub.work(hub.indexes.newer, *_whose(request)))
 
 
 async def older_index(request: Request) -> Response:
     """The form before that: names and files, without any digest."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     return _answer_index(await hub.work(hub.indexes.older, *_whose(request)))
 
 
@@ -45,7 +49,7 @@ def _answer_index(document: bytes) -> Response:
 
 async def agent_index(request: Request) -> Response:
     """The same of one skill, as ClawHub has it: the only address whose digest names the zip."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     owner, slug = request.path_params["owner"].removeprefix("@").lower(), request.path_params["slug"]
     found = await hub.read(hub.store.find, slug, owner)
     if not found or found[0].deleted:
@@ -56,12 +60,12 @@ async def agent_index(request: Request) -> Response:
     entry = {
         "name": found[0].slug,
         "type": "archive",
-        "description": describe_shortly(found[0]),
+        "description": summarize_skill(found[0]),
         "url": f"./archive?version={quote(version.version)}",
         "digest": f"sha256:{version.archive}",
         "version": version.version,
     }
-    return answer({"$schema": SCHEMA, "skills": [entry]})
+    return make_json_response({"$schema": SCHEMA, "skills": [entry]})
 
 
 async def index_archive(request: Request) -> Response:
@@ -74,7 +78,7 @@ async def index_archive(request: Request) -> Response:
 
 async def index_file(request: Request) -> Response:
     """A file of a skill, by the skill's name in the index."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     skill = await hub.work(hub.indexes.find, request.path_params["name"], *_whose(request))
     version = await hub.read(hub.store.find_version, skill.id) if skill else None
     if version is None or version.verdict == "malicious":
@@ -85,24 +89,24 @@ async def index_file(request: Request) -> Response:
 
 
 async def skills_search(request: Request) -> Response:
-    """What `skills find` asks (SKILLS_API_URL). It prints SOURCE@NAME, which is an address of one skill, too."""
-    hub = hub_of(request)
-    query = searched(request)
+    """Search for `skills find` (SKILLS_API_URL). It prints SOURCE@NAME, which is an address of one skill, too."""
+    hub = get_hub(request)
+    query = parse_search(request)
     owner = request.query_params.get("owner", "").lower()
-    page = await hub.read(hub.store.search, query, number(request, "limit", 10, 100))
+    page = await hub.read(hub.store.search, query, parse_number(request, "limit", 10, 100))
     address = hub.address(request)
     found = [
         {
-            "id": f"@{one.skill.owner}/{one.skill.slug}",
-            "skillId": one.skill.slug,
-            "name": one.skill.slug,
-            "installs": one.skill.downloads,
-            "source": f"{address}/@{one.skill.owner}",
+            "id": f"@{item.skill.owner}/{item.skill.slug}",
+            "skillId": item.skill.slug,
+            "name": item.skill.slug,
+            "installs": item.skill.downloads,
+            "source": f"{address}/@{item.skill.owner}",
         }
-        for one in page.items
-        if not owner or one.skill.owner == owner
+        for item in page.items
+        if not owner or item.skill.owner == owner
     ]
-    return answer({"query": query, "skills": found, "count": len(found)})
+    return make_json_response({"query": query, "skills": found, "count": len(found)})
 
 
 def _whose(request: Request) -> tuple[str, str]:
@@ -125,3 +129,56 @@ def _routes() -> Iterator[Route]:
 
 
 WELL_KNOWN = list(_routes())
+
+
+async def search(request: Request) -> Response:
+    """Skills that fit a query; `id` is what a download is asked for by."""
+    hub, query = get_hub(request), parse_search(request)
+    page = await hub.read(hub.store.search, query, parse_number(request, "limit", 20, 200))
+    found = [await _describe(hub, item, exact=item.skill.slug == query) for item in page.items]
+    return make_json_response({"skills": found, "total": len(found)})
+
+
+async def search_or_show(request: Request) -> Response:
+    """The same; without a query the skill is meant that is called `search`."""
+    if "q" in request.query_params:
+        return await search(request)
+    request.scope["path_params"] = {"slug": "search"}
+    return await get_skill(request)
+
+
+async def _describe(hub: Hub, one: HubListing, *, exact: bool) -> dict[str, object]:
+    """A result; one that is exactly what was asked for comes with the digest of its download, to be checked."""
+    fields: dict[str, object] = {
+        "id": f"{one.skill.owner}~{one.skill.slug}",
+        "name": one.skill.slug,
+        "description": one.skill.summary,
+        "version": one.skill.latest,
+        "author": one.skill.owner,
+        "downloads": one.skill.downloads,
+    }
+    version = await hub.read(hub.store.find_version, one.skill.id) if exact else None
+    if version is None:
+        return fields
+    return {**fields, "digest": f"sha256:{await hub.work(hub.tars.get, version)}"}
+
+
+async def download(request: Request) -> Response:
+    """The latest version, or the one that is named, as a tar.gz with the files at its root."""
+    hub = get_hub(request)
+    owner, _, slug = request.path_params["id"].rpartition("~")
+    skill = await find_skill(request, slug, owner=owner)
+    version = await read_version(request, skill)
+    check_not_malicious(version)
+    count_download(request, skill)
+    headers = {"Content-Disposition": f'attachment; filename="{skill.slug}-{version.version}.tar.gz"'}
+    pieces = make_tar(hub.store, version) if request.method == "GET" else iter(())
+    return StreamingResponse(pieces, media_type="application/gzip", headers=headers)
+
+
+CONTRACT = [
+    Route("/api/v1/skills/search", search_or_show),
+    Route("/api/v1/skills/{id}/download", download),
+    Route("/skills/search", search),
+    Route("/skills/{id}/download", download),
+]

@@ -12,16 +12,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.errors import Refused
-from clawft.hub.archives import META
-from clawft.hub.context import Hub, answer, find_skill, hub_of, need, owner_of
-from clawft.hub.intake import TAGS, is_tag
-from clawft.hub.model import Draft, HubFile, HubSkill, HubToken
-from clawft.hub.store import VersionExists
-from clawft.hub.tickets import Upload
-from clawft.web.bodies import MAX_JSON, bound, parse_json, read_body, read_json
-from clawft.web.errors import WebError
-
-__all__ = ["PUBLISHING"]
+from clawft.server.http.limits import MAX_JSON, WebError, limit_body, parse_json, read_body, read_json
+from clawft.server.hub.context import Hub, find_skill, get_hub, make_json_response, parse_owner, require_token
+from clawft.server.hub.model import HubFile, HubSkill, HubToken, PublicationDraft
+from clawft.server.hub.publication import TAGS, is_tag
+from clawft.server.hub.store import META, VersionExists
+from clawft.server.hub.uploads import Upload
 
 _ROOM = 1024 * 1024  # of a form, for all but its files
 _MAX_PATH = 1_000
@@ -29,7 +25,7 @@ _MAX_REASON = 500
 
 
 class _Wanted(Struct, frozen=True):
-    """A file that somebody wants to upload."""
+    """A file that a client wants to upload."""
 
     path: str
     size: int
@@ -50,7 +46,7 @@ class _Tagged(Struct, frozen=True):
 
 
 class _Publication(Struct, frozen=True):
-    """What is to be published; further fields of ClawHub's say nothing here."""
+    """A request to publish a version; further fields of ClawHub's are ignored."""
 
     slug: str
     version: str
@@ -63,16 +59,16 @@ class _Publication(Struct, frozen=True):
 
 
 async def whoami(request: Request) -> Response:
-    """Whose token this is."""
-    token = need(request)
+    """Return the owner and scopes of the token."""
+    token = require_token(request)
     role = "admin" if "admin" in token.scopes else "user"
     user = {"handle": token.owner, "displayName": token.owner, "image": None, "role": role}
-    return answer({"user": user, "scopes": list(token.scopes)})
+    return make_json_response({"user": user, "scopes": list(token.scopes)})
 
 
 async def upload_url(request: Request) -> Response:
     """A ticket to upload one file."""
-    hub, token = hub_of(request), need(request, "publish")
+    hub, token = get_hub(request), require_token(request, "publish")
     wanted = _convert(await read_json(request), _Wanted)
     most = hub.settings.quota.file_mb << 20
     if not 0 <= wanted.size <= most:
@@ -85,12 +81,12 @@ async def upload_url(request: Request) -> Response:
         raise WebError(400, str(error)) from error
     ticket = hub.tickets.make_ticket(upload)
     url = f"{hub.address(request)}/api/v1/skills/-/upload?ticket={quote(ticket)}"
-    return answer({"uploadUrl": url, "uploadTicket": ticket})
+    return make_json_response({"uploadUrl": url, "uploadTicket": ticket})
 
 
 async def upload(request: Request) -> Response:
     """The bytes of a file. The ticket is in the address: clients send no token here."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     allowed = hub.tickets.check_ticket(request.query_params.get("ticket", ""))
     if not await hub.work(hub.tokens.counts, allowed.token):
         raise WebError(401, "Unauthorized")
@@ -100,22 +96,22 @@ async def upload(request: Request) -> Response:
         if len(content) != allowed.size or hashlib.sha256(content).hexdigest() != allowed.sha256:
             raise WebError(400, "These are not the bytes that the ticket is for")
         await hub.work(hub.store.put_blob, content)
-    return answer({"storageId": hub.tickets.make_receipt(allowed)})
+    return make_json_response({"storageId": hub.tickets.make_receipt(allowed)})
 
 
 async def publish(request: Request) -> Response:
     """A new version: files that were uploaded, or all in one form."""
-    hub, token = hub_of(request), need(request, "publish")
+    hub, token = get_hub(request), require_token(request, "publish")
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         wanted, files, left_out = await _read_form(request, hub, token)
     else:
         wanted = _convert(await read_json(request), _Publication)
-        left_out = [META for one in wanted.files if one.path == META]
-        files = [_check_sent(hub, token, one) for one in wanted.files if one.path != META]
+        left_out = [META for file in wanted.files if file.path == META]
+        files = [_check_sent(hub, token, file) for file in wanted.files if file.path != META]
     owner = (wanted.ownerHandle or token.owner).removeprefix("@").lower()
     if owner != token.owner and "admin" not in token.scopes:
         raise WebError(403, f"This token is @{token.owner}'s, and may not publish as @{owner}")
-    draft = Draft(
+    draft = PublicationDraft(
         owner=owner,
         slug=wanted.slug.strip().lower(),
         display_name=wanted.displayName.strip() or wanted.slug,
@@ -124,21 +120,21 @@ async def publish(request: Request) -> Response:
         files=tuple(sorted(files, key=lambda one: one.path.encode())),
         tags=wanted.tags,
     )
-    sent = [one.sha256 for one in files]
+    sent = [file.sha256 for file in files]
     try:
         version = await hub.take(draft, token)
     except (Refused, VersionExists):  # of which nothing is kept
         hub.pending.settle(token.id, sent)
         raise
     hub.pending.settle(token.id, sent)
-    return answer(
+    return make_json_response(
         {
             "ok": True,
             "skillId": str(version.skill),
             "versionId": f"@{draft.owner}/{draft.slug}@{version.version}",
             "publicationStatus": "published",
             "digest": f"sha256:{version.archive}",
-            "fingerprint": version.fingerprint,
+            "fingerprint": version.fingerprint or None,
             "verdict": version.verdict,
             "leftOut": left_out,
         }
@@ -160,7 +156,7 @@ async def _read_form(request: Request, hub: Hub, token: HubToken) -> tuple[_Publ
     """
     quota = hub.settings.quota
     most = (quota.version_mb << 20) + _ROOM + 512 * quota.version_files
-    bounded = bound(request, most)
+    bounded = limit_body(request, most)
     announced = min(int(request.headers.get("content-length", most)), most)
     try:
         with hub.pending.receiving(token.id, announced):
@@ -179,14 +175,14 @@ async def _read_parts(request: Request, hub: Hub, token: HubToken) -> tuple[_Pub
             raise WebError(400, "The form has no payload")
         wanted = _convert(parse_json(payload, "payload"), _Publication)
         executable = frozenset(wanted.executable)
-        for one in form.getlist("files"):
-            if not isinstance(one, UploadFile):
+        for file_part in form.getlist("files"):
+            if not isinstance(file_part, UploadFile):
                 raise WebError(400, "files must be files")
-            path = (one.filename or "").removeprefix("./")
+            path = (file_part.filename or "").removeprefix("./")
             if path == META:
                 left_out.append(path)
             else:
-                files.append(await _keep_part(hub, token, one, executable=path in executable))
+                files.append(await _keep_part(hub, token, file_part, executable=path in executable))
     return wanted, files, left_out
 
 
@@ -202,66 +198,70 @@ async def _keep_part(hub: Hub, token: HubToken, part: UploadFile, *, executable:
 
 async def delete_skill(request: Request) -> Response:
     """Give a skill to nobody any more; its versions stay taken."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     await hub.work(hub.store.delete, (await _own_skill(request)).id)
-    return answer({"ok": True})
+    return make_json_response({"ok": True})
 
 
 async def undelete_skill(request: Request) -> Response:
     """Give it again."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     await hub.work(hub.store.undelete, (await _own_skill(request)).id)
-    return answer({"ok": True})
+    return make_json_response({"ok": True})
 
 
 async def yank_version(request: Request) -> Response:
     """Give a version only to those who name it."""
-    hub, skill = hub_of(request), await _own_skill(request)
-    said = await read_json(request)
-    reason = said.get("reason") if isinstance(said, dict) else None
-    reason = "".join(one if one.isprintable() else " " for one in str(reason or ""))  # it is shown on terminals
+    hub, skill = get_hub(request), await _own_skill(request)
+    body = await read_json(request)
+    reason = body.get("reason") if isinstance(body, dict) else None
+    reason = "".join(
+        character if character.isprintable() else " " for character in str(reason or "")
+    )  # it is shown on terminals
     reason = " ".join(reason.split())[:_MAX_REASON]
     await hub.work(hub.store.yank, skill.id, request.path_params["version"], reason)
-    return answer({"ok": True})
+    return make_json_response({"ok": True})
 
 
 async def restore_version(request: Request) -> Response:
     """Give it to everybody again."""
-    hub, skill = hub_of(request), await _own_skill(request)
+    hub, skill = get_hub(request), await _own_skill(request)
     await hub.work(hub.store.unyank, skill.id, request.path_params["version"])
-    return answer({"ok": True})
+    return make_json_response({"ok": True})
 
 
 async def set_tag(request: Request) -> Response:
-    """Let a name stand for a version; DELETE takes the name away."""
-    hub, skill, tag = hub_of(request), await _own_skill(request), request.path_params["tag"]
+    """Point a tag to a version; DELETE removes the tag."""
+    hub, skill, tag = get_hub(request), await _own_skill(request), request.path_params["tag"]
     if tag == "latest":
         raise WebError(400, "Which version is the latest follows from their numbers: yank what is not to be it")
     if not is_tag(tag):
         raise WebError(400, TAGS)
     version = "" if request.method == "DELETE" else _convert(await read_json(request), _Tagged).version
     await hub.work(hub.store.set_tag, skill.id, tag, version)
-    return answer({"ok": True})
+    return make_json_response({"ok": True})
 
 
 async def ignore_telemetry(_request: Request) -> Response:
     """Clients tell what was installed where. Nothing of it is read or kept."""
-    return answer({"ok": True})
+    return make_json_response({"ok": True})
 
 
 async def _own_skill(request: Request) -> HubSkill:
     """The skill that a token may change: of its owner, or, for an admin, of anybody. Raises: WebError."""
-    token = need(request, "publish")
+    token = require_token(request, "publish")
     slug = request.path_params["slug"]
     is_admin = "admin" in token.scopes
-    skill = await find_skill(request, slug, owner=owner_of(request) or ("" if is_admin else token.owner), deleted=True)
+    skill = await find_skill(
+        request, slug, owner=parse_owner(request) or ("" if is_admin else token.owner), deleted=True
+    )
     if skill.owner != token.owner and not is_admin:
         raise WebError(403, f"This token is @{token.owner}'s, and may not change what is @{skill.owner}'s")
     return skill
 
 
 def _media_type(text: str) -> str:
-    """What a client calls the kind of a file; it is only ever told, never acted on."""
+    """Return the media type that a client gave for a file; it is only displayed, never acted on."""
     return text if 0 < len(text) <= 100 and text.isascii() and text.isprintable() else "application/octet-stream"
 
 

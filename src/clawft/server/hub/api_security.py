@@ -1,4 +1,4 @@
-"""What the hub says of the safety of its skills, as ClawHub's interface has it (INTEROP 3.3)."""
+"""The hub's security verdicts on its skills, in ClawHub's format."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,13 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clawft.hub.answers import describe_files, describe_moderation, describe_security, reason_codes
-from clawft.hub.context import answer, find_skill, hub_of, read_version
-from clawft.hub.model import HubSkill, HubVersion
-from clawft.web.bodies import read_json
-from clawft.web.errors import WebError
-
-__all__ = ["MAX_VERDICTS", "SECURITY"]
+from clawft.server.http.limits import WebError, read_json
+from clawft.server.hub.api_read import reason_codes, view_files, view_moderation, view_security
+from clawft.server.hub.context import find_skill, get_hub, make_json_response, read_version
+from clawft.server.hub.model import HubSkill, HubVersion
 
 MAX_VERDICTS = 100
 MAX_FILES = 5_000  # told of in one answer
@@ -34,25 +31,25 @@ class _Items(msgspec.Struct, frozen=True):
 
 
 async def moderation(request: Request) -> Response:
-    """What the scanner found in the latest version."""
-    hub = hub_of(request)
+    """Return the scanner's findings in the latest version."""
+    hub = get_hub(request)
     skill = await find_skill(request, request.path_params["slug"])
     latest = await hub.read(hub.store.find_version, skill.id)
     if latest is None:
-        return answer({"moderation": None})
+        return make_json_response({"moderation": None})
     severity = {"malicious": "critical", "suspicious": "warn", "clean": "info"}[latest.verdict]
     evidence = [
         {"code": code, "severity": severity, "file": "", "line": 0, "message": code, "evidence": ""}
         for code in reason_codes(latest)
     ]
-    return answer({"moderation": {**describe_moderation(latest), "legacyReason": None, "evidence": evidence}})
+    return make_json_response({"moderation": {**view_moderation(latest), "legacyReason": None, "evidence": evidence}})
 
 
 async def scan(request: Request) -> Response:
-    """What the scanner says of one version."""
+    """Return the scanner's verdict on one version."""
     skill = await find_skill(request, request.path_params["slug"])
     version = await read_version(request, skill)
-    return answer(
+    return make_json_response(
         {
             "skill": {"slug": skill.slug, "displayName": skill.display_name},
             "version": {"version": version.version, "createdAt": version.created, "changelog": version.changelog},
@@ -66,19 +63,19 @@ async def scan(request: Request) -> Response:
                 "isHiddenByMod": False,
                 "isRemoved": skill.deleted,
             },
-            "security": describe_security(version),
+            "security": view_security(version),
         }
     )
 
 
 async def verify(request: Request) -> Response:
-    """Whether a version may be used, and every file it is made of."""
+    """Return whether a version may be used, and every file it is made of."""
     skill = await find_skill(request, request.path_params["slug"])
     version = await read_version(request, skill)
     tag = request.query_params.get("tag") or None
     named = "version" if request.query_params.get("version") else "tag" if tag else "latest"
-    said = _verify(skill, version, hub_of(request).address(request))
-    return answer({**said, "resolvedFrom": named, "tag": tag if named == "tag" else None})
+    verification = _verify(skill, version, get_hub(request).address(request))
+    return make_json_response({**verification, "resolvedFrom": named, "tag": tag if named == "tag" else None})
 
 
 def _verify(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]:
@@ -88,9 +85,9 @@ def _verify(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any
         "changelog": version.changelog,
         "card": {"available": False, "path": "skill-card.md", "url": None, "sha256": None, "size": None},
         "artifact": {
-            "sourceFingerprint": version.fingerprint,
-            "bundleFingerprints": [version.fingerprint, version.bundle],
-            "files": describe_files(version.files),
+            "sourceFingerprint": version.fingerprint or None,
+            "bundleFingerprints": list(filter(None, (version.fingerprint, version.bundle))),
+            "files": view_files(version.files),
             # A hub of our own says at once what else the index would have to be asked for.
             "archive": {
                 "url": f"../../agent-skills/{skill.owner}/{skill.slug}/archive?version={quote(version.version)}",
@@ -103,8 +100,8 @@ def _verify(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any
 
 
 def _is_signed(version: HubVersion) -> bool:
-    """Whether it brings a signature; whose it is, and whether it holds, is for the client to say."""
-    return any(one.path == ".clawft-signature" for one in version.files)
+    """Return whether it brings a signature; whose it is, and whether it holds, is for the client to say."""
+    return any(file.path == ".clawft-signature" for file in version.files)
 
 
 def _judge(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]:
@@ -135,7 +132,7 @@ def _judge(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]
             "rawStatus": version.verdict,
             "verdict": version.verdict,
             "confidence": None,
-            "summary": describe_moderation(version)["summary"],
+            "summary": view_moderation(version)["summary"],
             "model": None,
             "checkedAt": version.created,
             "signals": {
@@ -153,9 +150,9 @@ def _judge(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]
 
 
 async def security_verdicts(request: Request) -> Response:
-    """What the hub says of up to a hundred versions at once, as a lock names them."""
+    """Return the hub's verdicts on up to a hundred versions at once, for a lock file."""
     items = await _look_up_all(request, _judge)
-    return answer({"schema": "clawhub.skill.security-verdicts.v1", "items": items})
+    return make_json_response({"schema": "clawhub.skill.security-verdicts.v1", "items": items})
 
 
 async def verify_all(request: Request) -> Response:
@@ -167,7 +164,7 @@ async def verify_all(request: Request) -> Response:
         room -= len(version.files)
         return _verify(skill, version, address) if room >= 0 else _unknown("TOO_MANY_FILES", "Ask for it by itself")
 
-    return answer({"schema": "clawft.hub.verify.v1", "items": await _look_up_all(request, tell)})
+    return make_json_response({"schema": "clawft.hub.verify.v1", "items": await _look_up_all(request, tell)})
 
 
 async def _look_up_all(request: Request, tell: _Tell) -> list[dict[str, Any]]:
@@ -178,16 +175,16 @@ async def _look_up_all(request: Request, tell: _Tell) -> list[dict[str, Any]]:
         raise WebError(400, f"items: {error}") from error
     if not 0 < len(asked) <= MAX_VERDICTS:
         raise WebError(400, f"items must have 1 to {MAX_VERDICTS} entries")
-    hub = hub_of(request)
+    hub = get_hub(request)
     address = hub.address(request)
-    return await hub.work(lambda: [_look_up(hub.store, one, address, tell) for one in asked])
+    return await hub.work(lambda: [_look_up(hub.store, requested, address, tell) for requested in asked])
 
 
 def _look_up(store: Any, item: _Item, address: str, tell: _Tell) -> dict[str, Any]:
     asked = {"requestedSlug": item.slug, "requestedOwnerHandle": item.ownerHandle, "requestedVersion": item.version}
     owner = (item.ownerHandle or "").removeprefix("@").lower()
     found = store.find(item.slug.lower(), owner)
-    there = [one for one in found if not one.deleted]
+    there = [skill for skill in found if not skill.deleted]
     if len(there) != 1:
         code, message = (
             ("AMBIGUOUS_SKILL_SLUG", "Several owners have it") if there else ("NOT_FOUND", "Skill not found")

@@ -1,8 +1,9 @@
-"""The hub as a web application."""
+"""The hub as an ASGI application: its routes, OpenAPI description and periodic tasks."""
 
 import logging
+import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,36 +12,63 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
-from clawft.config.hub import HubSettings
+from clawft import __version__
+from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError
-from clawft.hub.api_publish import PUBLISHING
-from clawft.hub.api_read import READING
-from clawft.hub.api_security import SECURITY
-from clawft.hub.context import Hub, answer
-from clawft.hub.contract import CONTRACT
-from clawft.hub.door import MCP_PATH, Door
-from clawft.hub.errors import from_error
-from clawft.hub.indexes import Indexes
-from clawft.hub.intake import Intake
-from clawft.hub.mcp import HubMcp
-from clawft.hub.openapi import describe_routes
-from clawft.hub.pages import PAGES
-from clawft.hub.pending import Pending
-from clawft.hub.store import HubStore
-from clawft.hub.tars import TarDigests
-from clawft.hub.tickets import Tickets, load_key
-from clawft.hub.tokens import HubTokens
-from clawft.hub.wellknown import WELL_KNOWN
-from clawft.web.errors import WebError, answer_error
-from clawft.web.limits import ClientLimits, Kind
-from clawft.web.visit import Log
+from clawft.server.http.exchange import Log
+from clawft.server.http.limits import ClientLimits, Kind, WebError, answer_error
+from clawft.server.hub.api_discovery import CONTRACT, WELL_KNOWN
+from clawft.server.hub.api_publish import PUBLISHING
+from clawft.server.hub.api_read import READING
+from clawft.server.hub.api_security import SECURITY
+from clawft.server.hub.context import Hub, make_json_response
+from clawft.server.hub.distribution import IndexCache, TarDigests
+from clawft.server.hub.mcp import HubMcp
+from clawft.server.hub.middleware import MCP_PATH, HubMiddleware, from_error
+from clawft.server.hub.pages import PAGES
+from clawft.server.hub.publication import SkillPublisher
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens
+from clawft.server.hub.uploads import PendingUploads, Tickets, load_key
 
-__all__ = ["make_app"]
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+_WRITES = ("POST", "PUT", "DELETE")
+
+
+def make_hub_openapi(routes: Iterable[BaseRoute]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for route in routes:
+        if isinstance(route, Route):
+            path = _PARAMETER.sub(r"{\1}", route.path)
+            paths.setdefault(path, {}).update(_describe(route, path))
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "weft hub", "version": __version__},
+        "paths": dict(sorted(paths.items())),
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _describe(route: Route, path: str) -> dict[str, Any]:
+    names = _PARAMETER.findall(path)
+    parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    summary = " ".join((route.endpoint.__doc__ or "").split())
+    return {
+        method.lower(): {
+            "summary": summary,
+            "parameters": parameters,
+            "responses": {"200": {"description": "Done"}, "4XX": {"description": "Why not, as a line of text"}},
+            **({"security": [{"token": []}]} if method in _WRITES else {}),
+        }
+        for method in sorted(route.methods or ())
+        if method != "HEAD"
+    }
+
 
 _REST = "/api/{rest:path}"
-_UNPUBLISHED = 4  # how many times as much as one version somebody may have sent and not published
+_UNPUBLISHED = 4  # how many times the size of one version a publisher may have sent and not published
 _PUBLISHING = 8  # publications at a time; the others wait
 _FLUSH_S = 5.0
 _SWEEP_S = 3_600.0
@@ -48,24 +76,26 @@ _SWEEP_S = 3_600.0
 
 def make_app(
     store: HubStore, settings: HubSettings, *, hosts: frozenset[str] = frozenset(), log: Log | None = None
-) -> Door:
+) -> HubMiddleware:
     """The hub, to be served by anything that speaks ASGI. `hosts` are the names it goes by; empty for any."""
     hub = Hub(
         store=store,
         settings=settings,
         tokens=HubTokens(store),
-        intake=Intake(store, settings),
+        intake=SkillPublisher(store, settings),
         tickets=Tickets(load_key(store.database), time.time),
-        pending=Pending(_UNPUBLISHED * settings.quota.version_mb << 20, _UNPUBLISHED * settings.quota.version_files),
+        pending=PendingUploads(
+            _UNPUBLISHED * settings.quota.version_mb << 20, _UNPUBLISHED * settings.quota.version_files
+        ),
         publishing=anyio.CapacityLimiter(_PUBLISHING),
-        indexes=Indexes(store),
+        indexes=IndexCache(store),
         tars=TarDigests(store),
     )
     routes = _merge([*CONTRACT, *SECURITY, *PUBLISHING, *READING, *WELL_KNOWN])
-    document = answer(describe_routes(routes))
+    document = make_json_response(make_hub_openapi(routes))
 
     async def openapi(_request: Request) -> Response:
-        """What this hub answers, as OpenAPI."""
+        """Return this hub's API as OpenAPI."""
         return document
 
     mcp = HubMcp(hub)
@@ -86,7 +116,7 @@ def make_app(
         "reads": settings.quota.reads_per_minute,
         "writes": settings.quota.writes_per_minute,
     }
-    return Door(
+    return HubMiddleware(
         app,
         hosts=hosts,
         find_token=lambda secret: hub.work(hub.tokens.check, secret),
@@ -97,21 +127,21 @@ def make_app(
 
 
 def _merge(routes: list[Route]) -> list[Route]:
-    """One route for each path, whatever is done there, so that a wrong method is told all that are right."""
+    """Merge routes to one for each path, so that a response to a wrong method lists the right ones."""
     paths: dict[str, list[Route]] = {}
-    for one in routes:
-        paths.setdefault(one.path, []).append(one)
+    for route in routes:
+        paths.setdefault(route.path, []).append(route)
     return [found[0] if len(found) == 1 else _join(found) for found in paths.values()]
 
 
 def _join(routes: list[Route]) -> Route:
-    by_method = {method: one.endpoint for one in routes for method in one.methods or ()}
+    by_method = {method: route.endpoint for route in routes for method in route.methods or ()}
 
     async def dispatch(request: Request) -> Response:
         found: Response = await by_method[request.method](request)
         return found
 
-    dispatch.__doc__ = " ".join(one.endpoint.__doc__ or "" for one in routes)
+    dispatch.__doc__ = " ".join(route.endpoint.__doc__ or "" for route in routes)
     return Route(routes[0].path, dispatch, methods=sorted(by_method))
 
 
@@ -120,7 +150,7 @@ async def _not_here(_request: Request) -> Response:
 
 
 async def _healthz(request: Request) -> Response:
-    """Whether it can read its database."""
+    """Return whether it can read its database."""
     hub: Hub = request.app.state.hub
     await hub.work(hub.store.list_skills, limit=1)
     return PlainTextResponse("ok")

@@ -1,25 +1,249 @@
-"""A hub out of a backup: checked whole before anything is replaced, and then put into place at once."""
+"""Backups of a hub: one consistent tar, checked row by row and restored in one step."""
 
 import fcntl
 import hashlib
+import io
 import os
 import re
 import tarfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta, Struct
 
+from clawft import __version__
 from clawft.errors import ClawftError, Refused
-from clawft.hub.backup import BLOBS, FORMAT, MANIFEST, TABLES, Kept, Manifest
-from clawft.hub.database import Execute
-from clawft.hub.rows import find_needed, parse_row
-from clawft.hub.store import DATABASE, LOCK, HubStore
-from clawft.hub.tables import COLUMNS, SCHEMA, empty_tables, set_counters
-from clawft.hub.writing import describe_skill
-from clawft.packing.place import NEW, exchange, remove_folder
+from clawft.files import NEW, exchange_folders, remove_folder, sync_folder
+from clawft.server.hub.database import COLUMNS, KEYS, SCHEMA, Execute, Row, empty_tables, set_counters
+from clawft.server.hub.model import HubFile
+from clawft.server.hub.queries import update_search_words
+from clawft.server.hub.store import DATABASE, LOCK, HubStore
 
-__all__ = ["check_backup", "restore_folder", "restore_shared"]
+FORMAT = "clawft.hub.backup.v1"
+MANIFEST = "manifest.json"
+BLOBS = "blobs/"
+TABLES = "tables/"
+_PAGE = 200  # rows that are read at once
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Tell = Callable[[int, int], None]  # how many blobs are done, of how many
+
+
+class BackupMember(Struct, frozen=True):
+    """One member of the tar."""
+
+    sha256: str
+    size: int
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The contents of a backup."""
+
+    format: str
+    schema: int
+    weft: str
+    created: int
+    skills: int
+    versions: int
+    files: dict[str, BackupMember]
+
+
+def write_backup(store: HubStore, path: str, *, force: bool = False, tell: Tell | None = None) -> Manifest:
+    """Write all that a store holds into a new file. It is there whole, or not at all. Raises: ClawftError."""
+    store.flush()
+    if os.path.lexists(path) and not force:
+        raise Refused("hub-backup-exists", "There is such a file already", path=path, hint="Name another, or --force")
+    folder, name = os.path.split(os.path.abspath(path))
+    partial = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.new")
+    try:
+        descriptor = os.open(partial, _NEW, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                manifest = _Writer(file).write(store, tell)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)
+            raise
+        sync_folder(folder)
+    except OSError as error:
+        raise ClawftError(
+            "hub-backup", f"The backup cannot be written: {error.strerror or error}", path=path
+        ) from error
+    return manifest
+
+
+class _Writer:
+    """The tar that is being written."""
+
+    def __init__(self, file: io.BufferedWriter) -> None:
+        self._tar = tarfile.TarFile(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT)
+        self._files: dict[str, BackupMember] = {}
+
+    def write(self, store: HubStore, tell: Tell | None) -> Manifest:
+        counts: dict[str, int] = {}
+        with store.database.snapshot() as execute:
+            for table in COLUMNS:
+                counts[table] = 0
+                for part, rows in enumerate(_read_rows(execute, table)):
+                    counts[table] += len(rows)
+                    lines = [msgspec.json.encode(row) + b"\n" for row in rows]
+                    self._add(f"{TABLES}{table}/{part:06}.jsonl", b"".join(lines))
+            used = execute("SELECT DISTINCT sha256 FROM hub_use ORDER BY sha256", ())
+        # What a version uses is never taken away, so these are there however long this takes.
+        for number, (sha256,) in enumerate(used, 1):
+            self._add(f"{BLOBS}{sha256}", _read_blob(store, sha256))
+            if tell is not None:
+                tell(number, len(used))
+        manifest = Manifest(
+            format=FORMAT,
+            schema=SCHEMA,
+            weft=__version__,
+            created=time.time_ns() // 1_000_000,
+            skills=counts["hub_skill"],
+            versions=counts["hub_version"],
+            files=self._files,
+        )
+        self._put(MANIFEST, msgspec.json.encode(manifest))
+        self._tar.close()
+        return manifest
+
+    def _add(self, name: str, content: bytes) -> None:
+        self._files[name] = BackupMember(hashlib.sha256(content).hexdigest(), len(content))
+        self._put(name, content)
+
+    def _put(self, name: str, content: bytes) -> None:
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = len(content), 0o600
+        self._tar.addfile(member, io.BytesIO(content))
+
+
+def _read_rows(execute: Execute, table: str) -> Iterator[list[Row]]:
+    """Every row of a table, in the order of its key, some at a time."""
+    columns, keys = ", ".join(COLUMNS[table]), KEYS[table]
+    marks = ", ".join("?" * len(keys))
+    places = [COLUMNS[table].index(key) for key in keys]
+    order = ", ".join(keys)
+    last: tuple[Any, ...] = ()
+    while True:
+        after = f"WHERE ({order}) > ({marks})" if last else ""
+        rows = execute(f"SELECT {columns} FROM {table} {after} ORDER BY {order} LIMIT {_PAGE}", last)
+        yield rows
+        if len(rows) < _PAGE:
+            return
+        last = tuple(rows[-1][place] for place in places)
+
+
+def _read_blob(store: HubStore, sha256: str) -> bytes:
+    """Bytes that are what they were: a backup of damaged ones would only be found out when it is needed."""
+    content = store.get_blob(sha256)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        hint = "Restore an earlier backup, or publish it again"
+        raise ClawftError("hub-damaged", "Bytes of the hub are not what was published", path=sha256, hint=hint)
+    return content
+
+
+_Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+_Moment = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]  # the last day that there is a name for
+_Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+_Name = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]*$", max_length=96)]
+
+
+class _Row(Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
+    """The fields are the columns, in their order."""
+
+
+class _Skill(_Row, frozen=True):
+    id: _Number
+    owner: _Name
+    slug: _Name
+    display_name: str
+    summary: str
+    created: _Moment
+    updated: _Moment
+    latest: str
+    downloads: _Number
+    deleted: Literal[0, 1]
+
+
+class _Version(_Row, frozen=True):
+    id: _Number
+    skill: _Number
+    version: str
+    created: _Moment
+    changelog: str
+    publisher: str
+    files: str
+    bytes: _Number
+    digest: str
+    fingerprint: str
+    archive: _Hash
+    archive_size: _Number
+    download: _Hash
+    download_size: _Number
+    verdict: Literal["clean", "suspicious", "malicious"]
+    reasons: str
+    engine: str
+    yanked: str
+    front: str
+    dependencies: str
+    candidate: _Number
+    bundle: str
+
+
+class _Tag(_Row, frozen=True):
+    skill: _Number
+    tag: str
+    version: str
+
+
+class _Use(_Row, frozen=True):
+    version: _Number
+    sha256: _Hash
+
+
+class _Token(_Row, frozen=True):
+    id: str
+    hash: _Hash
+    owner: _Name
+    scopes: str
+    label: str
+    created: _Moment
+    expires: _Number
+    revoked: _Number
+    used: _Number
+
+
+_KINDS = {"hub_skill": _Skill, "hub_version": _Version, "hub_tag": _Tag, "hub_use": _Use, "hub_token": _Token}
+_DECODERS: dict[str, msgspec.json.Decoder[Any]] = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
+_FILES = msgspec.json.Decoder(tuple[HubFile, ...])
+_NAMES = msgspec.json.Decoder(tuple[str, ...])
+_FRONT = msgspec.json.Decoder(dict[str, Any])
+
+
+def parse_row(table: str, line: bytes) -> tuple[Any, ...]:
+    """A line of a backup as the values of a row. Raises: ValueError."""
+    row = msgspec.structs.asdict(_DECODERS[table].decode(line))
+    return tuple(row[column] for column in COLUMNS[table])
+
+
+def find_needed(table: str, line: bytes) -> set[str]:
+    """The hashes of bytes that a row needs. Raises: ValueError where it is none."""
+    row = _DECODERS[table].decode(line)
+    if isinstance(row, _Use):
+        return {row.sha256}
+    if not isinstance(row, _Version):
+        return set()
+    _NAMES.decode(row.reasons)
+    _NAMES.decode(row.dependencies)
+    _FRONT.decode(row.front)
+    return {row.archive, row.download, *(file.sha256 for file in _FILES.decode(row.files))}
+
 
 MAX_MEMBER = 512 << 20
 _FRESH = re.compile(re.escape(NEW) + "[0-9a-f]{16}")  # a folder that a backup is put into first
@@ -27,9 +251,9 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def check_backup(path: str) -> Manifest:
-    """What a backup holds, every byte of which was looked at. Raises: Refused where anything is not as it was."""
+    """Check every byte of a backup, and return its manifest. Raises: Refused where anything was changed."""
     with _open(path) as archive:
-        found: dict[str, Kept] = {}
+        found: dict[str, BackupMember] = {}
         manifest: Manifest | None = None
         needed = set[str]()
         for name, content in _members(archive):
@@ -38,7 +262,7 @@ def check_backup(path: str) -> Manifest:
             if name == MANIFEST:
                 manifest = _read_manifest(content, path)
                 continue
-            found[name] = Kept(hashlib.sha256(content).hexdigest(), len(content))
+            found[name] = BackupMember(hashlib.sha256(content).hexdigest(), len(content))
             if name.startswith(BLOBS) and name != BLOBS + found[name].sha256:
                 raise _damaged(path, f"'{name[:80]}' is not what it says")
             if table := _table_of(name):
@@ -76,7 +300,7 @@ def restore_folder(path: str, folder: str, *, force: bool = False) -> Manifest:
             finally:
                 store.close()
             if os.path.lexists(folder):
-                exchange(fresh, folder)
+                exchange_folders(fresh, folder)
             else:
                 os.rename(fresh, folder)
         except OSError as error:
@@ -112,7 +336,7 @@ def _fill(path: str, store: HubStore, execute: Execute) -> None:
                 for line in content.splitlines():
                     execute(statement, parse_row(table, line))
     for (skill,) in execute("SELECT id FROM hub_skill", ()):
-        describe_skill(execute, store.database.dialect, skill)
+        update_search_words(execute, store.database.dialect, skill)
 
 
 @contextmanager
@@ -168,7 +392,7 @@ def _check_replaceable(folder: str, *, force: bool) -> None:
 
 @contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """While nobody has the store open. Raises: Refused where somebody has."""
+    """Hold the store's lock, so that no other process has it open. Raises: Refused where one has."""
     descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -183,7 +407,7 @@ def _alone(folder: str) -> Iterator[None]:
 def _sweep(parent: str) -> None:
     """Take away what restores left that were killed. Raises: OSError."""
     with os.scandir(parent) as entries:
-        left = [one.path for one in entries if _FRESH.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
+        left = [entry.path for entry in entries if _FRESH.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)]
     for folder in left:
         with suppress(Refused, FileNotFoundError), _alone(folder):  # another one may be at it
             _clear(folder)

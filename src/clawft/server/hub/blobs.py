@@ -10,9 +10,7 @@ from typing import Protocol
 
 from clawft.errors import ClawftError, NotFound
 from clawft.files import get_hint, replace_file, sync_folder
-from clawft.hub.database import Database, Execute
-
-__all__ = ["Blobs", "DatabaseBlobs", "FolderBlobs"]
+from clawft.server.hub.database import Execute, HubDatabase
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -20,8 +18,8 @@ _PIECE = 256 * 1024
 _ROW_PIECE = 1 << 20  # a server looks through all that comes before
 
 
-class Blobs(Protocol):
-    """Where bytes are kept, each once. Every method raises ClawftError."""
+class BlobStore(Protocol):
+    """A store of bytes, each content once. Every method raises ClawftError."""
 
     def put(self, content: bytes) -> str:
         """Keep bytes; their sha256. They would survive a loss of power."""
@@ -33,7 +31,7 @@ class Blobs(Protocol):
         """Raises: NotFound."""
 
     def pieces(self, sha256: str) -> Iterator[bytes]:
-        """The same, one part after the other: whoever takes them slowly has no more in memory. Raises: NotFound."""
+        """Yield the same in pieces, so that a slow reader does not hold it all in memory. Raises: NotFound."""
 
     def has(self, sha256: str, execute: Execute) -> bool:
         """Asked by the one who writes: while they do, nothing goes."""
@@ -58,7 +56,7 @@ class FolderBlobs:
         sha256 = hashlib.sha256(content).hexdigest()
         place = self._place(sha256)
         try:
-            os.utime(place)  # whoever sweeps leaves it
+            os.utime(place)  # the sweep leaves it
         except FileNotFoundError:
             self._write(place, content)
         except OSError as error:
@@ -97,15 +95,15 @@ class FolderBlobs:
 
     def old(self, before: float) -> Iterator[str]:
         with suppress(FileNotFoundError), os.scandir(self._folder) as folders:
-            for folder in sorted(one.path for one in folders if one.is_dir(follow_symlinks=False)):
+            for folder in sorted(folder.path for folder in folders if folder.is_dir(follow_symlinks=False)):
                 with os.scandir(folder) as entries:
-                    files = [one for one in entries if one.stat(follow_symlinks=False).st_mtime < before]
-                for one in files:
-                    if one.name.startswith("."):  # of somebody who was killed
+                    files = [entry for entry in entries if entry.stat(follow_symlinks=False).st_mtime < before]
+                for file in files:
+                    if file.name.startswith("."):  # of a process that was killed
                         with suppress(OSError):
-                            os.unlink(one.path)
-                    elif _HASH.fullmatch(one.name):
-                        yield one.name
+                            os.unlink(file.path)
+                    elif _HASH.fullmatch(file.name):
+                        yield file.name
 
     def drop(self, sha256: str, before: float, execute: Execute) -> bool:  # noqa: ARG002  (of the database)
         place = self._place(sha256)
@@ -135,7 +133,7 @@ class FolderBlobs:
 class DatabaseBlobs:
     """A row for each."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: HubDatabase) -> None:
         self._database = database
 
     def put(self, content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What the hub's endpoints share: the store, called where it belongs, and answers."""
+"""The state and the answers that the hub's endpoints share."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,29 +11,14 @@ from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from clawft.config.hub import HubSettings
-from clawft.hub.indexes import Indexes
-from clawft.hub.intake import Intake
-from clawft.hub.model import Draft, HubSkill, HubToken, HubVersion, Scope
-from clawft.hub.pending import Pending
-from clawft.hub.store import HubStore
-from clawft.hub.tars import TarDigests
-from clawft.hub.tickets import Tickets
-from clawft.hub.tokens import HubTokens
-from clawft.web.errors import WebError
-
-__all__ = [
-    "Hub",
-    "answer",
-    "find_skill",
-    "hub_of",
-    "need",
-    "number",
-    "owner_of",
-    "read_version",
-    "searched",
-    "send_blob",
-]
+from clawft.config.registries import HubSettings
+from clawft.server.http.limits import WebError
+from clawft.server.hub.distribution import IndexCache, TarDigests
+from clawft.server.hub.model import HubSkill, HubToken, HubVersion, PublicationDraft, Scope
+from clawft.server.hub.publication import SkillPublisher
+from clawft.server.hub.store import HubStore
+from clawft.server.hub.tokens import HubTokens
+from clawft.server.hub.uploads import PendingUploads, Tickets
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,26 +33,26 @@ class Hub(Struct, frozen=True):
     store: HubStore
     settings: HubSettings
     tokens: HubTokens
-    intake: Intake
+    intake: SkillPublisher
     tickets: Tickets
-    pending: Pending
+    pending: PendingUploads
     publishing: CapacityLimiter
-    indexes: Indexes
+    indexes: IndexCache
     tars: TarDigests
     #: Of those who publish just now, by their tokens.
     turns: WeakValueDictionary[str, CapacityLimiter] = field(default_factory=WeakValueDictionary)
 
-    async def read(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    async def read(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Call what only reads: at once where that takes microseconds, else on a thread."""
         if self.store.quick:
-            return function(*given, **named)
-        return await self.work(function, *given, **named)
+            return function(*arguments, **named)
+        return await self.work(function, *arguments, **named)
 
-    async def work(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    async def work(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Call what writes, or takes long, on a thread."""
-        return await to_thread.run_sync(lambda: function(*given, **named))
+        return await to_thread.run_sync(lambda: function(*arguments, **named))
 
-    async def take(self, draft: Draft, token: HubToken) -> HubVersion:
+    async def take(self, draft: PublicationDraft, token: HubToken) -> HubVersion:
         """Publish, a few at a time: scans take so long that they would leave no thread for others.
 
         Who sends much waits for their own to be done, so that others need not.
@@ -79,16 +64,16 @@ class Hub(Struct, frozen=True):
             return await to_thread.run_sync(self.intake.take, draft, token.owner, is_awaited, limiter=self.publishing)
 
     def address(self, request: Request) -> str:
-        """What clients know this hub by, without a slash at the end."""
+        """Return the address at which clients reach this hub, without a slash at the end."""
         return self.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
 
 
-def hub_of(request: Request) -> Hub:
+def get_hub(request: Request) -> Hub:
     hub: Hub = request.app.state.hub
     return hub
 
 
-def need(request: Request, scope: Scope | None = None) -> HubToken:
+def require_token(request: Request, scope: Scope | None = None) -> HubToken:
     """The token of a request that must have this scope, or any. Raises: WebError."""
     token: HubToken | None = request.state.token
     if token is None:
@@ -98,22 +83,22 @@ def need(request: Request, scope: Scope | None = None) -> HubToken:
     return token
 
 
-def answer(document: Any, status: int = 200) -> Response:
+def make_json_response(document: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(document), status, media_type="application/json")
 
 
-def owner_of(request: Request) -> str:
+def parse_owner(request: Request) -> str:
     """The owner that a request names, '' if none."""
     query = request.query_params
     return (query.get("ownerHandle") or query.get("owner") or "").strip().removeprefix("@").lower()
 
 
-def searched(request: Request) -> str:
-    """What is searched for; more words than a person would write cost more than they find."""
+def parse_search(request: Request) -> str:
+    """Return the search query, cut to a length that a person would write: longer ones cost more than they find."""
     return request.query_params.get("q", "").strip()[:MAX_QUERY]
 
 
-def number(request: Request, name: str, default: int, most: int) -> int:
+def parse_number(request: Request, name: str, default: int, most: int) -> int:
     """A number of the query, within bounds; what is none counts as the default."""
     text = request.query_params.get(name, "")
     return max(1, min(int(text), most)) if text.isascii() and text.isdigit() and len(text) < 10 else default
@@ -121,20 +106,20 @@ def number(request: Request, name: str, default: int, most: int) -> int:
 
 async def find_skill(request: Request, slug: str, *, owner: str = "", deleted: bool = False) -> HubSkill:
     """The one skill that a request means. Raises: WebError."""
-    hub = hub_of(request)
-    found = await hub.read(hub.store.find, slug.strip().lower(), owner or owner_of(request))
-    there = [one for one in found if deleted or not one.deleted]
+    hub = get_hub(request)
+    found = await hub.read(hub.store.find, slug.strip().lower(), owner or parse_owner(request))
+    there = [skill for skill in found if deleted or not skill.deleted]
     if len(there) > 1:
-        owners = ", ".join(f"@{one.owner}/{one.slug}" for one in there)
+        owners = ", ".join(f"@{skill.owner}/{skill.slug}" for skill in there)
         message = f"Several owners have a skill '{there[0].slug}': {owners}. Name one with ownerHandle"
         matches = [
             {
-                "slug": one.slug,
-                "ownerHandle": one.owner,
-                "displayName": one.display_name,
-                "ref": f"@{one.owner}/{one.slug}",
+                "slug": skill.slug,
+                "ownerHandle": skill.owner,
+                "displayName": skill.display_name,
+                "ref": f"@{skill.owner}/{skill.slug}",
             }
-            for one in there
+            for skill in there
         ]
         document = {"code": "AMBIGUOUS_SKILL_SLUG", "message": message, "slug": there[0].slug, "matches": matches}
         raise WebError(409, message, document=document)
@@ -145,7 +130,7 @@ async def find_skill(request: Request, slug: str, *, owner: str = "", deleted: b
 
 async def read_version(request: Request, skill: HubSkill, named: str = "") -> HubVersion:
     """The version that a request means, by number, by tag, or the latest. Raises: WebError."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     version = named or request.query_params.get("version", "")
     tag = "" if version else request.query_params.get("tag", "")
     if tag:
@@ -160,7 +145,7 @@ async def read_version(request: Request, skill: HubSkill, named: str = "") -> Hu
 
 async def send_blob(request: Request, sha256: str, size: int, *, media_type: str, name: str) -> Response:
     """Bytes of the store, as something to keep and not to show. Who asks for the head alone has none of them read."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "ETag": f'"{sha256}"'}
     path = hub.store.blob_path(sha256)
     if path and size > _INLINE:

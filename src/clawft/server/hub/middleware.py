@@ -1,14 +1,37 @@
-"""Where every request comes in: whom it was meant for, who asks, how much and how slowly, and what is logged of it."""
+"""ASGI middleware of the hub: host, token, rate limits and access log; store errors as HTTP errors."""
 
+import logging
 from collections.abc import Awaitable, Callable
 
-from clawft.hub.model import HubToken
-from clawft.web.connection import IS_KNOWN
-from clawft.web.errors import WebError
-from clawft.web.limits import ClientLimits, Kind, Room
-from clawft.web.visit import App, Log, Receive, Scope, Send, Visit, parse_host
+from clawft.errors import ClawftError, NotFound
+from clawft.server.http.exchange import App, HttpExchange, Log, Receive, Scope, Send, parse_host
+from clawft.server.http.limits import ClientLimits, Kind, ResponseMemory, WebError
+from clawft.server.http.server import IS_KNOWN
+from clawft.server.hub.model import HubToken
 
-__all__ = ["MCP_PATH", "Door"]
+# What the store and the intake refuse, by the code of their error; what is not named here is the client's mistake.
+_STATUS = {
+    "hub-deleted": 410,
+    "hub-version-exists": 409,
+    "hub-malicious": 422,
+    "hub-suspicious": 422,
+    "hub-scan": 422,
+    "hub-quota": 403,
+    "hub-too-large": 413,
+    "hub-busy": 503,
+    "hub-database": 500,
+    "hub-blobs": 500,
+}
+
+
+def from_error(error: ClawftError) -> WebError:
+    """The same as an answer: what happened, and what to do about it."""
+    status = _STATUS.get(error.code, 404 if isinstance(error, NotFound) else 400)
+    if status >= 500:  # what is wrong with the hub is for its operator
+        logging.getLogger("clawft.hub").error("%s", error)
+        return WebError(status, "The hub cannot do that just now", headers={"Retry-After": "2"})
+    return WebError(status, f"{error} ({error.hint})" if error.hint else str(error))
+
 
 MAX_HELD = 512 << 20  # of answers that are whole in memory and wait to be taken
 _OPEN = frozenset({"/healthz", "/.well-known/clawhub.json", "/.well-known/clawdhub.json"})
@@ -19,7 +42,7 @@ _ASKED = frozenset({MCP_PATH, "/api/v1/skills/-/security-verdicts", "/api/v1/ski
 _UPLOAD = "/api/v1/skills/-/upload"
 
 
-class Door:
+class HubMiddleware:
     """An ASGI application in front of the hub's own."""
 
     def __init__(
@@ -38,14 +61,14 @@ class Door:
         self._limits = limits
         self._public_read = public_read
         self._log = log
-        self._room = Room(MAX_HELD)
+        self._room = ResponseMemory(MAX_HELD)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        visit = Visit(scope, receive, send, self._room)
+        visit = HttpExchange(scope, receive, send, self._room)
         try:
             await self._admit(visit)
             await self._app(scope, visit.receive, visit.send)
@@ -56,12 +79,12 @@ class Door:
             if self._log is not None:
                 visit.log(self._log)
 
-    async def _admit(self, visit: Visit) -> None:
+    async def _admit(self, visit: HttpExchange) -> None:
         """Raises: WebError."""
         scope = visit.scope
         headers = visit.headers
         if self._hosts and parse_host(headers.get(b"host", b"")) not in self._hosts:
-            # A page of somebody else whose name now means this machine (DNS rebinding).
+            # A page from elsewhere whose name now means this machine (DNS rebinding).
             raise WebError(421, "This hub does not go by that name")
         is_open = scope["path"] in _OPEN
         kind: Kind = "reads" if scope["method"] in _READS or scope["path"] in _ASKED else "writes"
@@ -87,7 +110,7 @@ class Door:
 
 
 def _check_private(token: HubToken | None, path: str, kind: Kind) -> None:
-    """Where not everybody may read; what writes asks for its own scope. Raises: WebError."""
+    """Check that the token may read a private hub; writing needs a scope of its own. Raises: WebError."""
     if token is None:
         if path != _UPLOAD:  # which brings a ticket of its own
             raise WebError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})

@@ -1,24 +1,8 @@
-"""What a hub keeps: skills, their immutable versions and who may do what."""
+"""The records of a hub: skills, their immutable versions, and tokens."""
 
 from typing import Literal
 
 from msgspec import Struct
-
-__all__ = [
-    "NO_REASON",
-    "SCOPES",
-    "Checked",
-    "Draft",
-    "HubFile",
-    "HubRelease",
-    "HubSkill",
-    "HubToken",
-    "HubVersion",
-    "Listed",
-    "Page",
-    "Scope",
-    "Usage",
-]
 
 Scope = Literal["read", "publish", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "publish", "admin")
@@ -59,8 +43,8 @@ class HubVersion(Struct, frozen=True):
     changelog: str
     publisher: str
     files: tuple[HubFile, ...]
-    digest: str  # of the folder (D57)
-    fingerprint: str  # ClawHub's
+    digest: str  # of the folder
+    fingerprint: str  # ClawHub's; '' where the order of names is not known
     archive: str  # the sha256 of its zip
     archive_size: int
     verdict: Literal["clean", "suspicious", "malicious"]
@@ -76,7 +60,7 @@ class HubVersion(Struct, frozen=True):
 
 
 class HubRelease(Struct, frozen=True):
-    """What lists say of a version: all but its files, and of its changelog how it begins."""
+    """A version as lists show it: without its files, and with only the beginning of its changelog."""
 
     version: str
     created: int
@@ -91,7 +75,7 @@ class HubRelease(Struct, frozen=True):
     yanked: str = ""
 
 
-class Listed(Struct, frozen=True):
+class HubListing(Struct, frozen=True):
     """A skill in a list, with its newest version. `score` is how well it fits what was searched."""
 
     skill: HubSkill
@@ -99,23 +83,23 @@ class Listed(Struct, frozen=True):
     score: float = 0
 
 
-class Page(Struct, frozen=True):
+class HubPage(Struct, frozen=True):
     """A part of a list; `cursor` asks for the next one, '' at the end."""
 
-    items: tuple[Listed, ...]
+    items: tuple[HubListing, ...]
     cursor: str = ""
 
 
-class Usage(Struct, frozen=True):
-    """How much an owner keeps."""
+class OwnerUsage(Struct, frozen=True):
+    """The storage that an owner uses."""
 
     skills: int
     versions: int
     bytes: int
 
 
-class Checked(Struct, frozen=True):
-    """What was found out about a draft before it is kept."""
+class CheckedDraft(Struct, frozen=True):
+    """The results of checking a draft before it is stored."""
 
     digest: str
     fingerprint: str
@@ -127,8 +111,8 @@ class Checked(Struct, frozen=True):
     dependencies: tuple[str, ...] = ()
 
 
-class Draft(Struct, frozen=True):
-    """What somebody wants to publish, with every file's bytes already kept."""
+class PublicationDraft(Struct, frozen=True):
+    """A draft of a version to publish, with the bytes of every file already stored."""
 
     owner: str
     slug: str
@@ -140,7 +124,7 @@ class Draft(Struct, frozen=True):
 
 
 class HubToken(Struct, frozen=True):
-    """Who may do what; the token itself is not kept, only its hash."""
+    """A token with its owner and scopes; only its hash is stored."""
 
     id: str
     owner: str

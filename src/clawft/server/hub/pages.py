@@ -1,23 +1,73 @@
-"""The hub for people with a browser: all skills, those of an owner, and one skill with how to install it.
+"""The hub's HTML pages for browsers, and the escaping of text in them."""
 
-It says what the interfaces say, and is asked the same way: who may not read those is not shown a page either. Links are
-relative: they hold behind any proxy.
-"""
-
-from collections.abc import Sequence
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from html import escape
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from clawft.hub.context import find_skill, hub_of, searched
-from clawft.hub.markup import CONTENT_POLICY, Markup, fill, join, page
-from clawft.hub.model import NO_REASON, HubFile, HubRelease, HubSkill, HubVersion, Listed, Page
-from clawft.web.errors import WebError
+from clawft.install.sources.address import plain_line
+from clawft.server.http.limits import WebError
+from clawft.server.hub.context import find_skill, get_hub, parse_search
+from clawft.server.hub.model import NO_REASON, HubFile, HubListing, HubPage, HubRelease, HubSkill, HubVersion
 
-__all__ = ["PAGES"]
+MAX_TEXT = 600
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1c1e21;--soft:#5c6470;--line:#d5d9e0;--back:#fff;--box:#f3f5f8;--link:#0b57d0;
+--good:#12663a;--bad:#a3290f}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e7eb;--soft:#a0a8b4;--line:#3a404a;--back:#15181c;--box:#20252c;
+--link:#8ab4f8;--good:#7fd6a2;--bad:#ff9d85}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:52rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+background:var(--back);overflow-wrap:anywhere}
+a{color:var(--link)}h1{font-size:1.5rem;margin:.5rem 0}h2{font-size:1.1rem;margin:1.5rem 0 .5rem}
+p{margin:.4rem 0}ul,ol,dl{margin:0;padding:0;list-style:none}dd{margin:0 0 .8rem}
+li{border-top:1px solid var(--line);padding:.6rem 0}
+.soft{color:var(--soft)}.clean{color:var(--good)}.suspicious,.malicious,.yanked{color:var(--bad)}
+pre{background:var(--box);padding:.6rem;margin:.2rem 0;white-space:pre-wrap;font-size:.9rem}
+form{display:flex;gap:.5rem;margin:1rem 0}input{flex:1;min-width:0}
+input,button{font:inherit;padding:.4rem .6rem;color:inherit;background:var(--box);border:1px solid var(--soft)}
+"""
+_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+# A page runs nothing, fetches nothing, and is framed nowhere; its one form asks this hub.
+CONTENT_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+class Markup(str):
+    """HTML, which is filled in as it is."""
+
+    __slots__ = ()
+
+
+def fill(template: str, **values: str | int) -> Markup:
+    """A template of ours with values in it, as `{name}`; texts become one line that is safe there, in quotes too."""
+    return Markup(template.format_map({name: _escape(value) for name, value in values.items()}))
+
+
+def _escape(value: str | int) -> str:
+    return value if isinstance(value, Markup) else escape(plain_line(str(value), MAX_TEXT))
+
+
+def join(parts: Iterable[Markup]) -> Markup:
+    return Markup("".join(parts))
+
+
+def page(title: str, body: Markup) -> str:
+    """A whole page."""
+    head = fill(
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n<style>',
+        title=title,
+    )
+    return f"{head}{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+
 
 LISTED = 50
 VERSIONS = 100
@@ -27,9 +77,9 @@ _BACK = Markup('<p><a href="./">All skills</a></p>')
 
 async def show_skills(request: Request) -> Response:
     """A page for people: what there is, of everybody or of one owner, or what fits some words."""
-    hub, owner = hub_of(request), request.path_params.get("owner", "").lower()
-    query, cursor = searched(request), request.query_params.get("cursor", "")
-    found: Page
+    hub, owner = get_hub(request), request.path_params.get("owner", "").lower()
+    query, cursor = parse_search(request), request.query_params.get("cursor", "")
+    found: HubPage
     if query:
         found = await hub.work(hub.store.search, query, LISTED)
     else:
@@ -59,7 +109,7 @@ def _nothing(query: str) -> Markup:
     return Markup("<p>No skill is published yet. Publish one: <code>weft skills publish DIR --registry NAME</code></p>")
 
 
-def _item(one: Listed) -> Markup:
+def _item(one: HubListing) -> Markup:
     return fill(
         '<li><a href="{href}">@{owner}/{slug}</a> {version} {verdict}<p>{summary}</p></li>',
         href=_path(one.skill),
@@ -73,11 +123,11 @@ def _item(one: Listed) -> Markup:
 
 async def show_skill(request: Request) -> Response:
     """A page for people: one skill, its versions, and how to install it."""
-    hub = hub_of(request)
+    hub = get_hub(request)
     skill = await find_skill(request, request.path_params["skill"], owner=request.path_params["owner"].lower())
     latest = await hub.work(hub.store.find_version, skill.id)
     versions = await hub.work(hub.store.versions, skill.id)
-    alone = len([one for one in await hub.work(hub.store.find, skill.slug) if not one.deleted]) == 1
+    alone = len([other for other in await hub.work(hub.store.find, skill.slug) if not other.deleted]) == 1
     name = f"@{skill.owner}/{skill.slug}"
     body = [
         fill('<p><a href="../">All skills</a></p><h1>{name}</h1><p>{summary}</p>', name=name, summary=skill.summary),
@@ -95,7 +145,7 @@ def _state(skill: HubSkill, latest: HubVersion | None) -> Markup:
     by = fill('by <a href="../@{href}">@{owner}</a>', href=quote(skill.owner), owner=skill.owner)
     if latest is None:
         return fill('<p class="yanked">Every version of it was taken back.</p><p>{by}</p>', by=by)
-    signed = any(one.path == ".clawft-signature" for one in latest.files)
+    signed = any(file.path == ".clawft-signature" for file in latest.files)
     return fill(
         '<p>{version}, {day}, {verdict}, {by}</p><p class="soft">{downloads} downloads, {signed}</p>',
         version=latest.version,
@@ -135,13 +185,13 @@ def _versions(versions: Sequence[HubRelease]) -> Markup:
     shown = [
         fill(
             '<li>{version} <span class="soft">{day}</span> {verdict}{yanked}<p>{changelog}</p></li>',
-            version=one.version,
-            day=_day(one.created),
-            verdict=_verdict(one),
-            yanked=_yanked(one),
-            changelog=one.changelog,
+            version=version.version,
+            day=_day(version.created),
+            verdict=_verdict(version),
+            yanked=_yanked(version),
+            changelog=version.changelog,
         )
-        for one in versions[:VERSIONS]
+        for version in versions[:VERSIONS]
     ]
     return fill("<h2>Versions</h2><ol>{items}</ol>{more}", items=join(shown), more=_more(len(versions), VERSIONS))
 
@@ -155,11 +205,11 @@ def _files(files: Sequence[HubFile]) -> Markup:
     shown = [
         fill(
             '<li>{path} <span class="soft">{size} bytes{runs}</span></li>',
-            path=one.path,
-            size=one.size,
-            runs=", executable" if one.executable else "",
+            path=file.path,
+            size=file.size,
+            runs=", executable" if file.executable else "",
         )
-        for one in files[:FILES]
+        for file in files[:FILES]
     ]
     return fill("<h2>Files</h2><ul>{items}</ul>{more}", items=join(shown), more=_more(len(files), FILES))
 
@@ -169,7 +219,7 @@ def _more(number: int, shown: int) -> Markup:
 
 
 def _verdict(release: HubRelease | HubVersion) -> Markup:
-    """What the scanner said when it came; the rules only where they speak against it."""
+    """Render the scanner's verdict at publication; with its rules only where it is not clean."""
     rules = f" ({', '.join(release.reasons)})" if release.reasons and release.verdict != "clean" else ""
     return fill('<span class="{verdict}">{verdict}{rules}</span>', verdict=release.verdict, rules=rules)
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any, Literal
 
 from clawft.errors import ClawftError
-from clawft.hub.database import Execute, HubAway, Row
+from clawft.server.hub.database import Execute, HubUnavailable, Row
 
 try:
     import psycopg
@@ -19,7 +19,6 @@ except ImportError as error:
         hint="Run: pip install 'clawft[durable]'",
     ) from error
 
-__all__ = ["PostgresDatabase"]
 
 _WRITING = 0x68756220  # the lock of the one who writes: any number that nobody else uses, "hub "
 _MAX_CONNECTIONS = 16  # of one instance; who comes then waits
@@ -79,7 +78,7 @@ class PostgresDatabase:
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         if not self._room.acquire(timeout=_WAIT_S):
-            raise HubAway("hub-busy", "All connections to the hub's database are in use", path=self._place)
+            raise HubUnavailable("hub-busy", "All connections to the hub's database are in use", path=self._place)
         connection: Connection | None = None
         try:
             connection = self._take()
@@ -110,7 +109,7 @@ class PostgresDatabase:
 
 
 def _is_alive(connection: Connection) -> bool:
-    """Whether the server has said nothing unasked for, as it does when it ends a connection."""
+    """Return whether the server has said nothing unasked for, as it does when it ends a connection."""
     import select
 
     with suppress(OSError, ValueError):
@@ -150,6 +149,6 @@ def _translate(error: psycopg.Error, place: str) -> ClawftError:
     reason = " ".join(str(error).split())
     if not state or state.startswith(_AWAY):
         hint = "See whether the server runs, and check hub.database and its password"
-        return HubAway("hub-busy", f"The hub's database is away: {reason}", path=place, hint=hint)
+        return HubUnavailable("hub-busy", f"The hub's database is away: {reason}", path=place, hint=hint)
     hint = "Try again; if it stays so, look into the log of the server"
     return ClawftError("hub-database", f"The hub's database cannot be used: {reason}", path=place, hint=hint)

@@ -1,7 +1,4 @@
-"""What somebody wants to publish, before it is kept: names, paths, sizes, the skill itself, and our scanner's verdict.
-
-The files are laid out in a folder of their own and scanned by another process. Of what is refused nothing is kept.
-"""
+"""Checks on a skill before the hub stores it: names, paths, sizes, its manifest and the scanner's verdict."""
 
 import os
 import re
@@ -15,30 +12,25 @@ from typing import Any
 import msgspec
 
 from clawft import __version__
-from clawft.config.hub import HubSettings
-from clawft.discovery.digest import compute_digest
-from clawft.discovery.listing import LEFT_OUT
-from clawft.discovery.parse import parse_file
-from clawft.discovery.read import load_file
+from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError, Refused
-from clawft.format.fields import json_safe
-from clawft.format.frontmatter import split_frontmatter
-from clawft.format.model import Skill
-from clawft.format.notes import Notes
-from clawft.format.text import decode_text
-from clawft.format.yaml import load_yaml
-from clawft.hub.archives import META, make_archive
-from clawft.hub.model import Checked, Draft, HubVersion
-from clawft.hub.quota import check_quota, check_sizes
-from clawft.hub.store import HubStore, VersionExists
-from clawft.hub.tokens import is_owner
-from clawft.hub.versions import is_version
-from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
-from clawft.packing.place import remove_folder
-from clawft.packing.unpack import unpack
-from clawft.scan.apart import Order, ScanProcess
-
-__all__ = ["TAGS", "Intake", "is_slug", "is_tag"]
+from clawft.files import remove_folder
+from clawft.install.archive.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.install.archive.unpack import unpack
+from clawft.install.publish.versions import is_version
+from clawft.scanner.processes import ScanProcess, ScanRequest
+from clawft.server.hub.model import CheckedDraft, HubVersion, PublicationDraft
+from clawft.server.hub.queries import check_quota, check_sizes
+from clawft.server.hub.store import META, HubStore, VersionExists, make_archive
+from clawft.server.hub.tokens import is_owner
+from clawft.skills.discovery.digest import compute_digest
+from clawft.skills.discovery.skill_files import parse_file
+from clawft.skills.discovery.walk import load_file
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.fields import json_safe
+from clawft.skills.parse.model import LEFT_OUT, Skill
+from clawft.skills.parse.text import decode_text, split_frontmatter
+from clawft.skills.parse.yaml import load_yaml
 
 SCAN_S = 60.0
 MAX_NAME = 120
@@ -57,16 +49,16 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\\:*?"<>|\u200b-\u200f\u2028-\u202e\u2
 
 
 def is_slug(name: str) -> bool:
-    """Whether a skill may be called so, which is what ClawHub allows."""
+    """Return whether a skill may be called so, which is what ClawHub allows."""
     return 3 <= len(name) <= 96 and _SLUG.fullmatch(name) is not None
 
 
 def is_tag(name: str) -> bool:
-    """Whether a version may be tagged so."""
+    """Return whether a version may be tagged so."""
     return _TAG.fullmatch(name) is not None
 
 
-class Intake:
+class SkillPublisher:
     """The way into a store. Threads may use it; it has one process that scans, begun when it is needed."""
 
     def __init__(self, store: HubStore, settings: HubSettings, *, scan_s: float = SCAN_S) -> None:
@@ -75,9 +67,9 @@ class Intake:
         self._scanner = ScanProcess(scan_s)
 
     def take(
-        self, draft: Draft, publisher: str, is_awaited: Callable[[str], bool] = lambda _sha256: False
+        self, draft: PublicationDraft, publisher: str, is_awaited: Callable[[str], bool] = lambda _sha256: False
     ) -> HubVersion:
-        """Check and keep a version; of one that is refused nothing stays, apart from bytes that somebody else sent too.
+        """Check and store a version. A refused one leaves nothing, apart from bytes that another upload sent too.
 
         Raises: Refused, VersionExists, ClawftError.
         """
@@ -91,15 +83,15 @@ class Intake:
         """Take away what was laid out by one who was killed meanwhile."""
         before = time.time() - older_s
         with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
-            for one in entries:
-                if one.name.startswith(_LAID_OUT) and _is_ours(one.stat(follow_symlinks=False), before):
+            for entry in entries:
+                if entry.name.startswith(_LAID_OUT) and _is_ours(entry.stat(follow_symlinks=False), before):
                     with suppress(OSError):
-                        remove_folder(one.path)
+                        remove_folder(entry.path)
 
     def close(self) -> None:
         self._scanner.close()
 
-    def _take(self, draft: Draft, publisher: str) -> HubVersion:
+    def _take(self, draft: PublicationDraft, publisher: str) -> HubVersion:
         quota = self._settings.quota
         _check_names(draft)
         _check_paths(draft)
@@ -111,7 +103,7 @@ class Intake:
             raise Refused(f"hub-{checked.verdict}", message, hint="Nothing was kept. Run: weft skills scan DIR")
         return self._store.publish(draft, checked, publisher, quota)
 
-    def _check(self, draft: Draft) -> Checked:
+    def _check(self, draft: PublicationDraft) -> CheckedDraft:
         contents = [(file, self._store.get_blob(file.sha256)) for file in draft.files]
         for file, content in contents:
             if len(content) != file.size:
@@ -127,20 +119,22 @@ class Intake:
             digest = compute_digest(folder)
             if not digest.value:
                 raise Refused("hub-skill", "No digest can be taken of it", hint=str(digest.diagnostics[:1]))
-            report = self._scanner.scan(Order(folder))
+            report = self._scanner.scan(ScanRequest(folder))
         _check_report(report, digest.value)
         counted = [
             (file.path, file.sha256)
             for file, content in contents
             if counts_for_clawhub(file.path, content) and file.path != "skill-card.md"
         ]
-        grave = [one["rule"] for one in report["findings"] if one["severity"] not in ("low", "info")]
-        return Checked(
+        serious_rules = [
+            finding["rule"] for finding in report["findings"] if finding["severity"] not in ("low", "info")
+        ]
+        return CheckedDraft(
             digest=digest.value,
-            fingerprint=clawhub_fingerprint(counted),
+            fingerprint=clawhub_fingerprint(counted) or "",
             verdict=report["verdict"],
             summary=_shorten(skill.description),
-            reasons=tuple(dict.fromkeys(grave)) if report["verdict"] != "clean" else (),
+            reasons=tuple(dict.fromkeys(serious_rules)) if report["verdict"] != "clean" else (),
             engine=__version__,
             front=front,
             dependencies=tuple(dict.fromkeys((*skill.dependencies, *skill.requires.skills))),
@@ -159,7 +153,7 @@ def _check_report(report: dict[str, Any], digest: str) -> None:
         raise Refused("hub-scan", f"It could not be scanned: {reason}", hint="Nothing was kept")
 
 
-def _check_names(draft: Draft) -> None:
+def _check_names(draft: PublicationDraft) -> None:
     """Raises: ClawftError."""
     if not is_owner(draft.owner):
         raise _bad("hub-owner", f"'{draft.owner[:60]}' cannot be the name of an owner")
@@ -178,7 +172,7 @@ def _check_names(draft: Draft) -> None:
         raise _bad("hub-tag", TAGS)
 
 
-def _check_paths(draft: Draft) -> None:
+def _check_paths(draft: PublicationDraft) -> None:
     """Paths that mean the same file everywhere, inside the skill, which nobody leaves out. Raises: Refused."""
     for file in draft.files:
         parts = file.path.split("/")
@@ -206,7 +200,7 @@ def _read_skill(folder: str) -> tuple[Skill, str]:
         raise Refused("hub-skill", message, hint=error.hint or "Run: weft skills validate DIR") from error
     if not skill.description.strip():
         raise Refused("hub-skill", "SKILL.md has no description", hint="Say in it what the skill is for, and when")
-    written = load_yaml(front.yaml, Notes(file.name))[0] if front else None
+    written = load_yaml(front.yaml, DiagnosticCollector(file.name))[0] if front else None
     safe = json_safe(written) if isinstance(written, dict) else {}
     encoded = msgspec.json.encode(safe) if safe == written else b"{}"  # as it is written, or not at all
     return skill, encoded.decode() if len(encoded) <= _MAX_FRONT else "{}"

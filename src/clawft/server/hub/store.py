@@ -1,42 +1,87 @@
-"""The store of a hub: skills of owners, their versions, which never change, and the bytes they are made of."""
+"""The hub's store: skills of owners, immutable versions with their zips, and opening it by the settings."""
 
 import fcntl
+import hashlib
+import io
 import math
 import os
+import stat
 import threading
 import time
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Mapping
 
-from clawft.config.hub import QuotaSettings
+import msgspec
+
+from clawft.config.registries import HubSettings, QuotaSettings
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.files import get_hint
-from clawft.hub.archives import make_archive, make_meta
-from clawft.hub.blobs import Blobs, DatabaseBlobs, FolderBlobs
-from clawft.hub.database import Database, Execute, HubAway, SqliteDatabase
-from clawft.hub.model import NO_REASON, Checked, Draft, HubFile, HubRelease, HubSkill, HubVersion, Page, Usage
-from clawft.hub.quota import check_quota, read_usage
-from clawft.hub.reading import (
+from clawft.files import get_hint, is_there
+from clawft.install.archive.hashes import clawhub_fingerprint, counts_for_clawhub
+from clawft.install.publish.versions import version_order
+from clawft.server.hub.blobs import BlobStore, DatabaseBlobs, FolderBlobs
+from clawft.server.hub.database import Execute, HubDatabase, HubUnavailable, SqliteDatabase, prepare_tables
+from clawft.server.hub.model import (
+    NO_REASON,
+    CheckedDraft,
+    HubFile,
+    HubPage,
+    HubRelease,
+    HubSkill,
+    HubVersion,
+    OwnerUsage,
+    PublicationDraft,
+)
+from clawft.server.hub.queries import (
     RELEASE,
     SKILL,
     VERSION,
+    VersionAdditions,
+    add_skill,
+    add_version,
+    check_quota,
+    choose_latest,
     list_page,
     read_files,
     read_release,
     read_skill,
+    read_usage,
     read_version,
+    renew_skill,
     search_skills,
+    set_tag,
+    update_search_words,
 )
-from clawft.hub.tables import prepare_tables
-from clawft.hub.versions import version_order
-from clawft.hub.writing import Made, add_skill, add_version, choose_latest, describe_skill, renew_skill, set_tag
-from clawft.packing.hashes import clawhub_fingerprint, counts_for_clawhub
 
-__all__ = ["DATABASE", "LOCK", "HubStore", "VersionExists"]
+META = "_meta.json"  # what ClawHub adds; its clients read it, and it is no part of the skill
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+
+
+def make_archive(files: Iterable[tuple[HubFile, bytes]]) -> bytes:
+    """A zip of these files, in byte order of their names.
+
+    Nothing is compressed: what is made of the same bytes differs between versions of zlib.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for file, content in sorted(files, key=lambda one: one[0].path.encode()):
+            entry = zipfile.ZipInfo(file.path, _EPOCH)
+            entry.create_system = _UNIX
+            entry.external_attr = (stat.S_IFREG | (0o755 if file.executable else 0o644)) << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()
+
+
+def make_meta(owner: str, slug: str, version: str, published: int) -> tuple[HubFile, bytes]:
+    """The file that ClawHub adds to a download."""
+    content = msgspec.json.encode({"ownerId": owner, "slug": slug, "version": version, "publishedAt": published})
+    return HubFile(META, len(content), hashlib.sha256(content).hexdigest(), "application/json"), content
+
 
 DATABASE = "hub.sqlite"
 LOCK = "lock"
 _BLOBS = "blobs"
-_ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: somebody may be about to publish them
+_ORPHAN_S = 6 * 3600.0  # bytes that no version uses are kept as long: a client may be about to publish them
 _CONTENT = """SELECT s.id, s.deleted, v.files FROM hub_skill s LEFT JOIN hub_version v
 ON v.skill = s.id AND v.version = ? WHERE s.owner = ? AND s.slug = ?"""
 _USED = "SELECT 1 FROM hub_use WHERE sha256 = ? LIMIT 1"
@@ -50,7 +95,7 @@ class VersionExists(ClawftError):
 class HubStore:
     """Opened on a folder (SQLite and files) or on a database that several instances share. Threads may use it.
 
-    Everything is synchronous and raises ClawftError (`HubAway` for what passes). Reading from SQLite takes
+    Everything is synchronous and raises ClawftError (`HubUnavailable` for what passes). Reading from SQLite takes
     microseconds, so it may be done on the event loop (`quick`); PostgreSQL, blobs and writing belong on a thread.
     Times are milliseconds since 1970. A skill is named by its `id` once it was found.
 
@@ -66,7 +111,7 @@ class HubStore:
       one with `_meta.json`, as ClawHub's `/download` gives it.
     """
 
-    def __init__(self, database: Database, blobs: Blobs) -> None:
+    def __init__(self, database: HubDatabase, blobs: BlobStore) -> None:
         """Raises: ClawftError."""
         prepare_tables(database)
         self.database = database
@@ -96,7 +141,7 @@ class HubStore:
     @classmethod
     def open_shared(cls, address: str) -> "HubStore":
         """A store that several instances share, in a PostgreSQL. Raises: ClawftError."""
-        from clawft.hub.postgres import PostgresDatabase
+        from clawft.server.hub.postgres import PostgresDatabase
 
         database = PostgresDatabase(address)
         try:
@@ -128,7 +173,9 @@ class HubStore:
 
     # Writing
 
-    def publish(self, draft: Draft, checked: Checked, publisher: str, quota: QuotaSettings | None = None) -> HubVersion:
+    def publish(
+        self, draft: PublicationDraft, checked: CheckedDraft, publisher: str, quota: QuotaSettings | None = None
+    ) -> HubVersion:
         """Keep a version, whole or not at all. The same version again is fine if it has the same content.
 
         Raises: VersionExists, Refused.
@@ -143,11 +190,11 @@ class HubStore:
                     skill = add_skill(execute, draft, checked, made.created)
                     if quota is not None:
                         check_quota(execute, draft, quota)
-                    self._check_kept(execute, made, draft)
+                    self._check_quota(execute, made, draft)
                     add_version(execute, skill, draft, checked, made)
                     choose_latest(execute, skill)
                     renew_skill(execute, skill, draft, checked, made.created)
-                    describe_skill(execute, self.database.dialect, skill)
+                    update_search_words(execute, self.database.dialect, skill)
         except (Refused, VersionExists):
             self.discard((made.archive, made.download))
             raise
@@ -169,14 +216,14 @@ class HubStore:
         self._set_deleted(skill, 0)
 
     def set_tag(self, skill: int, tag: str, version: str) -> None:
-        """Let a name stand for a version; '' for none. Raises: NotFound."""
+        """Point a tag to a version; '' for none. Raises: NotFound."""
         with self.database.write() as execute:
             if version and not execute("SELECT 1 FROM hub_version WHERE skill = ? AND version = ?", (skill, version)):
                 raise _no_version(version)
             set_tag(execute, skill, tag, version)
 
     def count_download(self, skill: int) -> None:
-        """Somebody got it. That is written down by `flush`, many at once: each would cost more than the download."""
+        """Count a download in memory. `flush` writes many at once: writing each would cost more than the download."""
         with self._counting:
             self._downloads[skill] = self._downloads.get(skill, 0) + 1
 
@@ -201,7 +248,7 @@ class HubStore:
     # Reading
 
     def find(self, slug: str, owner: str = "") -> tuple[HubSkill, ...]:
-        """All skills of this name, of one owner or of any; deleted ones too, so that it can be told."""
+        """Find all skills of this name, of one owner or of any; deleted ones too, so that the answer can say so."""
         only, values = (" AND owner = ?", (slug, owner)) if owner else ("", (slug,))
         rows = self.database.read(f"SELECT {SKILL} FROM hub_skill WHERE slug = ?{only} ORDER BY owner", values)
         return tuple(map(read_skill, rows))
@@ -247,16 +294,16 @@ class HubStore:
         return tuple(sorted(map(read_release, rows), key=lambda one: version_order(one.version), reverse=True))
 
     def tags(self, skill: int) -> dict[str, str]:
-        """Which version each tag stands for."""
+        """Return the version of each tag."""
         return dict(self.database.read("SELECT tag, version FROM hub_tag WHERE skill = ? ORDER BY tag", (skill,)))
 
     def list_skills(
         self, sort: str = "updated", limit: int = 50, cursor: str = "", *, prefix: str = "", owner: str = ""
-    ) -> Page:
+    ) -> HubPage:
         """A part of all skills that have a version to give. `sort`: updated, created, downloads or name."""
         return list_page(self.database, sort, limit, cursor, prefix=prefix, owner=owner)
 
-    def search(self, query: str, limit: int = 20) -> Page:
+    def search(self, query: str, limit: int = 20) -> HubPage:
         """The skills that share words with a query, best first."""
         return search_skills(self.database, query, limit)
 
@@ -270,31 +317,31 @@ class HubStore:
         """Everybody who has a skill here, in order."""
         return tuple(owner for (owner,) in self.database.read("SELECT DISTINCT owner FROM hub_skill ORDER BY owner"))
 
-    def usage(self, owner: str) -> Usage:
-        """How much an owner keeps; deleted skills count, for they are kept."""
+    def usage(self, owner: str) -> OwnerUsage:
+        """Return the storage that an owner uses; deleted skills count, since they are stored."""
         return read_usage(self.database.read, owner)
 
-    def _make(self, draft: Draft, publisher: str) -> Made:
+    def _make(self, draft: PublicationDraft, publisher: str) -> VersionAdditions:
         """The zips of a version, kept. Raises: ClawftError."""
         now = _now()
         contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
         bundle = [*contents, make_meta(draft.owner, draft.slug, draft.version, now)]
         archive, download = make_archive(contents), make_archive(bundle)
-        counted = [(one.path, one.sha256) for one, data in bundle if counts_for_clawhub(one.path, data)]
-        return Made(
+        counted = [(member.path, member.sha256) for member, data in bundle if counts_for_clawhub(member.path, data)]
+        return VersionAdditions(
             created=now,
             publisher=publisher,
             archive=self.put_blob(archive),
             archive_size=len(archive),
             download=self.put_blob(download),
             download_size=len(download),
-            bundle=clawhub_fingerprint(counted),
+            bundle=clawhub_fingerprint(counted) or "",
         )
 
-    def _check_kept(self, execute: Execute, made: Made, draft: Draft) -> None:
-        """Nobody sweeps while somebody writes: what is there now stays. Raises: ClawftError."""
+    def _check_quota(self, execute: Execute, made: VersionAdditions, draft: PublicationDraft) -> None:
+        """Check that all bytes of a version are still stored: no sweep runs during the write. Raises: ClawftError."""
         needed = {made.archive, made.download, *(file.sha256 for file in draft.files)}
-        if not all(self.blobs.has(one, execute) for one in needed):
+        if not all(self.blobs.has(blob, execute) for blob in needed):
             raise ClawftError("hub-not-found", "Files of this version are not there any more", hint="Send them again")
 
     def _drop(self, sha256: str, before: float) -> bool:
@@ -309,15 +356,15 @@ class HubStore:
                 raise _no_version(version)
             choose_latest(execute, skill)
             execute("UPDATE hub_skill SET updated = ? WHERE id = ?", (_now(), skill))
-            describe_skill(execute, self.database.dialect, skill)
+            update_search_words(execute, self.database.dialect, skill)
 
     def _set_deleted(self, skill: int, deleted: int) -> None:
         with self.database.write() as execute:
             execute("UPDATE hub_skill SET deleted = ?, updated = ? WHERE id = ?", (deleted, _now(), skill))
-            describe_skill(execute, self.database.dialect, skill)
+            update_search_words(execute, self.database.dialect, skill)
 
 
-def _find_same(read: Execute, draft: Draft) -> int:
+def _find_same(read: Execute, draft: PublicationDraft) -> int:
     """The skill that has this version with these files already; 0 if there is no such version.
 
     A digest would not do: what it leaves out, as a signature, would be sent again and not be kept.
@@ -337,7 +384,7 @@ def _find_same(read: Execute, draft: Draft) -> int:
 
 
 def _content(files: Iterable[HubFile]) -> set[tuple[str, str, bool]]:
-    return {(one.path, one.sha256, one.executable) for one in files}
+    return {(file.path, file.sha256, file.executable) for file in files}
 
 
 def _hold(folder: str) -> int:
@@ -355,7 +402,7 @@ def _hold(folder: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
-        raise HubAway("hub-busy", "The hub is being restored", path=folder, hint="Try again") from error
+        raise HubUnavailable("hub-busy", "The hub is being restored", path=folder, hint="Try again") from error
     return descriptor
 
 
@@ -365,3 +412,29 @@ def _no_version(version: str) -> NotFound:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def store_folder(settings: HubSettings, user_dir: str) -> str:
+    """Return the folder of the hub's files, used unless a server holds all of it."""
+    return os.path.expanduser(settings.folder) if settings.folder else os.path.join(user_dir, "hub")
+
+
+def render_store_location(settings: HubSettings, user_dir: str) -> str:
+    """Render the location of the hub's storage for people: without the database address, which holds a password."""
+    return f"PostgreSQL ({settings.database})" if settings.database else store_folder(settings, user_dir)
+
+
+def has_store(settings: HubSettings, user_dir: str) -> bool:
+    """Return whether there is one already; a server is taken to have one."""
+    return settings.database is not None or is_there(os.path.join(store_folder(settings, user_dir), DATABASE))
+
+
+def open_store(settings: HubSettings, user_dir: str, environ: Mapping[str, str]) -> HubStore:
+    """The hub's store, made if it is not there. Raises: ClawftError."""
+    if settings.database is None:
+        return HubStore.open_folder(store_folder(settings, user_dir))
+    address = settings.database.resolve(environ)
+    if not address:
+        message = f"The address of the hub's database is not set: {settings.database}"
+        raise ClawftError("hub-database", message, hint="Set what hub.database refers to")
+    return HubStore.open_shared(address)

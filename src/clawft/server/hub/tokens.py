@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from clawft.errors import ClawftError, NotFound
-from clawft.hub.database import Row
-from clawft.hub.model import SCOPES, HubToken, Scope
-from clawft.hub.store import HubStore
-
-__all__ = ["PREFIX", "HubTokens", "is_owner"]
+from clawft.server.hub.database import Row
+from clawft.server.hub.model import SCOPES, HubToken, Scope
+from clawft.server.hub.store import HubStore
 
 PREFIX = "clh_"
 MAX_LABEL = 100
@@ -25,7 +23,7 @@ _USED_MS = 60_000  # when a token was used is written down as exactly as this
 
 
 def is_owner(name: str) -> bool:
-    """Whether an owner may be called so, which is what ClawHub allows."""
+    """Return whether an owner may be called so, which is what ClawHub allows."""
     return _OWNER.fullmatch(name) is not None
 
 
@@ -43,32 +41,32 @@ class HubTokens:
             hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
             raise ClawftError("hub-owner", f"'{owner[:60]}' cannot be the name of an owner", hint=hint)
         asked = set(scopes)
-        chosen: tuple[Scope, ...] = tuple(one for one in SCOPES if one in asked)
+        chosen: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in asked)
         if not chosen or asked - set(SCOPES):
             raise ClawftError(
                 "hub-scope", "A token needs scopes that there are", hint=f"Choose of: {', '.join(SCOPES)}"
             )
         secret = PREFIX + secrets.token_urlsafe(32)
         now = _now()
-        kept = HubToken(
+        token = HubToken(
             id=secrets.token_hex(6),
             owner=owner,
             scopes=chosen,
-            label="".join(one for one in label if one.isprintable())[:MAX_LABEL],
+            label="".join(character for character in label if character.isprintable())[:MAX_LABEL],
             created=now,
             expires=now + days * 86_400_000 if days else 0,
         )
-        row = (kept.id, _hash(secret), owner, " ".join(chosen), kept.label, kept.created, kept.expires)
+        row = (token.id, _hash(secret), owner, " ".join(chosen), token.label, token.created, token.expires)
         with self._database.write() as execute:
             execute(
                 """INSERT INTO hub_token(id, hash, owner, scopes, label, created, expires)
                 VALUES (?, ?, ?, ?, ?, ?, ?)""",
                 row,
             )
-        return secret, kept
+        return secret, token
 
     def check(self, secret: str) -> HubToken | None:
-        """Whose token this is, if it is one that counts."""
+        """Return the token of a secret; None if it is not valid."""
         if not _TOKEN.fullmatch(secret):
             return None
         # Looked up by a hash: how long that takes tells nothing of a token, as it would with the token itself.
@@ -83,7 +81,7 @@ class HubTokens:
         return token
 
     def counts(self, token: str) -> bool:
-        """Whether a token still counts, by its id."""
+        """Return whether a token still counts, by its id."""
         rows = self._database.read(f"SELECT {_COLUMNS} FROM hub_token WHERE id = ?", (token,))
         found = _read(rows[0]) if rows else None
         return found is not None and not found.revoked and not (found.expires and found.expires <= _now())
@@ -94,7 +92,7 @@ class HubTokens:
         return tuple((_read(row), int(row[7])) for row in rows)
 
     def revoke(self, token: str) -> HubToken:
-        """Let a token count no more, by its id. Raises: NotFound."""
+        """Revoke a token by its id. Raises: NotFound."""
         with self._database.write() as execute:
             execute("UPDATE hub_token SET revoked = ? WHERE id = ? AND revoked = 0", (_now(), token))
             rows = execute(f"SELECT {_COLUMNS} FROM hub_token WHERE id = ?", (token,))
@@ -113,7 +111,7 @@ class HubTokens:
 
 def _read(row: Row) -> HubToken:
     name, owner, scopes, label, created, expires, revoked = row[:7]
-    known: dict[str, Any] = {"scopes": tuple(one for one in SCOPES if one in scopes.split())}
+    known: dict[str, Any] = {"scopes": tuple(scope for scope in SCOPES if scope in scopes.split())}
     return HubToken(
         id=name, owner=owner, label=label, created=created, expires=expires, revoked=revoked, scopes=known["scopes"]
     )

@@ -1,32 +1,29 @@
-"""Tickets to upload one file, and receipts for it: nothing of them is kept, each carries the hub's own seal.
-
-A ticket says whose token asked, for which path, and which bytes are meant. A receipt says the same of bytes that came:
-who only knows the hash of somebody's file cannot publish it as their own.
-"""
+"""Uploads that belong to no version yet: signed tickets and receipts, and the space that each token uses."""
 
 import hashlib
 import hmac
 import re
 import secrets
+import threading
+import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as BadBase64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from clawft.hub.database import Database
-from clawft.web.errors import WebError
-
-__all__ = ["Tickets", "Upload", "load_key"]
+from clawft.server.http.limits import WebError
+from clawft.server.hub.database import HubDatabase
 
 TICKET_S = 3_600
 _HASH = re.compile(r"[0-9a-f]{64}")
 _Purpose = Literal["ticket", "receipt"]
 
 
-def load_key(database: Database) -> bytes:
+def load_key(database: HubDatabase) -> bytes:
     """The key of a hub, made when it is first asked for; all its instances have the same. Raises: ClawftError."""
     with database.write() as execute:
         found = execute("SELECT value FROM hub_meta WHERE key = 'tickets'", ())
@@ -38,7 +35,7 @@ def load_key(database: Database) -> bytes:
 
 
 class Upload(Struct, frozen=True, array_like=True):
-    """One file that somebody may upload, or has uploaded."""
+    """One file that a client may upload, or has uploaded."""
 
     token: str
     path: str
@@ -92,3 +89,69 @@ class Tickets:
 
     def _sign(self, purpose: _Purpose, payload: bytes) -> bytes:
         return hmac.digest(self._key, purpose.encode() + b"\0" + payload, hashlib.sha256)
+
+
+_FORGET_S = 6 * 3_600.0  # when the store sweeps them
+_MAX_KNOWN = 10_000
+
+
+class PendingUploads:
+    """The bytes that each token has sent without publishing them, or is sending now. Each instance counts for
+    itself."""
+
+    def __init__(self, most: int, most_files: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._most_files = most_files
+        self._clock = clock
+        self._alone = threading.Lock()
+        self._sent: dict[str, tuple[dict[str, int], float]] = {}  # sizes by sha256, and since when
+        self._coming: dict[str, int] = {}
+
+    @contextmanager
+    def receiving(self, token: str, size: int) -> Iterator[None]:
+        """While so many bytes may come. Raises: WebError where it is too much at once."""
+        with self._alone:
+            coming = self._coming.get(token, 0)
+            if coming and coming + size > self._most:
+                message = f"Too much is being sent at once: {self._most >> 20} MB are taken"
+                raise WebError(429, message, headers={"Retry-After": "2"})
+            self._coming[token] = coming + size
+        try:
+            yield
+        finally:
+            with self._alone:
+                left = self._coming.pop(token, 0) - size
+                if left > 0:
+                    self._coming[token] = left
+
+    def add(self, token: str, sha256: str, size: int) -> None:
+        """Bytes that are kept from now on. Raises: WebError where it is too much."""
+        with self._alone:
+            files, since = self._get(token)
+            if sha256 in files:  # they are kept once
+                return
+            if sum(files.values()) + size > self._most or len(files) >= self._most_files:
+                headers = {"Retry-After": str(max(1, int(since + _FORGET_S - self._clock())))}
+                message = f"Too much was sent without being published: {self._most >> 20} MB are kept"
+                raise WebError(429, message, headers=headers)
+            if len(self._sent) >= _MAX_KNOWN:
+                self._sent.pop(next(iter(self._sent)))
+            files[sha256] = size
+            self._sent[token] = (files, since)
+
+    def settle(self, token: str, hashes: Iterable[str]) -> None:
+        """These were published, or taken away."""
+        with self._alone:
+            files, _ = self._get(token)
+            for sha256 in hashes:
+                files.pop(sha256, None)
+
+    def is_awaited(self, sha256: str, *, but: str) -> bool:
+        """Return whether another token has sent these bytes, and may be about to publish them."""
+        with self._alone:
+            return any(sha256 in files for token, (files, _) in self._sent.items() if token != but)
+
+    def _get(self, token: str) -> tuple[dict[str, int], float]:
+        now = self._clock()
+        files, since = self._sent.get(token, ({}, now))
+        return (files, since) if now - since < _FORGET_S else ({}, now)

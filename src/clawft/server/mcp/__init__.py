@@ -1,5 +1,5 @@
-"""The daemon as an MCP server, on stdio and over HTTP: skills as tools, as prompts and as resources (R170)."""
+"""The daemon as an MCP server, on stdio and over HTTP: skills as tools, as prompts and as resources."""
 
-from clawft.serve.mcp.server import DaemonMcp
+from clawft.server.mcp.server import DaemonMcp
 
 __all__ = ["DaemonMcp"]

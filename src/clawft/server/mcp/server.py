@@ -1,27 +1,57 @@
-"""MCP on stdin and stdout: a message a line, each of them bounded; whatever else is written goes to stderr.
-
-The streams are read and written on threads that nothing waits for, so that the process ends when it is told to, even
-while a client neither writes nor reads.
-"""
+"""The MCP server of the daemon: stdio and streamable HTTP transports, and notifications of changed skills."""
 
 import asyncio
 import os
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolRequestParams,
+    NotificationParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
+from starlette.types import Receive, Scope, Send
 
-from clawft.protocol.encoding import encode
-
-__all__ = ["open_stdio"]
+from clawft import __version__
+from clawft.agent.mcp.skills_server import SkillsServer
+from clawft.server.callers import DaemonCaller
+from clawft.server.daemon import Daemon
+from clawft.server.mcp.execution import ExecuteTool
+from clawft.server.mcp.requests import Context, Recheck, recheck_of
+from clawft.server.mcp.skills import CatalogResources, SkillPrompts
+from clawft.server.mcp.tools import SkillTools
+from clawft.server.middleware import get_request_client
+from clawft.server.protocol.envelope import Scope as OperationScope
+from clawft.server.protocol.envelope import encode
+from clawft.server.protocol.subscriptions import SkillsChanged
 
 _CHUNK = 64 * 1024
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -76,17 +106,17 @@ async def _receive(
 
 async def _split_lines(chunks: MemoryObjectReceiveStream[bytes], max_bytes: int) -> AsyncIterator[bytes | None]:
     """Each line without its end; None for one that is too long, which is not kept."""
-    kept, is_over = bytearray(), False
+    buffer, is_over = bytearray(), False
     async for chunk in chunks:
         *ended, rest = chunk.split(b"\n")
-        for one in ended:
-            is_over = is_over or len(kept) + len(one) > max_bytes
-            yield None if is_over else bytes(kept) + one
-            kept.clear()
+        for line in ended:
+            is_over = is_over or len(buffer) + len(line) > max_bytes
+            yield None if is_over else bytes(buffer) + line
+            buffer.clear()
             is_over = False
-        kept += rest
-        if len(kept) > max_bytes:
-            kept.clear()
+        buffer += rest
+        if len(buffer) > max_bytes:
+            buffer.clear()
             is_over = True
 
 
@@ -101,8 +131,8 @@ async def _send(
     outgoing: MemoryObjectReceiveStream[SessionMessage], writer: "_Writer", everything: anyio.CancelScope
 ) -> None:
     async with outgoing:
-        async for one in outgoing:
-            if not await writer.write(_encode(one) + b"\n"):
+        async for message in outgoing:
+            if not await writer.write(_encode(message) + b"\n"):
                 everything.cancel()
 
 
@@ -114,7 +144,7 @@ def _encode(one: SessionMessage) -> bytes:
 
 
 def _start_reader(source: int) -> MemoryObjectReceiveStream[bytes]:
-    """What comes, read on a thread that waits for each piece to be taken."""
+    """Read the input on a thread that waits for each chunk to be taken; return the stream of chunks."""
     loop = asyncio.get_running_loop()
     send, receive = anyio.create_memory_object_stream[bytes](0)
 
@@ -133,7 +163,7 @@ def _start_reader(source: int) -> MemoryObjectReceiveStream[bytes]:
 
 
 class _Writer:
-    """What goes out, written on a thread, one after the other."""
+    """A writer of the output, on a thread, one message after the other."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -142,7 +172,7 @@ class _Writer:
         threading.Thread(target=self._work, name="mcp-stdout", daemon=True).start()
 
     async def write(self, data: bytes) -> bool:
-        """Whether it was taken."""
+        """Return whether it was taken."""
         done: asyncio.Future[bool] = self._loop.create_future()
         self._waiting.put((data, done))
         return await done
@@ -164,3 +194,167 @@ class _Writer:
 def _settle(done: "asyncio.Future[bool]", taken: bool) -> None:
     if not done.done():
         done.set_result(taken)
+
+
+_PATIENCE_S = 5.0  # with a client that does not read
+
+
+class SkillChangeNotifier:
+    """The clients that get change notifications: newer ones on a stream of their own, older ones on their
+    connection."""
+
+    def __init__(self, most: int, list_changed: Callable[[SkillsChanged], tuple[str, ...]]) -> None:
+        """`list_changed` gives the addresses of resources that are not what they were."""
+        self._list_changed = list_changed
+        self._bus = InMemorySubscriptionBus()
+        self._handler = ListenHandler(self._bus, max_subscriptions=most)
+        self._streams: dict[anyio.CancelScope, Recheck] = {}
+        self._sessions: dict[ServerSession, Recheck] = {}
+        self.group: TaskGroup | None = None
+
+    def join(self, server: Server[object]) -> None:
+        server.add_notification_handler("notifications/initialized", NotificationParams, self._remember)
+
+    def tell(self, change: SkillsChanged) -> None:
+        """Notify all clients of a change, without waiting. Clients whose token is not valid any more get nothing."""
+        if self.group is None or not (change.added or change.removed or change.changed):
+            return
+        for scope, is_known in self._streams.items():
+            if not is_known():
+                scope.cancel()
+        self.group.start_soon(self._publish, self._list_changed(change))
+        for session, is_known in self._sessions.items():
+            if is_known():
+                self.group.start_soon(self._tell_one, session)
+
+    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """A stream of changes, until the client ends it."""
+        with anyio.CancelScope() as scope:
+            self._streams[scope] = recheck_of(context)
+            try:
+                return await self._handler(context, params)
+            finally:
+                del self._streams[scope]
+        raise MCPError(INVALID_REQUEST, "That token does not count any more")
+
+    def close(self) -> None:
+        """End every stream in order."""
+        self._handler.close()
+
+    async def _remember(self, context: Context, _params: NotificationParams) -> None:
+        session = context.session
+        self._sessions[session] = recheck_of(context)
+        # The only place that knows when a connection is over.
+        session._connection.exit_stack.callback(self._sessions.pop, session, None)
+
+    async def _publish(self, addresses: tuple[str, ...]) -> None:
+        await self._bus.publish(PromptsListChanged())
+        await self._bus.publish(ResourcesListChanged())
+        for address in addresses:
+            await self._bus.publish(ResourceUpdated(address))
+
+    async def _tell_one(self, session: ServerSession) -> None:
+        with anyio.move_on_after(_PATIENCE_S):
+            await session.send_prompt_list_changed()
+            await session.send_resource_list_changed()
+
+
+MOST: frozenset[OperationScope] = frozenset({"read", "run", "approve"})
+
+_INSTRUCTIONS = (
+    "The user's skills. Find one with skill-search or skill-list, then run it with skill-execute;"
+    " or take it as a prompt, or read it at its skill:// address, and follow it yourself."
+)
+
+
+class _Server(Server[Any]):
+    """It says to older clients too that it tells of changes."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        notifications = notification_options or NotificationOptions(prompts_changed=True, resources_changed=True)
+        return super().create_initialization_options(notifications, experimental_capabilities, extensions)
+
+
+class DaemonMcp:
+    """An MCP server. `caller` is the client at the other end of the pipes; over HTTP every request has its own.
+
+    As an ASGI application it answers while `running` is entered, which can be done once.
+    """
+
+    def __init__(self, daemon: Daemon, caller: DaemonCaller | None = None) -> None:
+        limits = daemon.settings.limits
+        self._daemon = daemon
+        self._caller = caller
+        self._max_bytes = limits.message_kb << 10
+        self._execute = ExecuteTool(daemon)
+        self._shelf = CatalogResources(daemon, self._caller_of)
+        self._changes = SkillChangeNotifier(limits.connections, self._shelf.list_changed)
+        self._server = self._make_server()
+        self._transport_sessions = StreamableHTTPSessionManager(
+            self._server, max_request_body_size=self._max_bytes, max_sessions=limits.connections
+        )
+
+    def _make_server(self) -> Server[Any]:
+        tools = SkillTools(self._daemon, self._caller_of, self._execute)
+        prompts = SkillPrompts(self._daemon, self._caller_of)
+        server = _Server(
+            "weft",
+            version=__version__,
+            title="weft",
+            instructions=_INSTRUCTIONS,
+            get_tool_input_schema=tools.schema,
+            on_list_tools=tools.list,
+            on_list_prompts=prompts.list_page,
+            on_get_prompt=prompts.get,
+            on_subscriptions_listen=self._changes.listen,
+        )
+        server.add_request_handler("tools/call", CallToolRequestParams, tools.call)
+        SkillsServer(self._shelf, "private").join(server)
+        self._changes.join(server)
+        return server
+
+    def _caller_of(self, context: Context) -> DaemonCaller:
+        return self._caller or _narrow(get_request_client(context.request.scope).caller)  # type: ignore[union-attr]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = get_request_client(scope).caller
+        scope["operation"] = "mcp"
+        # The SDK compares it: a session may be used only by the caller that opened it.
+        scope["user"] = AuthenticatedUser(AccessToken(token="-", client_id=caller.name, scopes=[*caller.scopes]))
+        await self._transport_sessions.handle_request(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer HTTP, and tell clients of changes, until the block ends."""
+        async with self._open_sessions(), self._transport_sessions.run():
+            try:
+                yield
+            finally:
+                self._changes.close()
+
+    async def serve_stdio(self) -> None:
+        """Answer on stdin and stdout until stdin ends."""
+        options = self._server.create_initialization_options()
+        async with self._open_sessions(), open_stdio(self._max_bytes) as (read, write):
+            await self._server.run(read, write, options)
+
+    @asynccontextmanager
+    async def _open_sessions(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            self._execute.group = self._changes.group = group
+            forget = self._daemon.registry.live.subscribe(self._changes.tell)
+            try:
+                yield
+            finally:
+                forget()
+                group.cancel_scope.cancel()
+
+
+def _narrow(caller: DaemonCaller) -> DaemonCaller:
+    """Nobody has more than this over MCP: a model is at the other end."""
+    return DaemonCaller(caller.name, frozenset(scope for scope in MOST if caller.may(scope)))

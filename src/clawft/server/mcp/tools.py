@@ -1,6 +1,6 @@
-"""The tools of the server: running a skill, which there are, which fit, and what the scanner says of one.
+"""The tools of the MCP server: run a skill, list skills, search them, and scan one.
 
-A model reads what they give. So a skill that may not be used is told of by its name and state, never in its own words.
+A model reads their output. So a skill that may not be used appears only by its name and state, never in its own words.
 """
 
 from typing import Any
@@ -20,26 +20,14 @@ from mcp_types import (
 )
 from msgspec import Struct, structs
 
-from clawft.discovery.served import describe_origin, tell_server
+from clawft.agent.mcp.skills_server import TTL_MS
 from clawft.errors import ClawftError
-from clawft.format.names import is_canonical, is_safe_folder
-from clawft.mcp.skills_server import TTL_MS
-from clawft.protocol.base import Answer, Request, Scope, to_problem
-from clawft.protocol.encoding import tellable
-from clawft.protocol.skills import (
-    ListSkills,
-    ScanResult,
-    ScanSkill,
-    SearchSkills,
-    SkillsFound,
-    SkillsList,
-    SkillSummary,
-)
-from clawft.serve.caller import Call, Caller
-from clawft.serve.daemon import Daemon
-from clawft.serve.mcp.asking import CallerOf, Context, fail_tool
-from clawft.serve.mcp.execute import Execute
-from clawft.serve.mcp.values import (
+from clawft.server.callers import DaemonCall, DaemonCaller
+from clawft.server.daemon import Daemon
+from clawft.server.mcp.execution import ExecuteTool
+from clawft.server.mcp.requests import (
+    CallerOf,
+    Context,
     ExecuteArguments,
     ExecuteOutput,
     FindingLine,
@@ -52,12 +40,23 @@ from clawft.serve.mcp.values import (
     SearchOutput,
     SkillLine,
     Which,
+    fail_tool,
     read_arguments,
     schema_of,
 )
+from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Scope, replace_surrogates, to_problem
+from clawft.server.protocol.skills import (
+    ListSkills,
+    ScanResult,
+    ScanSkill,
+    SearchSkills,
+    SkillsFound,
+    SkillsList,
+    SkillSummary,
+)
+from clawft.skills.discovery.mcp_copies import render_mcp_origin, tell_server
+from clawft.skills.parse.model import is_canonical, is_safe_folder
 from clawft.trust import STATES
-
-__all__ = ["SkillTools"]
 
 _USABLE = frozenset({"ready", "manual", "ineligible"})
 _OFFERED = _USABLE - {"manual"}  # what a model may start; the others are for people
@@ -73,12 +72,12 @@ class _Offer(Struct, frozen=True):
     scope: Scope
 
 
-def _offer(name: str, said: str, given: type[Struct], gives: type[Struct], scope: Scope) -> _Offer:
+def _offer(name: str, description: str, arguments_type: type[Struct], gives: type[Struct], scope: Scope) -> _Offer:
     tool = Tool(
         name=name,
         title=name.replace("-", " ").capitalize(),
-        description=said,
-        input_schema=schema_of(given),
+        description=description,
+        input_schema=schema_of(arguments_type),
         output_schema=schema_of(gives),
         annotations=_ACTS if scope == "run" else _READS,
     )
@@ -116,13 +115,13 @@ _OFFERS = (
         "read",
     ),
 )
-_TOOLS = {one.tool.name: one for one in _OFFERS}
+_TOOLS = {offer.tool.name: offer for offer in _OFFERS}
 
 
 class SkillTools:
     """The handlers of tools. Each caller is shown those that it may use."""
 
-    def __init__(self, daemon: Daemon, caller_of: CallerOf, execute: Execute) -> None:
+    def __init__(self, daemon: Daemon, caller_of: CallerOf, execute: ExecuteTool) -> None:
         self._daemon = daemon
         self._caller_of = caller_of
         self._execute = execute
@@ -135,7 +134,7 @@ class SkillTools:
 
     async def list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         caller = self._caller_of(context)
-        tools = [one.tool for one in _OFFERS if caller.may(one.scope)]
+        tools = [offer.tool for offer in _OFFERS if caller.may(offer.scope)]
         return ListToolsResult(tools=tools, ttl_ms=TTL_MS, cache_scope="private")
 
     async def call(self, context: Context, params: CallToolRequestParams) -> HandlerResult:
@@ -153,52 +152,54 @@ class SkillTools:
         except ClawftError as error:
             return fail_tool(to_problem(error.diagnostic))
 
-    async def _ask(self, caller: Caller, request: Request) -> Answer:
+    async def _ask(self, caller: DaemonCaller, request: DaemonRequest) -> DaemonAnswer:
         """Raises: ClawftError."""
-        return await self._daemon.answer(Call(caller, lambda _: None), request)
+        return await self._daemon.answer(DaemonCall(caller, lambda _: None), request)
 
-    async def _list_skills(self, caller: Caller, given: ListArguments) -> dict[str, Any]:
+    async def _list_skills(self, caller: DaemonCaller, arguments: ListArguments) -> dict[str, Any]:
         """As it goes out: made once for each generation, since it may be large."""
         answer = await self._ask(caller, ListSkills())
         assert isinstance(answer, SkillsList)
         known = self._listed
-        if known is not None and known[0] is answer and known[1] == given.state:
+        if known is not None and known[0] is answer and known[1] == arguments.state:
             return known[2]
-        skills = tuple(_describe(one) for one in answer.skills if _is_meant(one, given.state))
-        lines = [f"{one.name} ({one.state}): {one.description or one.why}" for one in skills]
+        skills = tuple(_describe(skill) for skill in answer.skills if _is_meant(skill, arguments.state))
+        lines = [f"{skill.name} ({skill.state}): {skill.description or skill.why}" for skill in skills]
         made = _give(ListOutput(generation=answer.generation, skills=skills), lines, "There are none")
         encoded = made.model_dump(by_alias=True, mode="json", exclude_none=True)
-        self._listed = (answer, given.state, encoded)
+        self._listed = (answer, arguments.state, encoded)
         return encoded
 
-    async def _search(self, caller: Caller, given: SearchArguments) -> CallToolResult:
-        answer = await self._ask(caller, SearchSkills(query=given.query, limit=_RANKED))
+    async def _search(self, caller: DaemonCaller, arguments: SearchArguments) -> CallToolResult:
+        answer = await self._ask(caller, SearchSkills(query=arguments.query, limit=_RANKED))
         assert isinstance(answer, SkillsFound)
-        origins = {one.name: describe_origin(one.found) for one in self._daemon.app.skills if one.usable}
+        origins = {skill.name: render_mcp_origin(skill.found) for skill in self._daemon.app.skills if skill.usable}
         results = tuple(
             FoundLine(
-                name=one.name,
-                description=origins.get(one.name, "") + one.description,
-                state=one.state,
-                score=one.score,
+                name=result.name,
+                description=origins.get(result.name, "") + result.description,
+                state=result.state,
+                score=result.score,
             )
-            for one in answer.results
-            if one.state in _OFFERED
-        )[: given.limit]
-        lines = [f"{one.name}: {one.description}" for one in results]
+            for result in answer.results
+            if result.state in _OFFERED
+        )[: arguments.limit]
+        lines = [f"{result.name}: {result.description}" for result in results]
         return _give(SearchOutput(query=answer.query, results=results), lines, "No skill fits")
 
-    async def _scan(self, caller: Caller, given: ScanArguments) -> CallToolResult:
-        answer = await self._ask(caller, ScanSkill(name=given.name))
+    async def _scan(self, caller: DaemonCaller, arguments: ScanArguments) -> CallToolResult:
+        answer = await self._ask(caller, ScanSkill(name=arguments.name))
         assert isinstance(answer, ScanResult)
-        found = [one for result in answer.results for one in result["findings"]]
+        found = [raw_finding for result in answer.results for raw_finding in result["findings"]]
         fields = FindingLine.__struct_fields__
-        findings = tuple(FindingLine(**{key: one[key] for key in fields}) for one in found)
-        if not self._daemon.app.get_skill(given.name).usable:  # names of files, and what is quoted, are its own words
-            findings = tuple(structs.replace(one, path="", message=one.why) for one in findings)
-        lines = [_tell_finding(one) for one in findings]
-        output = ScanOutput(name=given.name, verdict=answer.verdict, findings=findings)
-        return _give(output, [f"{given.name}: {answer.verdict}", *lines])
+        findings = tuple(FindingLine(**{key: raw_finding[key] for key in fields}) for raw_finding in found)
+        if not self._daemon.app.get_skill(
+            arguments.name
+        ).usable:  # names of files, and what is quoted, are its own words
+            findings = tuple(structs.replace(finding, path="", message=finding.why) for finding in findings)
+        lines = [_tell_finding(finding) for finding in findings]
+        output = ScanOutput(name=arguments.name, verdict=answer.verdict, findings=findings)
+        return _give(output, [f"{arguments.name}: {answer.verdict}", *lines])
 
 
 def _tell_finding(one: FindingLine) -> str:
@@ -213,7 +214,8 @@ def _is_meant(skill: SkillSummary, state: Which) -> bool:
 
 
 def _describe(skill: SkillSummary) -> SkillLine:
-    """What strangers write of themselves stays out until somebody approved it."""
+    """Summarize a skill, without its own words unless it may be used: an untrusted description must not reach a
+    model."""
     is_usable = skill.state in _USABLE
     origin = tell_server(skill.layer) if skill.scope == "mcp" else ""
     reason = skill.reasons[0].message if skill.reasons and is_usable else STATES[skill.state]
@@ -228,6 +230,6 @@ def _describe(skill: SkillSummary) -> SkillLine:
 
 
 def _give(output: Struct, lines: list[str], otherwise: str = "") -> CallToolResult:
-    structured: dict[str, Any] = tellable(msgspec.to_builtins(output))
-    text = tellable("\n".join(lines) or otherwise)
+    structured: dict[str, Any] = replace_surrogates(msgspec.to_builtins(output))
+    text = replace_surrogates("\n".join(lines) or otherwise)
     return CallToolResult(content=[TextContent(text=text)], structured_content=structured)

@@ -1,4 +1,4 @@
-"""Runs in the background, as they are told of, started, ended and answered."""
+"""Background runs: list, start, end and answer them."""
 
 import re
 from collections.abc import Callable
@@ -8,11 +8,14 @@ import msgspec
 from anyio import to_thread
 from msgspec import structs
 
-from clawft.app import App
-from clawft.describe.runs import describe_run, whole_json
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import App
+from clawft.app.jobs import complete_request
 from clawft.errors import ClawftError, NotFound
-from clawft.protocol.base import Request, to_problem
-from clawft.protocol.runs import (
+from clawft.server.callers import DaemonCall
+from clawft.server.daemon import Daemon, Handler, record_request
+from clawft.server.protocol.envelope import DaemonRequest, to_problem
+from clawft.server.protocol.records import (
     AnswerRun,
     CancelRun,
     GetRun,
@@ -25,26 +28,22 @@ from clawft.protocol.runs import (
     RunStarted,
     StartRun,
 )
-from clawft.run.durable.request import RunRequest
-from clawft.serve.caller import Call
-from clawft.serve.daemon import Daemon, Handler, record_request
-from clawft.working import complete_request
+from clawft.server.views.runs import view_run, whole_json
 
 if TYPE_CHECKING:
-    from clawft.run.durable.runs import Runs
-    from clawft.run.durable.values import Run
+    from clawft.jobs.run_state import Run
+    from clawft.jobs.runs import Runs
 
-__all__ = ["HANDLERS"]
 
 MAX_RESULT = 400_000  # characters
 MAX_TIMELINE = 2_000  # entries
 _CURSOR = re.compile(r"([0-9TZ:.+-]{1,40})/([\w.-]{1,128})")
 
 
-async def list_runs(daemon: Daemon, _call: Call, request: ListRuns) -> RunsList:
+async def list_runs(daemon: Daemon, _call: DaemonCall, request: ListRuns) -> RunsList:
     """Raises: ClawftError."""
     after = _parse_cursor(request.cursor)
-    none = daemon.runs.why_none()
+    none = daemon.runs.why_unavailable()
     if none is not None:
         return RunsList(runs=(), counts={}, missing=to_problem(none))
 
@@ -53,7 +52,7 @@ async def list_runs(daemon: Daemon, _call: Call, request: ListRuns) -> RunsList:
         found = store.page(request.limit + 1, after, request.statuses, request.fleet)
         rows, questions = found[: request.limit], store.questions()
         cursor = f"{rows[-1].created}/{rows[-1].id}" if len(found) > len(rows) else ""
-        listed = tuple(describe_run(one, questions) for one in rows)
+        listed = tuple(view_run(row, questions) for row in rows)
         return RunsList(runs=listed, counts=store.counts(request.fleet), cursor=cursor)
 
     return await daemon.runs.use(load)
@@ -67,7 +66,7 @@ def _parse_cursor(text: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-async def get_run(daemon: Daemon, call: Call, request: GetRun) -> RunAnswer:
+async def get_run(daemon: Daemon, call: DaemonCall, request: GetRun) -> RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
@@ -77,11 +76,11 @@ async def get_run(daemon: Daemon, call: Call, request: GetRun) -> RunAnswer:
     return RunAnswer(run=await daemon.runs.use(load))
 
 
-async def start_run(daemon: Daemon, call: Call, request: StartRun) -> RunStarted:
+async def start_run(daemon: Daemon, call: DaemonCall, request: StartRun) -> RunStarted:
     """Raises: ClawftError."""
     app = daemon.app
     if request.skill:
-        await to_thread.run_sync(app.get_skill, request.skill)  # one that is not there is told before anything begins
+        await to_thread.run_sync(app.get_skill, request.skill)  # an unknown skill is refused before anything begins
     elif not request.text.strip():
         raise ClawftError("request-invalid", "Name a skill, or say what is to be done")
 
@@ -97,11 +96,11 @@ async def start_run(daemon: Daemon, call: Call, request: StartRun) -> RunStarted
         return RunStarted(run=run, session=runs.store.get(run).session)
 
     started = await daemon.runs.use(start)
-    daemon.runs.look_soon()
+    daemon.runs.refresh_soon()
     return started
 
 
-def _to_request(app: App, call: Call, request: StartRun) -> RunRequest:
+def _to_request(app: App, call: DaemonCall, request: StartRun) -> RunRequest:
     return complete_request(
         app,
         RunRequest(
@@ -117,7 +116,7 @@ def _to_request(app: App, call: Call, request: StartRun) -> RunRequest:
     )
 
 
-async def cancel_run(daemon: Daemon, call: Call, request: CancelRun) -> RunAnswer:
+async def cancel_run(daemon: Daemon, call: DaemonCall, request: CancelRun) -> RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
@@ -131,7 +130,7 @@ async def cancel_run(daemon: Daemon, call: Call, request: CancelRun) -> RunAnswe
     return await _change(daemon, cancel)
 
 
-async def retry_run(daemon: Daemon, call: Call, request: RetryRun) -> RunAnswer:
+async def retry_run(daemon: Daemon, call: DaemonCall, request: RetryRun) -> RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
@@ -145,13 +144,13 @@ async def retry_run(daemon: Daemon, call: Call, request: RetryRun) -> RunAnswer:
     return await _change(daemon, retry)
 
 
-async def answer_run(daemon: Daemon, call: Call, request: AnswerRun) -> RunAnswer:
+async def answer_run(daemon: Daemon, call: DaemonCall, request: AnswerRun) -> RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
     def answer(runs: "Runs") -> RunDetail:
         run = runs.store.get(runs.store.resolve(request.run))
-        question = next((one for one in runs.store.questions(run.id) if one.key == request.key), None)
+        question = next((question for question in runs.store.questions(run.id) if question.key == request.key), None)
         if question is None:
             message = f"The run {run.id} is {run.status} and asks nothing by that name"
             raise NotFound("run-question-not-found", message, hint="It was answered, or is over")
@@ -168,20 +167,20 @@ async def answer_run(daemon: Daemon, call: Call, request: AnswerRun) -> RunAnswe
 
 async def _change(daemon: Daemon, work: "Callable[[Runs], RunDetail]") -> RunAnswer:
     detail = await daemon.runs.use(work)
-    daemon.runs.look_soon()
+    daemon.runs.refresh_soon()
     return RunAnswer(run=detail)
 
 
 def _need_runs(daemon: Daemon, run: str) -> None:
     """To look for a run makes no database where there is none. Raises: ClawftError."""
-    none = daemon.runs.why_none()
+    none = daemon.runs.why_unavailable()
     if none is not None and none.severity == "error":
         raise ClawftError(none.code, none.message, hint=none.hint)
     if none is not None:
         raise NotFound("run-not-found", f"There is no run '{run}'", hint=none.hint)
 
 
-def _find(runs: "Runs", call: Call, text: str) -> "Run":
+def _find(runs: "Runs", call: DaemonCall, text: str) -> "Run":
     """The run that is meant: one's own, or with the scope `admin` anybody's. Raises: NotFound."""
     run = runs.store.get(runs.store.resolve(text) if call.caller.may("admin") else text)
     if not call.caller.owns(run.request.by):
@@ -202,12 +201,13 @@ def _describe(runs: "Runs", run: "Run") -> RunDetail:
 
 
 def _only_asked(detail: RunDetail) -> RunDetail:
-    """What who may answer is told of a run of another's: what it asked, and nothing of what it did."""
-    asked = tuple(one for one in detail.timeline if one["kind"] == "wait")
+    """Return only the questions of a run: a caller who may answer them but does not own the run sees nothing else of
+    it."""
+    asked = tuple(entry for entry in detail.timeline if entry["kind"] == "wait")
     return structs.replace(detail, result=None, timeline=asked, left_out=0)
 
 
-HANDLERS: dict[type[Request], Handler] = {
+HANDLERS: dict[type[DaemonRequest], Handler] = {
     ListRuns: list_runs,
     GetRun: get_run,
     StartRun: start_run,

@@ -1,12 +1,30 @@
-"""What every message between a client and the daemon has: its type, and the id that an answer repeats."""
+"""The base of every message between a client and the daemon: type, id, problem and refusal, and their JSON encoding."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Struct, structs
 
 from clawft.errors import Diagnostic
 
-__all__ = ["VERSION", "Answer", "Id", "Key", "Name", "Problem", "Refusal", "Request", "Scope", "Words", "to_problem"]
+
+def encode(value: object) -> bytes:
+    """Encode as `msgspec.json.encode` does; text that is no valid Unicode, such as an odd file name, gets replacement
+    characters."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
+
+
+def replace_surrogates(value: Any) -> Any:
+    """A value with question marks for what is no Unicode in its texts."""
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode()
+    if isinstance(value, dict):
+        return {replace_surrogates(key): replace_surrogates(inner) for key, inner in value.items()}
+    return [replace_surrogates(inner) for inner in value] if isinstance(value, list | tuple) else value
+
 
 VERSION = "v1"
 Scope = Literal["read", "run", "approve", "admin"]
@@ -16,14 +34,14 @@ Key = Annotated[str, Meta(max_length=256)]  # of a session
 Words = Annotated[str, Meta(max_length=500_000)]
 
 
-class Request(Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
-    """What a client asks for. Whatever answers it carries the same `id`."""
+class DaemonRequest(Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
+    """A request of a client. Every answer to it carries the same `id`."""
 
     id: Id = ""
 
 
-class Answer(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What the daemon says. One without `id` was not asked for: it comes from a subscription."""
+class DaemonAnswer(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """A message of the daemon. One without `id` answers no request: it comes from a subscription."""
 
     id: Id = ""
 
@@ -53,7 +71,12 @@ def to_problem(diagnostic: Diagnostic) -> Problem:
     )
 
 
-class Refusal(Answer, frozen=True, kw_only=True, tag="error"):
+class Refusal(DaemonAnswer, frozen=True, kw_only=True, tag="error"):
     """It was not done, and why."""
 
     error: Problem
+
+
+def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """As other programs read it."""
+    return structs.asdict(to_problem(diagnostic))

@@ -4,29 +4,13 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.protocol.base import Answer, Name, Problem, Request
-from clawft.protocol.skills import SkillSummary
-
-__all__ = [
-    "FailedRegistry",
-    "InstallPlan",
-    "InstallProgress",
-    "InstallSkill",
-    "ListRegistries",
-    "PlanInstall",
-    "RegistriesList",
-    "RegistryEntry",
-    "RegistryFound",
-    "RegistryHit",
-    "RegistryVerdict",
-    "SearchRegistry",
-    "SkillInstalled",
-]
+from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Name, Problem
+from clawft.server.protocol.skills import SkillSummary
 
 _Registry = Annotated[str, Meta(max_length=256)]
 
 
-class ListRegistries(Request, frozen=True, kw_only=True, tag="list_registries"):
+class ListRegistries(DaemonRequest, frozen=True, kw_only=True, tag="list_registries"):
     """The registries that are asked, the default one first. Nothing is sent to them."""
 
 
@@ -40,12 +24,12 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
     default: bool
 
 
-class RegistriesList(Answer, frozen=True, kw_only=True, tag="registries_list"):
+class RegistriesList(DaemonAnswer, frozen=True, kw_only=True, tag="registries_list"):
     registries: tuple[RegistryEntry, ...]
 
 
-class SearchRegistry(Request, frozen=True, kw_only=True, tag="search_registry"):
-    """What registries have for a request, best first: one of them, or all."""
+class SearchRegistry(DaemonRequest, frozen=True, kw_only=True, tag="search_registry"):
+    """Search one registry or all of them; the best results come first."""
 
     query: Annotated[str, Meta(min_length=1, max_length=500)]
     registry: _Registry = ""
@@ -53,7 +37,7 @@ class SearchRegistry(Request, frozen=True, kw_only=True, tag="search_registry"):
 
 
 class RegistryVerdict(Struct, frozen=True, kw_only=True):
-    """What a registry says of a skill."""
+    """The verdict of a registry on a skill."""
 
     status: str
     reasons: tuple[str, ...]
@@ -81,14 +65,14 @@ class FailedRegistry(Struct, frozen=True, kw_only=True):
     problem: Problem
 
 
-class RegistryFound(Answer, frozen=True, kw_only=True, tag="registry_found"):
+class RegistryFound(DaemonAnswer, frozen=True, kw_only=True, tag="registry_found"):
     query: str
     results: tuple[RegistryHit, ...]
     failed: tuple[FailedRegistry, ...] = ()
 
 
-class PlanInstall(Request, frozen=True, kw_only=True, tag="plan_install"):
-    """What would come of installing a skill: it is downloaded, checked and scanned, and nothing is installed.
+class PlanInstall(DaemonRequest, frozen=True, kw_only=True, tag="plan_install"):
+    """Plan the installation of a skill: it is downloaded, checked and scanned, and nothing is installed.
 
     `reference` is what `weft skills install` takes. Progress comes as it happens, then the plan.
     """
@@ -97,19 +81,19 @@ class PlanInstall(Request, frozen=True, kw_only=True, tag="plan_install"):
     scope: Literal["user", "project"] = "user"
 
 
-class InstallProgress(Answer, frozen=True, kw_only=True, tag="install_progress"):
-    """How many skills are downloaded and scanned, of those that are known of so far."""
+class InstallProgress(DaemonAnswer, frozen=True, kw_only=True, tag="install_progress"):
+    """The number of skills that are downloaded and scanned, of those that are known of so far."""
 
     done: int
     total: int
 
 
-class InstallPlan(Answer, frozen=True, kw_only=True, tag="install_plan"):
-    """`skills` as `weft skills install --dry-run --format json` has them, those it needs too; each with the report of
-    the scanner (`scan`) and its text (`body`).
+class InstallPlan(DaemonAnswer, frozen=True, kw_only=True, tag="install_plan"):
+    """A plan of an installation: `skills` as `weft skills install --dry-run --format json` prints them, with their
+    dependencies; each with the scanner's report (`scan`) and its text (`body`).
 
-    `plan` stands for exactly these skills and places, and is what `install_skill` wants back. `refused` tells what
-    speaks against it: with any, nothing can be installed from here.
+    `plan` identifies exactly these skills and places; pass it to `install_skill`. `refused` lists the objections: with
+    any, nothing can be installed from here.
     """
 
     reference: str
@@ -119,7 +103,7 @@ class InstallPlan(Answer, frozen=True, kw_only=True, tag="install_plan"):
     refused: tuple[Problem, ...] = ()
 
 
-class InstallSkill(Request, frozen=True, kw_only=True, tag="install_skill"):
+class InstallSkill(DaemonRequest, frozen=True, kw_only=True, tag="install_skill"):
     """Install what was planned, and approve it. Where it would come to something else by now, nothing is installed."""
 
     reference: Name
@@ -127,7 +111,7 @@ class InstallSkill(Request, frozen=True, kw_only=True, tag="install_skill"):
     plan: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class SkillInstalled(Answer, frozen=True, kw_only=True, tag="skill_installed"):
+class SkillInstalled(DaemonAnswer, frozen=True, kw_only=True, tag="skill_installed"):
     """The skills as they stand now."""
 
     skills: tuple[SkillSummary, ...]

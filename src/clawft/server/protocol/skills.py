@@ -1,36 +1,16 @@
-"""Skills as they are told of: the list, one of them whole, what fits a request, and what the scanner says."""
+"""Messages about skills: list, detail, file, search, scan, review, approve, revoke, block and enable."""
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from clawft.protocol.base import Answer, Name, Problem, Request
-
-__all__ = [
-    "FileEntry",
-    "FoundSkill",
-    "GetSkill",
-    "GetSkillFile",
-    "ListSkills",
-    "Requires",
-    "ScanResult",
-    "ScanSkill",
-    "SearchSkills",
-    "SkillAnswer",
-    "SkillDetail",
-    "SkillFile",
-    "SkillSummary",
-    "SkillsFound",
-    "SkillsList",
-    "State",
-    "Tokens",
-]
+from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Name, Problem
 
 State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 
 
 class Requires(Struct, frozen=True, kw_only=True):
-    """What a skill needs of the machine."""
+    """The requirements of a skill on the machine."""
 
     bins: tuple[str, ...] = ()
     any_bins: tuple[str, ...] = ()
@@ -72,13 +52,13 @@ class SkillSummary(Struct, frozen=True, kw_only=True):
     tokens: Tokens
 
 
-class ListSkills(Request, frozen=True, kw_only=True, tag="list_skills"):
+class ListSkills(DaemonRequest, frozen=True, kw_only=True, tag="list_skills"):
     """Every skill found, usable or not, with its state and why. `state` keeps those of one state."""
 
     state: State | Literal[""] = ""
 
 
-class SkillsList(Answer, frozen=True, kw_only=True, tag="skills_list"):
+class SkillsList(DaemonAnswer, frozen=True, kw_only=True, tag="skills_list"):
     """`generation` grows whenever something on disk changed."""
 
     generation: int
@@ -86,7 +66,7 @@ class SkillsList(Answer, frozen=True, kw_only=True, tag="skills_list"):
     diagnostics: tuple[Problem, ...] = ()
 
 
-class GetSkill(Request, frozen=True, kw_only=True, tag="get_skill"):
+class GetSkill(DaemonRequest, frozen=True, kw_only=True, tag="get_skill"):
     """One skill: by its name, or as `scope:name` or `plugin:name`."""
 
     name: Name
@@ -110,17 +90,17 @@ class SkillDetail(Struct, frozen=True, kw_only=True):
     files: tuple[FileEntry, ...]
     scan: dict[str, Any]
     diagnostics: tuple[Problem, ...]
-    strange: bool  # it needs an approval, or has one
+    requires_approval: bool = field(name="strange")  # it needs an approval, or has one
     enabled: bool
     pinned: bool
 
 
-class SkillAnswer(Answer, frozen=True, kw_only=True, tag="skill"):
+class SkillAnswer(DaemonAnswer, frozen=True, kw_only=True, tag="skill"):
     generation: int
     skill: SkillDetail
 
 
-class GetSkillFile(Request, frozen=True, kw_only=True, tag="get_skill_file"):
+class GetSkillFile(DaemonRequest, frozen=True, kw_only=True, tag="get_skill_file"):
     """One file of a skill, by its path in the skill's folder. With a `digest`, only of the skill that has it.
 
     A skill that may not be used is read by those who may approve it.
@@ -131,7 +111,7 @@ class GetSkillFile(Request, frozen=True, kw_only=True, tag="get_skill_file"):
     digest: Annotated[str, Meta(max_length=200)] = ""
 
 
-class SkillFile(Answer, frozen=True, kw_only=True, tag="skill_file"):
+class SkillFile(DaemonAnswer, frozen=True, kw_only=True, tag="skill_file"):
     """`text` is null for what is no text, and ends early where the file is `cut`. `digest` is the skill's."""
 
     name: str
@@ -142,7 +122,7 @@ class SkillFile(Answer, frozen=True, kw_only=True, tag="skill_file"):
     digest: str
 
 
-class SearchSkills(Request, frozen=True, kw_only=True, tag="search_skills"):
+class SearchSkills(DaemonRequest, frozen=True, kw_only=True, tag="search_skills"):
     """Skills that fit a request, best first."""
 
     query: Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -156,20 +136,70 @@ class FoundSkill(Struct, frozen=True, kw_only=True):
     state: State
 
 
-class SkillsFound(Answer, frozen=True, kw_only=True, tag="skills_found"):
+class SkillsFound(DaemonAnswer, frozen=True, kw_only=True, tag="skills_found"):
     query: str
     results: tuple[FoundSkill, ...]
 
 
-class ScanSkill(Request, frozen=True, kw_only=True, tag="scan_skill"):
-    """What the scanner says of a skill: by its name, or with the scope `admin` of any folder at a `path`."""
+class ScanSkill(DaemonRequest, frozen=True, kw_only=True, tag="scan_skill"):
+    """Scan a skill by its name, or with the scope `admin` any folder at a `path`."""
 
     name: Annotated[str, Meta(max_length=256)] = ""
     path: Annotated[str, Meta(max_length=4_096)] = ""
 
 
-class ScanResult(Answer, frozen=True, kw_only=True, tag="scan_result"):
+class ScanResult(DaemonAnswer, frozen=True, kw_only=True, tag="scan_result"):
     """The worst verdict, and the results as `clawft.scan.v1` has them: one for each skill there is."""
 
     verdict: Literal["clean", "suspicious", "malicious"]
     results: tuple[dict[str, Any], ...]
+
+
+_Digest = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class ReviewSkill(DaemonRequest, frozen=True, kw_only=True, tag="review_skill"):
+    """Review an untrusted skill before its approval: what it could do, and what changed since the last one."""
+
+    name: Name
+
+
+class SkillReview(DaemonAnswer, frozen=True, kw_only=True, tag="skill_review"):
+    """`review` is as `weft skills trust --format json` gives it; its `digest` is what an approval is bound to."""
+
+    review: dict[str, Any]
+
+
+class ApproveSkill(DaemonRequest, frozen=True, kw_only=True, tag="approve_skill"):
+    """Approve a skill as it was reviewed. With another digest than it has now, nothing is approved."""
+
+    name: Name
+    digest: _Digest
+
+
+class RevokeSkill(DaemonRequest, frozen=True, kw_only=True, tag="revoke_skill"):
+    """Take the approval of a skill back."""
+
+    name: Name
+
+
+class BlockSkill(DaemonRequest, frozen=True, kw_only=True, tag="block_skill"):
+    """Block a skill for everybody: disable it in the config, and revoke its approval.
+
+    An untrusted skill that shares its name with a usable one only loses its approval: the config turns off all skills
+    of a name.
+    """
+
+    name: Name
+
+
+class EnableSkill(DaemonRequest, frozen=True, kw_only=True, tag="enable_skill"):
+    """Enable a skill that was disabled; an untrusted one still needs its approval."""
+
+    name: Name
+
+
+class SkillDecided(DaemonAnswer, frozen=True, kw_only=True, tag="skill_decided"):
+    """The skill as it is after the decision."""
+
+    skill: SkillSummary

@@ -1,7 +1,6 @@
-"""Hot reload: everything that is read from disk, swapped as a whole when it changes, and who is told of it."""
+"""Hot reload: everything that is read from disk, swapped as a whole when it changes, and the notice to subscribers."""
 
-from clawft.reloading.generation import Generation
-from clawft.reloading.live import LiveSkills
-from clawft.reloading.runtimes import LiveRuntimes
+from clawft.server.reload.generation import Generation
+from clawft.server.reload.live import LiveRuntimes, LiveSkills
 
 __all__ = ["Generation", "LiveRuntimes", "LiveSkills"]

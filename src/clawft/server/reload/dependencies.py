@@ -1,4 +1,4 @@
-"""What a generation depends on: every file and folder that it is read from, there or not."""
+"""The files and folders that a generation is read from, and their status when it was read."""
 
 import os
 import stat
@@ -7,19 +7,17 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from clawft.app import App
-from clawft.config.load import config_files, own_values
-from clawft.discovery.listing import LEFT_OUT
-from clawft.discovery.locations import agent_locations, hook_locations
-from clawft.discovery.served import served_folder
-from clawft.discovery.watch import Watched
+from clawft.app.app import App
+from clawft.app.hooks import find_plugin_hooks, hook_settings
+from clawft.config.loader import config_files, own_values
 from clawft.errors import ClawftError
-from clawft.hooking import find_plugin_hooks, hook_settings
-from clawft.trust.origin import list_locks
-from clawft.trust.seal import KEY_NAME
+from clawft.install.origins import list_locks
+from clawft.skills.discovery.locations import agent_locations, hook_locations
+from clawft.skills.discovery.mcp_copies import served_folder
+from clawft.skills.discovery.watch import WatchedPaths
+from clawft.skills.parse.model import LEFT_OUT
+from clawft.trust.records import KEY_NAME
 from clawft.workspace import MARKER, resolve_path
-
-__all__ = ["Depends", "Stamps", "check_width", "find_depends", "list_entries", "stamp_all", "stamp_paths"]
 
 MAX_ENTRIES = 10_000  # of hooks and plugins that are looked at
 _MAX_BYTES = 16 << 20
@@ -31,7 +29,7 @@ _CLAUDE = (".claude/settings.json", ".claude/settings.local.json")
 Status = tuple[int, int, int, int]
 
 
-class Depends(Struct, frozen=True):
+class Dependencies(Struct, frozen=True):
     """Folders that are read with all below them, and files."""
 
     skills: frozenset[str]
@@ -47,12 +45,12 @@ class Depends(Struct, frozen=True):
         return self.config | self.decided | self.hook_files
 
     @property
-    def watched(self) -> Watched:
-        return Watched(self.skills | self.agents | self.hooks | self.plugins, self.files)
+    def watched(self) -> WatchedPaths:
+        return WatchedPaths(self.skills | self.agents | self.hooks | self.plugins, self.files)
 
 
 class Stamps(Struct, frozen=True):
-    """How everything was when it was read; equal while nothing of it changed.
+    """The state of all files at the time they were read; equal while none of them changed.
 
     `places`: the files of skills, agents and commands, and the folders in which new ones appear. `taken_ns`: when
     reading began.
@@ -73,37 +71,39 @@ class Stamps(Struct, frozen=True):
         """Return the places that may have changed since."""
         return _find_changed(self.places, self.taken_ns)
 
-    def has_changed_trees(self, depends: Depends) -> bool:
+    def has_changed_trees(self, depends: Dependencies) -> bool:
         """Return whether something below the folders of hooks and plugins changed since."""
         return self.hooks != _stamp_trees(depends.hooks) or self.plugins != _stamp_trees(depends.plugins)
 
-    def decided(self, depends: Depends) -> dict[str, bytes]:
-        """What the files hold in which the user's decisions stand."""
+    def decided(self, depends: Dependencies) -> dict[str, bytes]:
+        """Return the hashes of the files that hold the user's decisions."""
         return {path: self.hashes[path] for path in depends.decided if self.hashes[path]}
 
-    def hook_state(self, depends: Depends) -> tuple[bytes, dict[str, bytes]]:
+    def hook_state(self, depends: Dependencies) -> tuple[bytes, dict[str, bytes]]:
         """The same of hooks."""
         return self.hooks, {path: self.hashes[path] for path in depends.hook_files if self.hashes[path]}
 
 
-def find_depends(app: App) -> Depends:
+def find_dependencies(app: App) -> Dependencies:
     """Everything that an app reads. Raises: ClawftError for a config that cannot be read."""
     space, places = app.workspace, app.plugin_places
     user, project = space.user_dir, os.path.join(space.project, MARKER)
     load = own_values(app.config, user, "plugins").get("load") or {}
-    extra = [resolve_path(str(one), space.project, space.home) for one in load.get("extra_dirs") or ()]
+    extra = [resolve_path(str(folder), space.project, space.home) for folder in load.get("extra_dirs") or ()]
     plugin_hooks, hook_files = find_plugin_hooks(app)
     hooks = hook_locations(space, hook_settings(app).load.extra_dirs, plugin_hooks)
     locks = {os.path.join(project, "skills.lock"), *list_locks(space, app.locations)}
     claude = {os.path.join(base, name) for base in (space.home, space.project) for name in _CLAUDE}
-    return Depends(
-        frozenset((served_folder(user), *(one.path for one in app.locations))),
-        frozenset(one.path for one in agent_locations(space, places.agents if places else ())),
-        frozenset(one.path for one in hooks),
+    return Dependencies(
+        frozenset((served_folder(user), *(location.path for location in app.locations))),
+        frozenset(agent_location.path for agent_location in agent_locations(space, places.agents if places else ())),
+        frozenset(hook.path for hook in hooks),
         frozenset((os.path.join(user, "plugins"), os.path.join(project, "plugins"), *extra)),
         frozenset(config_files(space)),
         frozenset(locks.union(os.path.join(user, name) for name in _DECIDED)),
-        frozenset(claude.union(os.path.join(one.folder, file) for one in hook_files for file in one.files)),
+        frozenset(
+            claude.union(os.path.join(hook_file.folder, file) for hook_file in hook_files for file in hook_file.files)
+        ),
     )
 
 
@@ -130,7 +130,7 @@ def _tick_ns(changed_ns: int) -> int:
 
 
 def stamp_all(
-    depends: Depends, taken_ns: int, before: Stamps | None = None, touched: Iterable[str] | None = None
+    depends: Dependencies, taken_ns: int, before: Stamps | None = None, touched: Iterable[str] | None = None
 ) -> Stamps:
     """Return how everything is now. With `before` and `touched`, only what lies there is looked at again."""
     statuses = stamp_paths(depends.files)
@@ -169,7 +169,7 @@ def _status(path: str) -> Status | None:
 
 
 def _hash(path: str) -> bytes:
-    """What a file holds; nothing for one that cannot be read."""
+    """Return the hash of a file's content; b"" for one that cannot be read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             return sha256(file.read(_MAX_BYTES)).digest()
@@ -193,7 +193,9 @@ def list_entries(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     """Everything below a folder, but for what is no part of a skill, with its status; no link is followed."""
     try:
         with os.scandir(folder) as scanned:
-            entries = sorted((one for one in scanned if one.name not in LEFT_OUT), key=lambda one: one.name)
+            entries = sorted(
+                (dir_entry for dir_entry in scanned if dir_entry.name not in LEFT_OUT), key=lambda one: one.name
+            )
         for entry in entries:
             yield entry.path, entry.stat(follow_symlinks=False)
             if entry.is_dir(follow_symlinks=False):

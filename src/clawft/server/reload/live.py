@@ -1,9 +1,9 @@
-"""The current generation of everything read from disk, kept up to date, with events for whoever wants to know."""
+"""The current generation, replaced when files change: what changed, who is notified, and the runtime of its turns."""
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -12,17 +12,67 @@ from anyio import to_thread
 from anyio.abc import TaskStatus
 from msgspec import structs
 
-from clawft.app import App
+from clawft.agent.runtime import Runtime
+from clawft.app.app import App
+from clawft.app.runtime import open_runtime
+from clawft.app.shared_runtime import SharedRuntime
 from clawft.config.skills import LoadSettings
-from clawft.discovery.watch import STEP_S, Kind, Watcher, find_remote
 from clawft.errors import ClawftError, Diagnostic
-from clawft.protocol.base import to_problem
-from clawft.protocol.changes import PathChange, SkillsChanged
-from clawft.reloading.compare import compare
-from clawft.reloading.depends import check_width
-from clawft.reloading.generation import Generation, Read, load_generation
+from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.subscriptions import Also, PathChange, SkillChange, SkillsChanged
+from clawft.server.reload.dependencies import check_width
+from clawft.server.reload.generation import Generation, GenerationInputs, load_generation
+from clawft.skills.discovery.watch import STEP_S, FolderWatcher, Kind, find_remote
+from clawft.trust import SkillStatus
 
-__all__ = ["LiveSkills"]
+
+def compare_generations(before: Generation, after: Generation) -> SkillsChanged | None:
+    """Compare two generations; return the changes, or None if no subscriber could see a difference."""
+    same = set(map(id, before.app.skills)) & set(map(id, after.app.skills))  # most are taken over
+    old = {(skill.found.file, skill.name): skill for skill in before.app.skills if id(skill) not in same}
+    new = {(skill.found.file, skill.name): skill for skill in after.app.skills if id(skill) not in same}
+    added = tuple(_tell(status, status.state, "") for key, status in new.items() if key not in old)
+    removed = tuple(_tell(status, "", status.state) for key, status in old.items() if key not in new)
+    both = ((old[key], status) for key, status in new.items() if key in old)
+    changed = tuple(_tell(status, status.state, was.state) for was, status in both if _differs(was, status))
+    also = tuple(_find_else(before, after))
+    if not (added or removed or changed or also or _list_diagnostics(before) != _list_diagnostics(after)):
+        return None
+    return SkillsChanged(generation=after.number, at=after.at, added=added, removed=removed, changed=changed, also=also)
+
+
+def _differs(was: SkillStatus, one: SkillStatus) -> bool:
+    return was.found is not one.found or was.state != one.state or was.reasons != one.reasons
+
+
+def _find_else(before: Generation, after: Generation) -> Iterator[Also]:
+    """Find the changes other than those of skills."""
+    old, new = before.read, after.read
+    if _settings(before) != _settings(after):
+        yield "config"
+    if old is None or new is None or old.stamps.decided(old.depends) != new.stamps.decided(new.depends):
+        yield "approvals"
+    if before.app.agents != after.app.agents:
+        yield "agents"
+    if old is None or new is None or old.stamps.hook_state(old.depends) != new.stamps.hook_state(new.depends):
+        yield "hooks"
+    if old is None or new is None or old.stamps.plugins != new.stamps.plugins:
+        yield "plugins"
+
+
+def _list_diagnostics(one: Generation) -> tuple[Diagnostic, ...]:
+    return one.app.catalog.diagnostics
+
+
+def _settings(one: Generation) -> tuple[object, ...]:
+    config = one.app.config  # its sections are decoded when they are asked for, so they do not count
+    return config.values, config.skills, config.files, config.diagnostics
+
+
+def _tell(one: SkillStatus, state: str, was_state: str) -> SkillChange:
+    at = one.found.location.scope
+    return SkillChange(name=one.name, scope=at, state=state, was_state=was_state, path=one.found.file)
+
 
 MAX_PATHS = 100  # that an event names
 _MAX_PENDING = 10_000
@@ -40,12 +90,11 @@ class LiveSkills:
     why what is older than the disk is kept, settings or all, or why changes are noticed more slowly than they could be.
     """
 
-    def __init__(self, app: App, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._now = now
+    def __init__(self, app: App) -> None:
         self._subscribers: dict[object, Callable[[SkillsChanged], None]] = {}
         self._loading = anyio.Lock()
         self._wake = anyio.Event()
-        self._watcher: Watcher | None = None
+        self._watcher: FolderWatcher | None = None
         self._asked: object = None
         self._started = 0  # loads
         self._pending: dict[str, Kind] = {}  # what was seen to change and is not read yet
@@ -71,7 +120,7 @@ class LiveSkills:
         )
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """See changes until cancelled. For whoever starts it so, it has started when nothing is missed any more."""
+        """Watch for changes until cancelled. `task_status` reports the start as soon as no change can be missed."""
         try:
             await self._watch()
             await self.reload()  # what changed before it was watched
@@ -159,7 +208,7 @@ class LiveSkills:
         return self.current
 
     async def _load(self, *, everything: bool) -> None:
-        """Read what is on disk now: what was seen to change, or everything. Whoever calls it has the lock."""
+        """Read what is on disk now: what was seen to change, or everything. The caller holds the lock."""
         self._started += 1
         pending, self._pending = self._pending, {}
         seen, self._seen = self._seen, 0
@@ -179,17 +228,17 @@ class LiveSkills:
         if everything:
             self._looked, self._took_s = time.monotonic(), time.perf_counter() - start
         failed, self._failed = self._failed, None
-        told = self._take(made, pending, max(seen, len(pending)), start)
+        published = self._take(made, pending, max(seen, len(pending)), start)
         if made.app.failure:  # all but the settings is as it is on disk
             self._failed = failed
             self._fail(made.app.failure, start)
-        elif failed and not told:
+        elif failed and not published:
             self._tell(SkillsChanged(generation=self.current.number, at=self._at(), took_ms=_since(start)))
 
     def _take(self, made: Generation, pending: Mapping[str, Kind], seen: int, start: float) -> bool:
         """Make a generation the current one, if anybody can tell it from the one before."""
         before = self.current
-        change = compare(before, made)
+        change = compare_generations(before, made)
         if change is None:
             self._newest = structs.replace(made, number=before.number, at=before.at, base=before.base)
             return False
@@ -223,7 +272,9 @@ class LiveSkills:
         old, asked = self._watcher, (watched, time.monotonic() // _DOUBT_S)
         if old.watched == watched if old is not None else asked == self._asked:
             return
-        self._asked = asked  # in vain, maybe: then it is tried again after a while, or when there is something else
+        self._asked = (
+            asked  # this may fail: then it is tried again after a while, or when something else is to be watched
+        )
         try:
             self._watcher = await to_thread.run_sync(self._start_watcher, read, asyncio.get_running_loop())
         except ClawftError as error:
@@ -236,7 +287,7 @@ class LiveSkills:
             new = watched.trees - old.watched.trees  # what changed there before it was watched
             self._note(dict.fromkeys(new, "added"))
 
-    def _start_watcher(self, read: Read, loop: asyncio.AbstractEventLoop) -> Watcher:
+    def _start_watcher(self, read: GenerationInputs, loop: asyncio.AbstractEventLoop) -> FolderWatcher:
         """Raises: ClawftError if nothing can be watched, or not all changes would be seen."""
         watched = read.depends.watched
         check_width(self._newest.app, watched.trees)
@@ -244,20 +295,20 @@ class LiveSkills:
         if remote:
             raise ClawftError("watch-remote", "The folder is on another machine, which tells of no change", path=remote)
 
-        def tell(told: dict[str, Kind] | ClawftError) -> None:
+        def tell(update: dict[str, Kind] | ClawftError) -> None:
             with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(self._hear, watcher, told)
+                loop.call_soon_threadsafe(self._hear, watcher, update)
 
-        watcher = Watcher(watched, tell)
+        watcher = FolderWatcher(watched, tell)
         watcher.start()
         return watcher
 
-    def _hear(self, watcher: Watcher, told: dict[str, Kind] | ClawftError) -> None:
-        if isinstance(told, dict):
-            self._note(told)
+    def _hear(self, watcher: FolderWatcher, update: dict[str, Kind] | ClawftError) -> None:
+        if isinstance(update, dict):
+            self._note(update)
         elif watcher is self._watcher:
             self._watcher, self._doubt = None, True
-            self._weaken(told)
+            self._weaken(update)
             self._wake.set()
 
     def _note(self, changes: dict[str, Kind]) -> None:
@@ -270,9 +321,9 @@ class LiveSkills:
         self._wake.set()
 
     def _weaken(self, error: ClawftError) -> None:
-        said = error.diagnostic
-        message = f"{said.message}; edits are noticed every few seconds"
-        self.watching, self._weak = "stat", structs.replace(said, severity="warning", message=message)
+        diagnostic = error.diagnostic
+        message = f"{diagnostic.message}; edits are noticed every few seconds"
+        self.watching, self._weak = "stat", structs.replace(diagnostic, severity="warning", message=message)
 
     def _stop_watcher(self) -> None:
         if self._watcher is not None:
@@ -280,10 +331,10 @@ class LiveSkills:
             self._watcher = None
 
     def _at(self) -> str:
-        return self._now().isoformat(timespec="milliseconds")
+        return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _compare(read: Read) -> tuple[bool, list[str]]:
+def _compare(read: GenerationInputs) -> tuple[bool, list[str]]:
     """Return whether a file with settings or decisions changed, and which places of skills and agents."""
     changed = read.stamps.has_changed_files()
     return changed, [] if changed else read.stamps.find_changed_places()
@@ -297,3 +348,34 @@ def _diagnose(error: Exception) -> Diagnostic:
     if isinstance(error, ClawftError):
         return error.diagnostic
     return Diagnostic("reload-failed", "error", f"The skills could not be read again: {error!r:.300}")
+
+
+class LiveRuntimes:
+    """The runtime for the turns of a long-lived process: one for as long as settings, approvals, hooks and plugins stay
+    as they are. When they change, new turns get a new one, and the old one ends with the last turn that uses it.
+
+    Skills are those of the generation that is current when a turn begins, or when its model asks for one.
+    """
+
+    def __init__(self, live: "LiveSkills") -> None:
+        self._live = live
+        self._open: dict[int, SharedRuntime] = {}
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[Runtime]:
+        """The runtime for a turn that begins now. Raises: ClawftError."""
+        generation = self._live.current
+        held = self._open.get(generation.base)
+        if held is None:
+            opening = open_runtime(generation.app, load_skills=self._load_skills)
+            held = self._open[generation.base] = SharedRuntime(opening, lambda: self._open.pop(generation.base, None))
+        async with held.use() as runtime:
+            yield runtime
+
+    async def close(self) -> None:
+        """End them all."""
+        for held in tuple(self._open.values()):
+            await held.close()
+
+    def _load_skills(self) -> Sequence[SkillStatus]:
+        return self._live.current.app.skills

@@ -2,18 +2,16 @@
 
 from msgspec import structs
 
-from clawft.protocol.audit import AuditBreak, AuditLine, AuditVerdict
-from clawft.trust.audit.line import Line
-from clawft.trust.audit.verify import Verdict
-
-__all__ = ["describe_line", "describe_verdict"]
+from clawft.server.protocol.records import AuditBreak, AuditLine, AuditVerdict
+from clawft.trust.audit.lines import AuditLogLine
+from clawft.trust.audit.reader import AuditLogVerdict
 
 
-def describe_line(line: Line) -> AuditLine:
+def view_audit_line(line: AuditLogLine) -> AuditLine:
     return AuditLine(**structs.asdict(line))
 
 
-def describe_verdict(verdict: Verdict) -> AuditVerdict:
+def view_audit_verdict(verdict: AuditLogVerdict) -> AuditVerdict:
     broken = verdict.broken
     return AuditVerdict(
         intact=broken is None,

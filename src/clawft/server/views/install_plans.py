@@ -1,4 +1,4 @@
-"""Skills that are to be installed, as other programs read them: the objects of `clawft.skills.install.v1`."""
+"""JSON documents of install plans: each skill, its target, its effects, and what blocks installing it."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -7,19 +7,17 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.config import SkillEntry
-from clawft.describe.diagnostics import to_json
-from clawft.describe.reviews import review_json
-from clawft.discovery import check_requirements
 from clawft.errors import Diagnostic
-from clawft.supply.install import Transaction
-from clawft.supply.plan import Planned, worst_verdict
+from clawft.install.transaction.installation import Transaction
+from clawft.install.transaction.plan import PlannedSkill, worst_verdict
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.views.review import review_json
+from clawft.skills.discovery import check_requirements
 
-__all__ = ["find_unmet", "list_objections", "name_plan", "planned_json"]
 
-
-def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
+def planned_json(transaction: Transaction, one: PlannedSkill) -> dict[str, Any]:
     """One skill: what it is, where it goes, what it could do, and what speaks against it."""
     resolved = one.staged.resolved
     origin = resolved.origin
@@ -39,12 +37,12 @@ def planned_json(transaction: Transaction, one: Planned) -> dict[str, Any]:
         "same": one.is_same,
         "paths": {client: transaction.site.folder(client, one.name) for client in one.to},
         "review": {**review_json(one.review), "path": transaction.site.folder(one.to[0], one.name)},
-        "diagnostics": [to_json(said) for said in (*one.said, *one.objections)],
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in (*one.notes, *one.objections)],
     }
 
 
-def find_unmet(app: App, one: Planned) -> tuple[Diagnostic, ...]:
-    """What a skill still needs of this machine; other skills that it needs came with it, or it would not be here."""
+def find_unmet(app: App, one: PlannedSkill) -> tuple[Diagnostic, ...]:
+    """Return the requirements that this machine does not meet. Required skills are left out: they came with it."""
     skill, entries = one.staged.found.skill, app.config.skills.entries
     if skill is None:
         return ()
@@ -53,18 +51,20 @@ def find_unmet(app: App, one: Planned) -> tuple[Diagnostic, ...]:
 
 
 def list_objections(named: Iterable[tuple[str, Sequence[Diagnostic]]], what: str = "installed") -> list[Diagnostic]:
-    """All that keeps any of them from being `what`, each with the name it is about."""
+    """List everything that keeps any of them from being `what`, each with the name it is about."""
     return [
-        structs.replace(one, message=f"'{name}' is not {what}: {one.message}") for name, said in named for one in said
+        structs.replace(diagnostic, message=f"'{name}' is not {what}: {diagnostic.message}")
+        for name, diagnostics in named
+        for diagnostic in diagnostics
     ]
 
 
-def name_plan(transaction: Transaction, plans: Sequence[Planned]) -> str:
-    """What stands for exactly these skills, from there, in these places: another plan has another."""
-    facts = [(*_identify(one), *(transaction.site.folder(client, one.name) for client in one.to)) for one in plans]
+def name_plan(transaction: Transaction, plans: Sequence[PlannedSkill]) -> str:
+    """Return an identifier of exactly these skills, sources and places; another plan has another one."""
+    facts = [(*_identify(plan), *(transaction.site.folder(client, plan.name) for client in plan.to)) for plan in plans]
     return "sha256:" + hashlib.sha256(msgspec.json.encode(sorted(facts))).hexdigest()
 
 
-def _identify(one: Planned) -> tuple[str, ...]:
+def _identify(one: PlannedSkill) -> tuple[str, ...]:
     resolved = one.staged.resolved
     return one.name, one.staged.digest, resolved.origin.line, resolved.version, resolved.commit

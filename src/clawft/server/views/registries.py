@@ -1,26 +1,34 @@
 """Registries and what they have, as other programs read it: `registries.list.v1` and `skills.search.hub.v1`."""
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.config.registries import own_registries
-from clawft.protocol.registries import RegistryEntry, RegistryHit, RegistryVerdict
-from clawft.sources.model import Hit
-
-__all__ = ["describe_hit", "describe_registries"]
+from clawft.install.sources.model import SourceHit
+from clawft.server.protocol.registries import RegistryEntry, RegistryHit, RegistryVerdict
 
 
-def describe_registries(app: App) -> tuple[RegistryEntry, ...]:
+def view_registries(app: App) -> tuple[RegistryEntry, ...]:
     """Those that are asked, the default one first; of a token only where it is. Raises: ClawftError."""
     known = own_registries(app.config, app.workspace.user_dir, app.environ)
     listed = []
-    for number, (name, one) in enumerate(known.items()):
-        token = f"{one.token}{'' if one.token.is_known(app.environ) else ' (not set)'}" if one.token else None
-        listed.append(RegistryEntry(name=name, url=one.url, kind=one.kind, token=token, default=not number))
+    for number, (name, registry) in enumerate(known.items()):
+        token = (
+            f"{registry.token}{'' if registry.token.is_known(app.environ) else ' (not set)'}"
+            if registry.token
+            else None
+        )
+        listed.append(RegistryEntry(name=name, url=registry.url, kind=registry.kind, token=token, default=not number))
     return tuple(listed)
 
 
-def describe_hit(hit: Hit) -> RegistryHit:
-    said = hit.verdict
-    verdict = RegistryVerdict(status=said.status, reasons=tuple(said.reasons), summary=said.summary) if said else None
+def view_registry_hit(hit: SourceHit) -> RegistryHit:
+    source_verdict = hit.verdict
+    verdict = (
+        RegistryVerdict(
+            status=source_verdict.status, reasons=tuple(source_verdict.reasons), summary=source_verdict.summary
+        )
+        if source_verdict
+        else None
+    )
     return RegistryHit(
         reference=hit.reference,
         name=hit.name,

@@ -1,4 +1,4 @@
-"""What a person is to see before they approve, as other programs read it: of skills and agents."""
+"""JSON documents of a review: what a person sees of a skill, an agent or hooks before approving."""
 
 import os
 from collections.abc import Sequence
@@ -6,23 +6,12 @@ from typing import Any
 
 import msgspec
 
-from clawft.discovery.hooks import FoundHook
 from clawft.errors import ClawftError
 from clawft.files import read_regular
-from clawft.format.command_hooks import CommandHook, parse_skill_commands
-from clawft.format.model import Skill
+from clawft.skills.discovery.hooks import DiscoveredHook
+from clawft.skills.parse.hooks import CommandHook, parse_skill_commands
+from clawft.skills.parse.model import Skill
 from clawft.trust.review import AgentReview, Review
-
-__all__ = [
-    "agent_json",
-    "brought_json",
-    "is_executable",
-    "list_commands",
-    "list_programs",
-    "load_texts",
-    "review_json",
-    "walk_files",
-]
 
 MAX_TEXTS = 400_000  # bytes of all files of a skill that are shown with a review, programs first
 
@@ -85,22 +74,22 @@ def load_texts(folder: str) -> list[dict[str, Any]]:
     return texts
 
 
-def brought_json(hooks: Sequence[FoundHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
+def brought_json(hooks: Sequence[DiscoveredHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
     """The same for other programs."""
     deno = [
         {
             "kind": "deno",
-            "name": one.name,
-            "path": one.file,
-            "events": one.hook.events if one.hook else [],
-            "asks": msgspec.to_builtins(one.hook.wants) if one.hook else None,
-            "problem": one.problem.message if one.problem else None,
+            "name": hook.name,
+            "path": hook.file,
+            "events": hook.hook.events if hook.hook else [],
+            "asks": msgspec.to_builtins(hook.hook.wants) if hook.hook else None,
+            "problem": hook.problem.message if hook.problem else None,
         }
-        for one in hooks
+        for hook in hooks
     ]
     commands = [
-        {"kind": "command", "events": [one.event], "matcher": one.matcher, "command": one.command}
-        for one in list_commands(skill, file)
+        {"kind": "command", "events": [command.event], "matcher": command.matcher, "command": command.command}
+        for command in list_commands(skill, file)
     ]
     return [*deno, *commands]
 
@@ -111,7 +100,7 @@ def list_commands(skill: Skill | None, file: str) -> Sequence[CommandHook]:
 
 def walk_files(folder: str) -> list[str]:
     found = (os.path.join(at, name) for at, _, files in os.walk(folder) for name in files)
-    return sorted(os.path.relpath(one, folder) for one in found)
+    return sorted(os.path.relpath(path, folder) for path in found)
 
 
 def is_executable(folder: str, name: str) -> bool:

@@ -1,21 +1,39 @@
-"""Runs in the background as other programs read them: the objects of `clawft.runs.v1`."""
+"""JSON documents of background runs, and of how often skills are used."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.protocol.runs import RunEntry, RunError, RunQuestion
+from clawft.app.app import App
+from clawft.server.protocol.records import RunEntry, RunError, RunQuestion, SkillUsage
 
 if TYPE_CHECKING:
-    from clawft.run.durable.runs import Runs
-    from clawft.run.durable.timeline import Timeline
-    from clawft.run.durable.values import Question, Run
-
-__all__ = ["describe_run", "load_timeline", "run_json", "whole_json"]
+    from clawft.jobs.run_state import PendingQuestion, Run
+    from clawft.jobs.runs import Runs
+    from clawft.jobs.timeline import Timeline
 
 
-def describe_run(run: "Run", questions: "Iterable[Question]" = ()) -> RunEntry:
+def view_skill_usage(app: App) -> list[SkillUsage]:
+    """Every skill that can be used or was, those first that were loaded most. Raises: ClawftError."""
+    from clawft.agent.records import SkillUse, load_uses  # a list of skills needs none of what turns need
+
+    here = {skill.name for skill in app.skills if skill.usable}
+    uses = {name: SkillUse(name) for name in here} | load_uses(app.user_file("usage.sqlite"))
+    return [
+        SkillUsage(
+            name=use.name,
+            offered=use.offered,
+            loaded=use.loaded,
+            score=use.score,
+            last_loaded=use.last_loaded,
+            here=use.name in here,
+        )
+        for use in sorted(uses.values(), key=lambda one: (-one.loaded, one.name))
+    ]
+
+
+def view_run(run: "Run", questions: "Iterable[PendingQuestion]" = ()) -> RunEntry:
     """A run, with those of the questions that are its own."""
     error = run.error
     return RunEntry(
@@ -40,19 +58,19 @@ def describe_run(run: "Run", questions: "Iterable[Question]" = ()) -> RunEntry:
         parent=run.parent or None,
         fleet=run.fleet or None,
         line=run.line if run.fleet else None,
-        questions=tuple(_describe_question(one) for one in questions if one.run == run.id),
+        questions=tuple(_describe_question(question) for question in questions if question.run == run.id),
     )
 
 
-def run_json(run: "Run", questions: "Iterable[Question]" = ()) -> dict[str, Any]:
+def run_json(run: "Run", questions: "Iterable[PendingQuestion]" = ()) -> dict[str, Any]:
     """The same as the fields of a document."""
-    fields: dict[str, Any] = msgspec.to_builtins(describe_run(run, questions))
+    fields: dict[str, Any] = msgspec.to_builtins(view_run(run, questions))
     return fields
 
 
 def whole_json(runs: "Runs", run: "Run") -> dict[str, Any]:
     """A run with all that it did. Raises: ClawftError."""
-    from clawft.run.durable.values import now_text
+    from clawft.jobs.run_state import now_text
 
     timeline = load_timeline(runs, run, now_text())
     entries, totals = msgspec.to_builtins(timeline.entries), msgspec.to_builtins(timeline.totals)
@@ -61,23 +79,23 @@ def whole_json(runs: "Runs", run: "Run") -> dict[str, Any]:
 
 
 def load_timeline(runs: "Runs", run: "Run", now: str) -> "Timeline":
-    """What a run did so far. Raises: ClawftError."""
-    from clawft.run.durable.follow import decode_event
-    from clawft.run.durable.timeline import make_timeline
+    """Load the timeline of a run so far. Raises: ClawftError."""
+    from clawft.jobs.events import decode_event
+    from clawft.jobs.timeline import make_timeline
 
     noticed = [decode_event(text) for text in runs.store.notices(run.id, "run-resumed")]
     resumed = [(event.at, getattr(event, "message", "")) for event in noticed if event is not None]
     return make_timeline(run, runs.recorded(run), runs.store.questions(run.id, open_only=False), resumed, now)
 
 
-def _describe_question(question: "Question") -> RunQuestion:
+def _describe_question(question: "PendingQuestion") -> RunQuestion:
     return RunQuestion(
         key=question.key,
         kind=question.kind,
         tool=question.event.tool,
         question=question.event.question,
         reason=question.event.reason or None,
-        grave=question.event.grave,
+        dangerous=question.event.dangerous,
         asked=question.asked,
         choices=question.choices,
     )

@@ -1,23 +1,21 @@
-"""What the scanner says of one skill, as other programs read it."""
+"""JSON documents of the scan report on one skill, and of the findings that a person allowed."""
 
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from clawft.app import App
+from clawft.app.app import App
 from clawft.errors import ClawftError
-from clawft.format.model import Skill
-from clawft.scan.compare import PowerChange, compare_declared, compare_power
-from clawft.scan.findings import Power, Report
-from clawft.trust import Standing
+from clawft.scanner.findings import Power, Report
+from clawft.scanner.power_changes import PowerChange, compare_declared, compare_power
+from clawft.skills.parse.model import Skill
+from clawft.trust import SkillStatus
 from clawft.trust.overrides import Override
-
-__all__ = ["ScannedSkill", "load_scanned", "override_json", "scanned_json"]
 
 
 class ScannedSkill(Struct, frozen=True):
-    """The report on a skill, what it uses without saying, and what changed since somebody allowed it."""
+    """The report on a skill, what it uses without declaring it, and what changed since the user allowed it."""
 
     report: Report
     undeclared: Power
@@ -25,16 +23,16 @@ class ScannedSkill(Struct, frozen=True):
     change: PowerChange
 
 
-def load_scanned(app: App, standing: Standing) -> ScannedSkill:
-    """What there is to know of a skill's power. It is scanned if that was not done before."""
-    found = standing.found
+def load_scanned(app: App, status: SkillStatus) -> ScannedSkill:
+    """Load the report and the overrides of a skill. It is scanned if that was not done before."""
+    found = status.found
     report = app.load_report(found)
     try:
-        made = tuple(one for one in app.overrides.load() if one.path == found.folder)
+        made = tuple(override for override in app.overrides.load() if override.path == found.folder)
     except ClawftError:  # its standing says so where it matters
         made = ()
     change = compare_power(max(made, key=lambda one: one.at).power, report.power) if made else PowerChange()
-    undeclared = compare_declared(found.skill or Skill(name=standing.name), report.power)
+    undeclared = compare_declared(found.skill or Skill(name=status.name), report.power)
     return ScannedSkill(report, undeclared, made, change)
 
 
@@ -49,7 +47,7 @@ def scanned_json(scanned: ScannedSkill) -> dict[str, Any]:
         "power": msgspec.to_builtins(report.power),
         "undeclared": msgspec.to_builtins(scanned.undeclared),
         "changed": msgspec.to_builtins(scanned.change) if scanned.overrides else None,
-        "overrides": [override_json(one) for one in scanned.overrides],
+        "overrides": [override_json(override) for override in scanned.overrides],
         "gaps": msgspec.to_builtins(report.coverage.gaps),
     }
 

@@ -6,19 +6,17 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from clawft.agent.sessions import CompactionRecord, MessageRecord, SessionSummary, SkillRecord, Transcript, TurnRecord
+from clawft.agent.sessions.record import SessionRecord
+from clawft.agent.sessions.summary import SessionHit
 from clawft.messages import Message
-from clawft.protocol.sessions import SessionEntry, SessionMatch
-from clawft.sessions import CompactionRecord, MessageRecord, SessionSummary, SkillRecord, Transcript, TurnRecord
-from clawft.sessions.record import Record
-from clawft.sessions.search import Hit
-
-__all__ = ["describe_session", "page_of", "transcript_json"]
+from clawft.server.protocol.records import SessionEntry, SessionMatch
 
 MAX_TEXT = 64_000  # characters of one text in a page
 MAX_PAGE = 4_000_000  # characters of all texts in a page; it ends before the one that would be too much
 
 
-def describe_session(session: SessionSummary, hits: Sequence[Hit] = ()) -> SessionEntry:
+def view_session(session: SessionSummary, hits: Sequence[SessionHit] = ()) -> SessionEntry:
     """One session of a list, with the places where something was found in it."""
     found = [hit for hit in hits if hit.key == session.key]
     matches = tuple(SessionMatch(turn=hit.turn, role=hit.role, snippet=hit.snippet) for hit in found)
@@ -34,9 +32,9 @@ def transcript_json(transcript: Transcript) -> dict[str, Any]:
         "created": header.created or None,
         "cwd": header.cwd or None,
         "forked_from": header.forked_from or None,
-        "turns": [_turn_json(one) for one in transcript.turns],
-        "messages": [_message_json(one) for one in records if isinstance(one, MessageRecord)],
-        "skills": [_skill_json(one) for one in transcript.skills],
+        "turns": [_turn_json(turn) for turn in transcript.turns],
+        "messages": [_message_json(record) for record in records if isinstance(record, MessageRecord)],
+        "skills": [_skill_json(skill) for skill in transcript.skills],
         "usage": msgspec.to_builtins(structs.asdict(transcript.usage)),
     }
 
@@ -54,7 +52,7 @@ def page_of(transcript: Transcript, start: int, limit: int) -> tuple[dict[str, A
     return tuple(page)
 
 
-def _record_json(record: Record) -> dict[str, Any]:
+def _record_json(record: SessionRecord) -> dict[str, Any]:
     match record:
         case MessageRecord():
             return {"type": "message", **_message_json(record)}
@@ -80,7 +78,7 @@ def _skill_json(record: SkillRecord) -> dict[str, Any]:
     return _fields(record, "turn", "at", "name", "scope", "digest")
 
 
-def _fields(record: Record, *names: str) -> dict[str, Any]:
+def _fields(record: SessionRecord, *names: str) -> dict[str, Any]:
     values = {name: getattr(record, name) for name in names}
     if "usage" in values:
         values["usage"] = structs.asdict(values["usage"])
@@ -94,9 +92,9 @@ def _bound(values: dict[str, Any]) -> dict[str, Any]:
         if isinstance(text, str) and len(text) > MAX_TEXT:
             values |= {name: text[:MAX_TEXT], "cut": len(text) - MAX_TEXT}
     if values.get("images"):
-        values["images"] = [{"media_type": one["media_type"]} for one in values["images"]]
+        values["images"] = [{"media_type": value["media_type"]} for value in values["images"]]
     if "tool_calls" in values:
-        values["tool_calls"] = [_bound_call(one) for one in values["tool_calls"]]
+        values["tool_calls"] = [_bound_call(value) for value in values["tool_calls"]]
     return values
 
 

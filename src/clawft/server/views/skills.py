@@ -4,13 +4,11 @@ from typing import Any
 
 from msgspec import structs
 
-from clawft.discovery.digest import Digest, compute_digest
-from clawft.format.model import Skill
-from clawft.protocol.base import to_problem
-from clawft.protocol.skills import Requires, SkillSummary, Tokens
-from clawft.trust import Standing
-
-__all__ = ["describe_skill", "digest_of", "skill_json", "tokens_of"]
+from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.skills import Requires, SkillSummary, Tokens
+from clawft.skills.discovery.digest import Digest, compute_digest
+from clawft.skills.parse.model import Skill
+from clawft.trust import SkillStatus
 
 
 def tokens_of(skill: Skill) -> Tokens:
@@ -19,14 +17,14 @@ def tokens_of(skill: Skill) -> Tokens:
     return Tokens(catalog=-(-catalog // 4), body=-(-skill.body_bytes // 4))
 
 
-def digest_of(standing: Standing) -> Digest:
+def digest_of(status: SkillStatus) -> Digest:
     """The digest of a skill's folder; a folder whose skill cannot be read has none."""
-    return compute_digest(standing.found.folder) if standing.found.skill else Digest("")
+    return compute_digest(status.found.folder) if status.found.skill else Digest("")
 
 
-def describe_skill(standing: Standing, digest: Digest) -> SkillSummary:
+def view_skill(status: SkillStatus, digest: Digest) -> SkillSummary:
     """The summary of one skill."""
-    found = standing.found
+    found = status.found
     skill = found.skill or Skill(name=found.name)
     return SkillSummary(
         name=skill.name,
@@ -38,8 +36,8 @@ def describe_skill(standing: Standing, digest: Digest) -> SkillSummary:
         format=skill.format,
         path=found.file,
         digest=digest.value or None,
-        state=standing.state,
-        reasons=tuple(map(to_problem, standing.reasons)),
+        state=status.state,
+        reasons=tuple(map(to_problem, status.reasons)),
         user_invocable=skill.user_invocable,
         model_invocable=not skill.disable_model_invocation,
         context=skill.context,
@@ -51,6 +49,6 @@ def describe_skill(standing: Standing, digest: Digest) -> SkillSummary:
     )
 
 
-def skill_json(standing: Standing, digest: Digest) -> dict[str, Any]:
+def skill_json(status: SkillStatus, digest: Digest) -> dict[str, Any]:
     """The same as the fields of a document."""
-    return structs.asdict(describe_skill(standing, digest))
+    return structs.asdict(view_skill(status, digest))

@@ -1,15 +1,14 @@
 """Folders to a Catalog: where to look, what is there, what it requires."""
 
-from clawft.discovery.catalog import Catalog, Found
-from clawft.discovery.load import load_catalog, load_prompt
-from clawft.discovery.locations import SCOPES, Location, agent_locations, explicit_locations, skill_locations
-from clawft.discovery.requirements import Host, check_requirements
+from clawft.skills.discovery.catalog import Catalog, DiscoveredSkill, load_catalog, load_prompt
+from clawft.skills.discovery.locations import SCOPES, Location, agent_locations, explicit_locations, skill_locations
+from clawft.skills.discovery.requirements import LocalMachine, check_requirements
 
 __all__ = [
     "SCOPES",
     "Catalog",
-    "Found",
-    "Host",
+    "DiscoveredSkill",
+    "LocalMachine",
     "Location",
     "agent_locations",
     "check_requirements",

@@ -1,19 +1,16 @@
-"""Agents on disk and built in (R74-R76): `<name>.yaml|yml|md`, `<name>/AGENT.md`, `<name>/agent.yaml`."""
+"""Agents on disk and built in: `<name>.yaml|yml|md`, `<name>/AGENT.md`, `<name>/agent.yaml`."""
 
 import os
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from clawft.discovery.listing import DOCUMENTS
-from clawft.discovery.locations import Location
-from clawft.discovery.read import MAX_FILE_BYTES
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import is_within, read_regular, real_path
-from clawft.format.model import Agent
-from clawft.format.names import is_safe_folder
-
-__all__ = ["BUILTIN_AGENTS", "FoundAgent", "load_agents"]
+from clawft.skills.discovery.folder_cache import DOCUMENTS
+from clawft.skills.discovery.locations import Location
+from clawft.skills.discovery.walk import MAX_FILE_BYTES
+from clawft.skills.parse.model import Agent, is_safe_folder
 
 _SUFFIXES = (".yaml", ".yml", ".md")
 _IN_FOLDER = ("AGENT.md", "agent.yaml", "agent.yml")
@@ -42,7 +39,7 @@ BUILTIN_AGENTS = (
 )
 
 
-class FoundAgent(Struct, frozen=True):
+class DiscoveredAgent(Struct, frozen=True):
     """One agent file, or a built-in; the agent in it, or the problem with it; the digest of the bytes it is from."""
 
     scope: str
@@ -59,29 +56,29 @@ class FoundAgent(Struct, frozen=True):
         folder, _, file = self.file.rpartition("/")
         return os.path.basename(folder) if file in _IN_FOLDER else file.rpartition(".")[0]
 
-    def goes_by(self, reference: str) -> bool:
-        """Whether a name, or `plugin:name`, means this one."""
+    def matches_reference(self, reference: str) -> bool:
+        """Return whether a name, or `plugin:name`, means this one."""
         origin, colon, name = reference.rpartition(":")
         if self.name == reference or not colon:
             return self.name == reference
         return self.name == name and bool(self.plugin) and origin in (self.plugin, self.plugin.rpartition(".")[2])
 
 
-def load_agents(locations: Sequence[Location]) -> tuple[FoundAgent, ...]:
+def load_agents(locations: Sequence[Location]) -> tuple[DiscoveredAgent, ...]:
     """Every agent, highest precedence first: the built-in ones last but for what plugins bring."""
     found = [agent for location in locations for agent in _load_location(location)]
-    ours = [one for one in found if one.scope != "plugin"]
-    brought = [one for one in found if one.scope == "plugin"]
-    return (*ours, *(FoundAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS), *brought)
+    ours = [found_agent for found_agent in found if found_agent.scope != "plugin"]
+    brought = [found_agent for found_agent in found if found_agent.scope == "plugin"]
+    return (*ours, *(DiscoveredAgent("built-in", agent=agent) for agent in BUILTIN_AGENTS), *brought)
 
 
-def _load_location(location: Location) -> list[FoundAgent]:
+def _load_location(location: Location) -> list[DiscoveredAgent]:
     if location.scope == "plugin":
-        return [structs.replace(one, plugin=location.layer) for one in _load_plugin(location)]
+        return [structs.replace(agent, plugin=location.layer) for agent in _load_plugin(location)]
     return _load_folder(location)
 
 
-def _load_plugin(location: Location) -> list[FoundAgent]:
+def _load_plugin(location: Location) -> list[DiscoveredAgent]:
     """Those of a plugin, which may name a single file."""
     if os.path.isdir(location.path):
         return _load_folder(location)
@@ -91,7 +88,7 @@ def _load_plugin(location: Location) -> list[FoundAgent]:
     return [_load(location.path, stem, at)] if stem and dot + suffix in _SUFFIXES else []
 
 
-def _load_folder(location: Location) -> list[FoundAgent]:
+def _load_folder(location: Location) -> list[DiscoveredAgent]:
     try:
         names = sorted(os.listdir(location.path))
     except OSError:
@@ -111,10 +108,10 @@ def _load_folder(location: Location) -> list[FoundAgent]:
     return found
 
 
-def _load(path: str, name: str, location: Location) -> FoundAgent:
+def _load(path: str, name: str, location: Location) -> DiscoveredAgent:
     # Where there is an agent file to parse.
-    from clawft.discovery.digest import hash_content
-    from clawft.format import decode_text, parse_agent
+    from clawft.skills.discovery.digest import hash_content
+    from clawft.skills.parse import decode_text, parse_agent
 
     try:
         if not is_safe_folder(name):
@@ -125,10 +122,10 @@ def _load(path: str, name: str, location: Location) -> FoundAgent:
         decoded = decode_text(data, path)
         agent = parse_agent(decoded.text, os.path.basename(path), name, path=path)
     except (FileNotFoundError, NotADirectoryError):
-        return FoundAgent(
+        return DiscoveredAgent(
             location.scope, path, problem=Diagnostic("unreadable", "error", "The link leads to nothing", path)
         )
     except ClawftError as error:
-        return FoundAgent(location.scope, path, problem=error.diagnostic)
-    said = structs.replace(agent, diagnostics=decoded.diagnostics + agent.diagnostics)
-    return FoundAgent(location.scope, path, said, digest="sha256:" + hash_content(data)[0].decode())
+        return DiscoveredAgent(location.scope, path, problem=error.diagnostic)
+    decoded_agent = structs.replace(agent, diagnostics=decoded.diagnostics + agent.diagnostics)
+    return DiscoveredAgent(location.scope, path, decoded_agent, digest="sha256:" + hash_content(data)[0].decode())

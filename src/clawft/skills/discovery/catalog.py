@@ -1,21 +1,121 @@
-"""Locations to Catalog: each skill file is read once, or taken from the cache while it has not changed."""
+"""The catalog of discovered skills in precedence order. Each skill file is read once, or taken from the cache while
+unchanged."""
 
 import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from clawft.discovery.cache import load_cache, store_cache
-from clawft.discovery.catalog import Catalog, Found, encode_skill
-from clawft.discovery.listing import Listing, Place
-from clawft.discovery.locations import Location
-from clawft.discovery.read import Load, SkillFile, load_bytes, load_file
-from clawft.discovery.sidecars import with_sidecar
-from clawft.discovery.walk import Walk
-from clawft.errors import ClawftError, Diagnostic
-from clawft.format.model import Skill
+from msgspec import Struct, msgpack, structs
 
-__all__ = ["load_catalog", "load_folder", "load_location", "load_prompt", "no_collection"]
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.files import is_within, real_path
+from clawft.skills.discovery.folder_cache import SkillFolder, SkillFolderListing, load_cache, store_cache
+from clawft.skills.discovery.locations import Location
+from clawft.skills.discovery.walk import Load, SkillFileContent, Walk, load_bytes, load_file
+from clawft.skills.parse.model import Skill
+
+_decoder = msgpack.Decoder(Skill)
+encode_skill = msgpack.Encoder().encode  # for `DiscoveredSkill.content`
+
+
+class DiscoveredSkill(Struct, frozen=True, eq=False, gc=False):
+    """One skill folder: the skill in it, or the problem that keeps it from being one. A command is its file alone."""
+
+    location: Location
+    folder: str
+    file: str
+    content: Skill | bytes | None = None  # bytes: as the cache has it, decoded when it is first asked for
+    problem: Diagnostic | None = None
+    seen: SkillFolder | None = None  # the status of the file, where it was found as the cache has it
+
+    @property
+    def skill(self) -> Skill | None:
+        if type(self.content) is bytes:
+            structs.force_setattr(self, "content", _decoder.decode(self.content))
+        return self.content  # type: ignore[return-value]
+
+    @property
+    def name(self) -> str:
+        if self.skill:
+            return self.skill.name
+        if self.location.kind == "commands":
+            return self.file[len(self.location.path) + 1 :].removesuffix(".md").replace("/", "-")
+        return self.folder.rpartition("/")[2]
+
+    @property
+    def base_dir(self) -> str:
+        """The folder of the skill's own files; '' for a command, which has none."""
+        return "" if self.location.kind == "commands" else self.folder
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.skill.diagnostics if self.skill else (self.problem,) if self.problem else ()
+
+    def __eq__(self, other: object) -> bool:
+        """Decoded or not, the same skill at the same place is equal."""
+        if not isinstance(other, DiscoveredSkill):
+            return NotImplemented
+        mine, theirs = (
+            (found.location, found.folder, found.file, found.skill, found.problem) for found in (self, other)
+        )
+        return mine == theirs
+
+
+class Catalog(Struct, frozen=True):
+    """All skills found, highest precedence first. Which of them is usable is decided in `trust/skill_status.py`.
+
+    `linked`: links were met among them, so that an edit in one folder may change what is found elsewhere.
+    """
+
+    found: tuple[DiscoveredSkill, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    linked: bool = False
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each skill that can be read, '' where it names none, by its name."""
+        return {entry.name: entry.skill.version for entry in reversed(self.found) if entry.skill is not None}
+
+
+SIDECAR = "agents/openai.yaml"
+
+
+def apply_sidecars(catalog: Catalog) -> Catalog:
+    """The catalog with what the sidecars say; a sidecar that cannot be used is said, not fatal."""
+    return Catalog(tuple([apply_sidecar_of(found) for found in catalog.found]), catalog.diagnostics, catalog.linked)
+
+
+def apply_sidecar_of(found: DiscoveredSkill) -> DiscoveredSkill:
+    """The same of one skill."""
+    if found.problem is not None or not os.access(f"{found.folder}/{SIDECAR}", os.F_OK):
+        return found
+    skill = found.skill
+    assert skill is not None, "there is a skill or a problem"
+    skill = with_sidecar(skill, found.folder, found.location.path)
+    return DiscoveredSkill(found.location, found.folder, found.file, skill, None, found.seen)
+
+
+def with_sidecar(skill: Skill, folder: str, root: str, load: Load = load_bytes) -> Skill:
+    """The skill with what its sidecar says, if it has one."""
+    path = f"{folder}/{SIDECAR}"
+    if not os.access(path, os.F_OK):
+        return skill
+    from clawft.skills.parse import (  # few skills have one, and a warm catalog needs no parser
+        apply_sidecar,
+        decode_text,
+    )
+
+    try:
+        if not is_within(real_path(path), real_path(root)):
+            raise Unreadable(
+                "link-leaves-root", "The sidecar stands behind a link out of the searched folder", path=path
+            )
+        return apply_sidecar(skill, decode_text(load(path, root)[0], path).text, path)
+    except ClawftError as error:
+        problem = structs.replace(error.diagnostic, severity="warning")
+        return structs.replace(skill, diagnostics=(*skill.diagnostics, problem))
+
 
 _BATCH_BYTES = 1 << 18
 _ODD = frozenset(
@@ -36,10 +136,10 @@ def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_
 
     Sidecars are a step of their own: `apply_sidecars`.
     """
-    found: list[Found] = []
+    found: list[DiscoveredSkill] = []
     diagnostics: list[Diagnostic] = []
     linked = False
-    with no_collection():
+    with pause_garbage_collection():
         for location in locations:
             one = load_location(location, max_prompt_bytes, cache_dir)
             found += one.found
@@ -49,7 +149,7 @@ def load_catalog(locations: Sequence[Location], *, max_prompt_bytes: int, cache_
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Thousands of small values that all stay: looking for cycles among them takes longer than making them."""
     collects = gc.isenabled()
     gc.disable()
@@ -64,10 +164,10 @@ def load_location(location: Location, max_prompt_bytes: int, cache_dir: str | No
     """The same of one location."""
     if not os.path.isdir(location.path) and not _is_command(location):
         missed = location.scope in ("dir", "extra")
-        said = Diagnostic("no-folder", "warning", "There is no such folder", location.path)
-        return Catalog((), (said,) if missed else ())
+        missing = Diagnostic("no-folder", "warning", "There is no such folder", location.path)
+        return Catalog((), (missing,) if missed else ())
     if location.kind == "commands":
-        from clawft.discovery.commands import load_commands  # where there are any
+        from clawft.skills.discovery.commands import load_commands  # where there are any
 
         return load_commands(location, max_prompt_bytes, cache_dir)
     loader = _Loader(location, max_prompt_bytes, cache_dir)
@@ -76,7 +176,7 @@ def load_location(location: Location, max_prompt_bytes: int, cache_dir: str | No
     return Catalog(tuple(found), tuple(walk.diagnostics), walk.linked)
 
 
-def load_folder(location: Location, folder: str, max_prompt_bytes: int) -> Found | None:
+def load_folder(location: Location, folder: str, max_prompt_bytes: int) -> DiscoveredSkill | None:
     """The skill of one folder that has a SKILL.md, as a search of its location would find it; None if it has none."""
     loader = _Loader(location, max_prompt_bytes, None)
     if not loader.take_file(folder, "SKILL.md"):
@@ -89,20 +189,24 @@ def _is_command(location: Location) -> bool:
     return location.kind == "commands" and location.path.endswith(".md") and os.path.isfile(location.path)
 
 
-def _skip_odd(found: Found) -> Found:
+def _skip_odd(found: DiscoveredSkill) -> DiscoveredSkill:
     """A skill, or what is not as Agent Skills has it where only that counts."""
-    odd = next((one for one in found.skill.diagnostics if one.code in _ODD), None) if found.skill else None
+    odd = (
+        next((diagnostic for diagnostic in found.skill.diagnostics if diagnostic.code in _ODD), None)
+        if found.skill
+        else None
+    )
     if odd is None:
         return found
     why = odd.message.removesuffix(f"; it is loaded as '{found.name}'")  # elsewhere it is
     message = f"It is left out, as its plugin's format wants: {why[0].lower()}{why[1:]}"
     problem = Diagnostic("skill-nonconforming", "error", message, odd.path, odd.line, odd.hint)
-    return Found(found.location, found.folder, found.file, problem=problem)
+    return DiscoveredSkill(found.location, found.folder, found.file, problem=problem)
 
 
-def load_prompt(found: Found, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:
-    """The skill of an entry with its prompt, read from disk now (R30). Raises: ClawftError."""
-    from clawft.discovery.parse import parse_command_file, parse_file  # not needed for a warm catalog
+def load_prompt(found: DiscoveredSkill, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:
+    """Load the skill of an entry with its prompt, read from disk now. Raises: ClawftError."""
+    from clawft.skills.discovery.skill_files import parse_command_file, parse_file  # not needed for a warm catalog
 
     root = found.location.path
     folder, _, name = found.file.rpartition("/")
@@ -122,9 +226,9 @@ class _Loader:
         self.location = location
         self.max_prompt_bytes = max_prompt_bytes
         self.cache_dir = cache_dir
-        self.found: list[Found] = []
-        self.changed: dict[str, Place] = {}
-        self.files: list[SkillFile] = []
+        self.found: list[DiscoveredSkill] = []
+        self.changed: dict[str, SkillFolder] = {}
+        self.files: list[SkillFileContent] = []
         self.unparsed_bytes = 0
 
     def load(self) -> Walk:
@@ -137,7 +241,7 @@ class _Loader:
             store_cache(folder, root, limit, {path: self.update(listing) for path, listing in walk.listings.items()})
         return walk
 
-    def take_skills(self, places: Iterable[Place]) -> Iterator[str]:
+    def take_skills(self, places: Iterable[SkillFolder]) -> Iterator[str]:
         """Take the SKILL.md of each place, as it is known if it has not changed; yields the folders without one."""
         location, lstat = self.location, os.lstat
         for place in places:
@@ -156,9 +260,9 @@ class _Loader:
                 ):
                     if self.files:
                         self.parse()  # keeps the order
-                    self.found.append(Found(location, folder, path, place.skill, None, place))
+                    self.found.append(DiscoveredSkill(location, folder, path, place.skill, None, place))
                     continue
-                self.changed[folder] = Place(folder)
+                self.changed[folder] = SkillFolder(folder)
             if not self.take_file(folder, "SKILL.md"):
                 yield folder
 
@@ -170,7 +274,7 @@ class _Loader:
             return False
         except ClawftError as error:
             self.parse()  # keeps the order
-            self.found.append(Found(self.location, folder, f"{folder}/{name}", problem=error.diagnostic))
+            self.found.append(DiscoveredSkill(self.location, folder, f"{folder}/{name}", problem=error.diagnostic))
             return True
         self.files.append(file)
         self.unparsed_bytes += len(file.data)
@@ -182,28 +286,30 @@ class _Loader:
         """Parse what was read. In one go: a processor that turns to system calls in between is slower at both."""
         if not self.files:
             return
-        from clawft.discovery.parse import parse_entry  # the parsers are not needed for a warm catalog
+        from clawft.skills.discovery.skill_files import parse_entry  # the parsers are not needed for a warm catalog
 
         for file in self.files:
             try:
                 skill = parse_entry(file, self.location.path, self.max_prompt_bytes)
             except ClawftError as error:
-                self.found.append(Found(self.location, file.folder, file.path, problem=error.diagnostic))
+                self.found.append(DiscoveredSkill(self.location, file.folder, file.path, problem=error.diagnostic))
                 continue
-            self.found.append(Found(self.location, file.folder, file.path, skill))
+            self.found.append(DiscoveredSkill(self.location, file.folder, file.path, skill))
             if self.cache_dir and file.name == "SKILL.md":
                 self.remember(file, skill)
         self.files.clear()
         self.unparsed_bytes = 0
 
-    def remember(self, file: SkillFile, skill: Skill) -> None:
+    def remember(self, file: SkillFileContent, skill: Skill) -> None:
         try:
             encoded = encode_skill(skill)
         except (OverflowError, UnicodeEncodeError):  # a number in what is kept as it is, or a path that is not text
             return
         status = file.status
-        self.changed[file.folder] = Place(file.folder, status.st_mtime_ns, status.st_ctime_ns, status.st_size, encoded)
+        self.changed[file.folder] = SkillFolder(
+            file.folder, status.st_mtime_ns, status.st_ctime_ns, status.st_size, encoded
+        )
 
-    def update(self, listing: Listing) -> Listing:
+    def update(self, listing: SkillFolderListing) -> SkillFolderListing:
         places = [self.changed.get(place.folder, place) for place in listing.places]
-        return Listing(places, listing.mtime_ns, listing.ctime_ns, listing.links)
+        return SkillFolderListing(places, listing.mtime_ns, listing.ctime_ns, listing.links)

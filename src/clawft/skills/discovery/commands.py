@@ -4,17 +4,20 @@ import os
 
 from msgspec import structs
 
-from clawft.discovery.cache import load_cache, store_cache
-from clawft.discovery.catalog import Catalog, Found, encode_skill
-from clawft.discovery.listing import DOCUMENTS, SKIPPED, Listing, Place
-from clawft.discovery.locations import Location
-from clawft.discovery.read import load_file
-from clawft.discovery.walk import MAX_DEPTH
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within, real_path
-from clawft.format.model import Skill
-
-__all__ = ["load_commands"]
+from clawft.skills.discovery.catalog import Catalog, DiscoveredSkill, encode_skill
+from clawft.skills.discovery.folder_cache import (
+    DOCUMENTS,
+    SKIPPED,
+    SkillFolder,
+    SkillFolderListing,
+    load_cache,
+    store_cache,
+)
+from clawft.skills.discovery.locations import Location
+from clawft.skills.discovery.walk import MAX_DEPTH, load_file
+from clawft.skills.parse.model import Skill
 
 MAX_FILES = 10_000
 
@@ -32,7 +35,7 @@ def load_commands(location: Location, max_prompt_bytes: int, cache_dir: str | No
     else:
         loader.search(root, 0)
     if cache_dir and loader.places != loader.known:
-        store_cache(cache_dir, root, max_prompt_bytes, {"": Listing(list(loader.places.values()))})
+        store_cache(cache_dir, root, max_prompt_bytes, {"": SkillFolderListing(list(loader.places.values()))})
     return Catalog(tuple(loader.found), tuple(loader.diagnostics), loader.linked)
 
 
@@ -42,9 +45,9 @@ class _Loader:
     def __init__(self, location: Location, max_prompt_bytes: int) -> None:
         self.location = location
         self.max_prompt_bytes = max_prompt_bytes
-        self.known: dict[str, Place] = {}
-        self.places: dict[str, Place] = {}
-        self.found: list[Found] = []
+        self.known: dict[str, SkillFolder] = {}
+        self.places: dict[str, SkillFolder] = {}
+        self.found: list[DiscoveredSkill] = []
         self.diagnostics: list[Diagnostic] = []
         self.full = False
         self.linked = False  # a link was met
@@ -93,13 +96,13 @@ class _Loader:
         if place is None or not place.skill or not _is_unchanged(place):
             place = self.load(path)
         else:
-            self.found.append(Found(self.location, path, path, place.skill, None, place))
+            self.found.append(DiscoveredSkill(self.location, path, path, place.skill, None, place))
         if place is not None:
             self.places[path] = place
 
-    def load(self, path: str) -> Place | None:
+    def load(self, path: str) -> SkillFolder | None:
         """Read and parse one file; None if it was removed meanwhile."""
-        from clawft.discovery.parse import parse_command_file  # not needed where nothing changed
+        from clawft.skills.discovery.skill_files import parse_command_file  # not needed where nothing changed
 
         root = self.location.path
         try:
@@ -108,21 +111,21 @@ class _Loader:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ClawftError as error:
-            self.found.append(Found(self.location, path, path, problem=error.diagnostic))
-            return Place(path)
-        self.found.append(Found(self.location, path, path, skill))
+            self.found.append(DiscoveredSkill(self.location, path, path, problem=error.diagnostic))
+            return SkillFolder(path)
+        self.found.append(DiscoveredSkill(self.location, path, path, skill))
         return _remember(path, file.status, skill)
 
 
-def _remember(path: str, status: os.stat_result, skill: Skill) -> Place:
+def _remember(path: str, status: os.stat_result, skill: Skill) -> SkillFolder:
     try:
         encoded = encode_skill(skill)
     except (OverflowError, UnicodeEncodeError):  # as for skills: it is read again next time
-        return Place(path)
-    return Place(path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, encoded)
+        return SkillFolder(path)
+    return SkillFolder(path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, encoded)
 
 
-def _is_unchanged(place: Place) -> bool:
+def _is_unchanged(place: SkillFolder) -> bool:
     try:
         status = os.lstat(place.folder)
     except OSError:

@@ -8,8 +8,6 @@ from clawft.errors import Diagnostic, Unreadable
 from clawft.files import is_within, read_regular, real_path
 from clawft.workspace import Workspace
 
-__all__ = ["Instructions", "load_instructions"]
-
 NAMES = ("AGENTS.md", "CLAUDE.md")
 MAX_BYTES = 64 * 1024
 
@@ -48,8 +46,8 @@ def load_instructions(workspace: Workspace) -> tuple[tuple[Instructions, ...], t
 
 
 def _stays(path: str, project: str) -> bool:
-    """Whether a file is one itself, or a link to a Markdown file below its folder or the project: a stranger's link
-    must not bring in a key, or a letter of the user's."""
+    """Return whether a file is a regular one, or a link to a Markdown file below its folder or the project: an
+    untrusted link must not bring in a key or a private document of the user."""
     real, folder = real_path(path), real_path(os.path.dirname(path))
     if real == os.path.join(folder, os.path.basename(path)):
         return True

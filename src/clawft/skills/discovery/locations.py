@@ -1,4 +1,4 @@
-"""Where skills and agents are looked for: THE precedence table, highest first (DESIGN.md; R29, R34, R39, D9)."""
+"""Locations of skills and agents: the one precedence table, highest first."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,6 @@ from clawft.config import SkillsSettings
 from clawft.config.skills import OTHER_CLIENTS
 from clawft.files import real_path
 from clawft.workspace import MARKER, Workspace, resolve_path
-
-__all__ = [
-    "SCOPES",
-    "Location",
-    "PluginHooks",
-    "agent_locations",
-    "explicit_locations",
-    "hook_locations",
-    "skill_locations",
-]
 
 # scope -> folders below its base: the project root, or the home folder
 _PROJECT_SKILLS = (".clawft/skills", ".agents/skills", ".claude/skills", "skills", ".skills")
@@ -55,19 +45,20 @@ class Location(Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """What a name from here is told from others by: the id of a plugin, the name of a server, else the scope."""
+        """The prefix of names from here, to keep them apart from others: the id of a plugin, the name of a server, else
+        the scope."""
         return self.layer if self.scope in ("plugin", "mcp") else self.scope
 
-    def goes_by(self, word: str) -> bool:
-        """Whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of it; the
-        name of an MCP server."""
+    def matches_reference(self, word: str) -> bool:
+        """Return whether a word before a colon means this place: its scope; of a plugin's its id, or the last part of
+        it; the name of an MCP server."""
         if self.scope == "mcp":
             return word == self.scope or (word == self.layer and word not in SCOPES)  # `user:x` stays the user's own
         return word == self.scope or (self.scope == "plugin" and word in (self.layer, self.layer.rpartition(".")[2]))
 
 
 class PluginHooks(Struct, frozen=True):
-    """Where a plugin may have command hooks: files in its folder."""
+    """The files in a plugin's folder that may hold command hooks."""
 
     id: str
     folder: str
@@ -109,7 +100,8 @@ def hook_locations(
     """Every folder that is searched for hooks, highest precedence first. Those of skills come after these."""
     extra = [Location("extra", path, resolve_path(path, workspace.project, workspace.home)) for path in extra_dirs]
     installed = [
-        structs.replace(one, scope="installed") for one in _below("user", workspace.home, _INSTALLED_HOOKS, workspace)
+        structs.replace(location, scope="installed")
+        for location in _below("user", workspace.home, _INSTALLED_HOOKS, workspace)
     ]
     user = _below("user", workspace.home, _USER_HOOKS, workspace)
     project = _below("project", workspace.project, _PROJECT_HOOKS, workspace)
@@ -118,14 +110,18 @@ def hook_locations(
 
 def explicit_locations(folders: Iterable[str], workspace: Workspace) -> tuple[Location, ...]:
     """Just the folders a user named; where one is a project, what clients keep in its hidden folders too."""
-    hidden = [inner for inner in (*_PROJECT_SKILLS, *(f"{one}/skills" for one in OTHER_CLIENTS)) if inner[0] == "."]
+    hidden = [
+        inner
+        for inner in (*_PROJECT_SKILLS, *(f"{other_client}/skills" for other_client in OTHER_CLIENTS))
+        if inner[0] == "."
+    ]
     found = []
     for folder in folders:
         path = resolve_path(folder, workspace.cwd, workspace.home)
         if os.path.basename(path) == "SKILL.md" and os.path.isfile(path):
             path = os.path.dirname(path)
         inside = [(f"{folder}/{inner}", os.path.join(path, inner)) for inner in (*hidden, *_COMMANDS)]
-        found += [_locate("dir", folder, path), *(_locate("dir", *one) for one in inside if os.path.isdir(one[1]))]
+        found += [_locate("dir", folder, path), *(_locate("dir", *pair) for pair in inside if os.path.isdir(pair[1]))]
     return _distinct(found)
 
 
@@ -141,7 +137,7 @@ def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) 
 
 def _locate(scope: str, layer: str, path: str) -> Location:
     return Location(
-        scope, layer, path, "commands" if path.endswith(tuple(f"/{one}" for one in _COMMANDS)) else "skills"
+        scope, layer, path, "commands" if path.endswith(tuple(f"/{command}" for command in _COMMANDS)) else "skills"
     )
 
 
@@ -155,12 +151,12 @@ def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:
         other = best.get(real)
         if other is None or rank.get(location.scope, 2) < rank.get(other.scope, 2):
             best[real] = location
-    kept = set(map(id, best.values()))
-    return tuple(location for location in locations if id(location) in kept)
+    best_ids = set(map(id, best.values()))
+    return tuple(location for location in locations if id(location) in best_ids)
 
 
 def _resolve(path: str, known: dict[str, str]) -> str:
-    """Where a folder really is; what stands above several is looked at once."""
+    """Resolve the links of a folder's path; parents that several share are looked at once."""
     if path not in known:
         above, name = os.path.split(path)
         plain = name not in ("", ".", "..") and not os.path.islink(path)

@@ -1,4 +1,4 @@
-"""Which skills fit a request (R30, R40): SQLite's FTS5 over names, descriptions and tags, ranked by BM25."""
+"""Ranking of skills for a request: SQLite's FTS5 over names, descriptions and tags, ranked by BM25."""
 
 import re
 import sqlite3
@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from clawft.format.model import Skill
-
-__all__ = ["STOP_WORDS", "Ranked", "match_context", "telling_words"]
+from clawft.skills.parse.model import Skill
 
 _WORD = re.compile(r"\w+")
 _WEIGHTS = "8.0, 3.0, 4.0"  # name, description, tags
@@ -21,14 +19,14 @@ STOP_WORDS = frozenset(
 )
 
 
-class Ranked(Struct, frozen=True):
+class RankedSkill(Struct, frozen=True):
     """A skill and how well it fits; higher is better."""
 
     skill: Skill
     score: float
 
 
-def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tuple[Ranked, ...]:
+def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tuple[RankedSkill, ...]:
     """The skills whose name, description or tags share words with a request, best first."""
     query = _query(request)
     candidates = tuple(skills)
@@ -47,10 +45,10 @@ def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tup
         ).fetchall()
     finally:
         database.close()
-    return tuple(Ranked(candidates[index], round(-cost, 4)) for index, cost in rows)
+    return tuple(RankedSkill(candidates[index], round(-cost, 4)) for index, cost in rows)
 
 
-def telling_words(request: str) -> list[str]:
+def find_significant_words(request: str) -> list[str]:
     """The words of a request, each once, without those that every text has; all of them if there are no others."""
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(request.replace("_", " "))))
     return ([word for word in words if word not in STOP_WORDS] or words)[:_MAX_TERMS]
@@ -58,7 +56,7 @@ def telling_words(request: str) -> list[str]:
 
 def _query(request: str) -> str:
     """The words of a request, quoted so that none is an operator; any of them may match."""
-    return " OR ".join(f'"{word}"' for word in telling_words(request))
+    return " OR ".join(f'"{word}"' for word in find_significant_words(request))
 
 
 def _row(index: int, skill: Skill) -> tuple[int, str, str, str]:

@@ -1,4 +1,4 @@
-"""What a skill requires against what this machine has (R41-R47, D11, D12): every unmet one, with how to get it."""
+"""Requirements of a skill, checked on this machine: every unmet one, with how to get it."""
 
 import os
 import shlex
@@ -7,14 +7,12 @@ from typing import Any
 
 from clawft.config import SkillEntry, find_by_path
 from clawft.errors import ClawftError, Diagnostic
-from clawft.format.model import Skill
-
-__all__ = ["Host", "check_requirements"]
+from clawft.skills.parse.model import Skill
 
 _NOTHING = SkillEntry()
 
 
-class Host:
+class LocalMachine:
     """This machine as far as requirements ask: system, programs, environment, config and tools."""
 
     def __init__(
@@ -35,14 +33,14 @@ class Host:
         self._programs: dict[str, bool] = {}
 
     def has_program(self, name: str) -> bool:
-        """Whether a program is on PATH; each name is looked up once."""
+        """Return whether a program is on PATH; each name is looked up once."""
         known = self._programs.get(name)
         if known is None:
             known = self._programs[name] = self._find(name)
         return known
 
     def has_tool(self, name: str) -> bool:
-        """Whether a tool is there under any client's name for it; `Bash(git:*)` asks for `Bash`."""
+        """Return whether a tool is there under any client's name for it; `Bash(git:*)` asks for `Bash`."""
         plain = name.partition("(")[0].strip()
         return plain in self.tools or plain.lower() in self.tools
 
@@ -58,9 +56,10 @@ class Host:
 
 
 def check_requirements(
-    skill: Skill, host: Host, entry: SkillEntry = _NOTHING, path: str = ""
+    skill: Skill, host: LocalMachine, entry: SkillEntry = _NOTHING, path: str = ""
 ) -> tuple[Diagnostic, ...]:
-    """All unmet requirements, not just the first (R42). `always` skips all but system and tools (D12)."""
+    """Check all requirements and return every unmet one, not just the first. `always` skips all but system and
+    tools."""
     unmet = [*_check_platform(skill, host), *(() if skill.always else _check_supplies(skill, host, entry))]
     return tuple(
         Diagnostic(code, "warning", f'skill "{skill.name}" requires {kind} "{name}"', path, 0, hint)
@@ -71,7 +70,7 @@ def check_requirements(
 _Unmet = Iterator[tuple[str, str, str, str]]
 
 
-def _check_platform(skill: Skill, host: Host) -> _Unmet:
+def _check_platform(skill: Skill, host: LocalMachine) -> _Unmet:
     requires = skill.requires
     if requires.os and host.system not in requires.os:
         yield "requires-os", "operating system", ", ".join(requires.os), f"This machine runs {host.system}"
@@ -80,7 +79,7 @@ def _check_platform(skill: Skill, host: Host) -> _Unmet:
             yield "requires-tool", "tool", tool, "No tool of this name is available here"
 
 
-def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
+def _check_supplies(skill: Skill, host: LocalMachine, entry: SkillEntry) -> _Unmet:
     requires = skill.requires
     for program in requires.bins:
         if not host.has_program(program):
@@ -100,10 +99,10 @@ def _check_supplies(skill: Skill, host: Host, entry: SkillEntry) -> _Unmet:
 
 
 def _check_skill(text: str, skills: Mapping[str, str]) -> _Unmet:
-    """Whether a skill that is required is there, and new enough."""
-    from clawft.format.dependency import is_met, parse_need  # few skills require others
+    """Return whether a skill that is required is there, and new enough."""
+    from clawft.skills.parse.dependencies import is_met, parse_dependency  # few skills require others
 
-    need = parse_need(text)
+    need = parse_dependency(text)
     if need is None:
         yield "requires-skill", "skill", text, "This is not written as a name of a skill, so nothing can be it"
     elif need.name not in skills:
@@ -114,22 +113,22 @@ def _check_skill(text: str, skills: Mapping[str, str]) -> _Unmet:
         yield "requires-skill", "skill", text, hint
 
 
-def _has_env(name: str, skill: Skill, host: Host, entry: SkillEntry) -> bool:
+def _has_env(name: str, skill: Skill, host: LocalMachine, entry: SkillEntry) -> bool:
     if host.environ.get(name):
         return True
-    given = (entry.env.get(name), entry.api_key if name == skill.primary_env else None)
+    candidates = (entry.env.get(name), entry.api_key if name == skill.primary_env else None)
     try:
-        return any(value is not None and value.is_known(host.environ) for value in given)
+        return any(value is not None and value.is_known(host.environ) for value in candidates)
     except ClawftError:  # a store of keys that must not be used gives nothing; `weft doctor` says why
         return False
 
 
 def _hint(skill: Skill, programs: tuple[str, ...]) -> str:
-    """How to install one of the programs, by the ways the skill names for it, if a shell cannot misread them."""
-    fitting = [one for one in skill.install if not one.bins or set(one.bins) & set(programs)]
+    """Return how to install one of the programs, by the ways the skill names for it, if a shell cannot misread them."""
+    fitting = [installer for installer in skill.install if not installer.bins or set(installer.bins) & set(programs)]
     if not fitting:
         return f"Install {shlex.quote(programs[0])} and put it on PATH"
-    from clawft.discovery.installing import install_command  # few skills name installers
+    from clawft.skills.parse.dependencies import install_command  # few skills name installers
 
     ways = dict.fromkeys(way for way in map(install_command, fitting) if way)
     return "; or: ".join(ways) if ways else f"Run: weft skills deps {shlex.quote(skill.name)}"

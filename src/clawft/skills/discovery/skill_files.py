@@ -1,20 +1,18 @@
-"""The file of a skill to a Skill: SKILL.md in any spelling, the legacy `skill.json` (R2), or a command."""
+"""The file of a skill on disk: SKILL.md in any spelling, the legacy skill.json, or a command; load and parse it."""
 
 from msgspec import structs
 
-from clawft.discovery.read import LEGACY_PROMPT, Load, SkillFile, load_bytes
 from clawft.errors import Diagnostic, Unreadable
-from clawft.format import Skill, decode_text, parse_command, parse_legacy, parse_skill_md
-from clawft.format.names import is_safe_folder
-from clawft.format.skill import parse_head
-
-__all__ = ["parse_command_file", "parse_entry", "parse_file"]
+from clawft.skills.discovery.walk import LEGACY_PROMPT, Load, SkillFileContent, load_bytes
+from clawft.skills.parse import Skill, decode_text, parse_command, parse_legacy, parse_skill_md
+from clawft.skills.parse.model import is_safe_folder
+from clawft.skills.parse.skill import parse_head
 
 _OPEN, _DASHES = b"---\n", b"\n---"
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte twice as fast as for bytes
 
 
-def parse_file(file: SkillFile, root: str, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:
+def parse_file(file: SkillFileContent, root: str, max_prompt_bytes: int, load: Load = load_bytes) -> Skill:
     """The skill in a file, with its prompt. Raises: ClawftError when the skill is broken."""
     path, name = file.path, _folder_name(file)
     decoded = decode_text(file.data, path)
@@ -27,7 +25,7 @@ def parse_file(file: SkillFile, root: str, max_prompt_bytes: int, load: Load = l
     return structs.replace(skill, diagnostics=found + skill.diagnostics) if found else skill
 
 
-def parse_entry(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
+def parse_entry(file: SkillFileContent, root: str, max_prompt_bytes: int) -> Skill:
     """The skill in a file as a catalog keeps it: by its frontmatter alone wherever that is enough.
 
     What only the rest of the file tells, such as bytes that are no text, is found when its prompt is loaded.
@@ -47,7 +45,7 @@ def parse_entry(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
     return structs.replace(parse_file(file, root, max_prompt_bytes), prompt=None, body_line=0)
 
 
-def parse_command_file(file: SkillFile, root: str, max_prompt_bytes: int) -> Skill:
+def parse_command_file(file: SkillFileContent, root: str, max_prompt_bytes: int) -> Skill:
     """The command in a file, with its prompt; folders below the root are part of its name. Raises: ClawftError."""
     names = file.path[len(root) + 1 :].removesuffix(".md").split("/")
     for name in names:
@@ -59,8 +57,8 @@ def parse_command_file(file: SkillFile, root: str, max_prompt_bytes: int) -> Ski
     return structs.replace(skill, diagnostics=decoded.diagnostics + skill.diagnostics)
 
 
-def _folder_name(file: SkillFile) -> str:
-    """The name of the folder that holds a skill (SEC-02). Raises: Unreadable when it may not."""
+def _folder_name(file: SkillFileContent) -> str:
+    """Return the name of the folder that holds a skill. Raises: Unreadable if the name is not safe."""
     name = file.folder.rpartition("/")[2]
     if not is_safe_folder(name):
         message = f"The folder name '{name}' may hold letters, digits, '_' and '-' only"
@@ -76,7 +74,7 @@ def _load_prompt(folder: str, root: str, load: Load) -> str | None:
         return None
 
 
-def _check_name(file: SkillFile) -> tuple[Diagnostic, ...]:
+def _check_name(file: SkillFileContent) -> tuple[Diagnostic, ...]:
     if file.name == "SKILL.md" or file.name == "skill.json":
         return ()
     message = f"The file is named {file.name}; most clients look for SKILL.md only"

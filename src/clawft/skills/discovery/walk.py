@@ -1,20 +1,67 @@
-"""Find skill folders below a location (D8): bounded depth and count, no link out of it, no folder twice."""
+"""The search below a location for skill folders, bounded in depth and count, and safe reads of their files."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
-from clawft.discovery.listing import SKIPPED, Listing, Place, list_folder
-from clawft.errors import Diagnostic, Severity
-from clawft.files import is_within, real_path
+from msgspec import Struct
 
-__all__ = ["MAX_DEPTH", "Walk"]
+from clawft.errors import Diagnostic, Severity, Unreadable
+from clawft.files import is_within, read_regular, real_path
+from clawft.skills.discovery.folder_cache import SKIPPED, SkillFolder, SkillFolderListing, list_folder
+from clawft.skills.parse.model import LEFT_OUT
+
+MAX_FILE_BYTES = 1 << 20
+LEGACY_PROMPT = "prompt.md"  # beside skill.json
+Load = Callable[[str, str], tuple[bytes, os.stat_result]]  # (path, root): how the files of a skill are read
+
+
+class SkillFileContent(Struct, frozen=True, gc=False):
+    """The file of a skill, as it was read."""
+
+    folder: str
+    name: str
+    path: str
+    data: bytes
+    status: os.stat_result
+
+
+def load_bytes(path: str, root: str) -> tuple[bytes, os.stat_result]:
+    """A file of a skill; a link is followed only if it stays below the searched folder.
+
+    Raises: FileNotFoundError, NotADirectoryError, Unreadable.
+    """
+    try:
+        return read_regular(path, MAX_FILE_BYTES)
+    except Unreadable as error:
+        if error.code != "is-a-link":
+            raise
+    real = real_path(path)
+    if not is_within(real, real_path(root)) or not LEFT_OUT.isdisjoint(real.split("/")):
+        raise Unreadable(
+            "link-leaves-root",
+            f"The link leads out of the searched folder, to {real}",
+            path=path,
+            hint="Put a copy of the file here",
+        )
+    try:
+        return read_regular(real, MAX_FILE_BYTES)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Unreadable("unreadable", f"The link leads to nothing: {real}", path=path) from error
+
+
+def load_file(folder: str, name: str, root: str, load: Load = load_bytes) -> SkillFileContent:
+    """The skill file of a folder. Raises: FileNotFoundError, NotADirectoryError, Unreadable."""
+    path = f"{folder}/{name}"
+    data, status = load(path, root)
+    return SkillFileContent(folder, name, path, data, status)
+
 
 MAX_DEPTH = 4
 MAX_FOLDERS = 100_000
 
-TakeSkills = Callable[[Iterable[Place]], Iterator[str]]
+TakeSkills = Callable[[Iterable[SkillFolder]], Iterator[str]]
 TakeFile = Callable[[str, str], bool]
 
 
@@ -25,11 +72,11 @@ class Walk:
     them; these are searched further. `take_file` is offered what else may be a skill's file, and tells whether it is.
     """
 
-    def __init__(self, take_skills: TakeSkills, take_file: TakeFile, known: dict[str, Listing]) -> None:
+    def __init__(self, take_skills: TakeSkills, take_file: TakeFile, known: dict[str, SkillFolderListing]) -> None:
         self.take_skills = take_skills
         self.take_file = take_file
         self.known = known
-        self.listings: dict[str, Listing] = {}
+        self.listings: dict[str, SkillFolderListing] = {}
         self.diagnostics: list[Diagnostic] = []
         self.real_root = ""
         self.seen: set[str] = set()
@@ -41,7 +88,7 @@ class Walk:
     def run(self, root: str) -> None:
         """Offer every folder that may hold a skill, in sorted order."""
         self.real_root = real_path(root)
-        self.listings[""] = self.known.get("") or Listing([Place(root)])
+        self.listings[""] = self.known.get("") or SkillFolderListing([SkillFolder(root)])
         self.search(self.listings[""].places, 0)
         if self.too_deep:
             places = f"({len(self.too_deep)} places, the first is this)"
@@ -49,10 +96,10 @@ class Walk:
             self.say("depth-limit", "note", message, self.too_deep[0])
 
     @cached_property
-    def known_places(self) -> dict[str, Place]:
+    def known_places(self) -> dict[str, SkillFolder]:
         return {place.folder: place for listing in self.known.values() for place in listing.places if place.skill}
 
-    def search(self, places: Iterable[Place], depth: int) -> None:
+    def search(self, places: Iterable[SkillFolder], depth: int) -> None:
         for bare in self.take_skills(places):
             self.enter(bare, depth)
 
@@ -70,7 +117,7 @@ class Walk:
             many = f" ({len(entries.loose)} such files; the first is this)" if len(entries.loose) > 1 else ""
             message = f"A Markdown file beside the skills is no skill{many}"
             self.say("loose-file", "note", message, entries.loose[0], "A skill is a folder with a SKILL.md")
-        below: Iterable[Place] = self.limit(folder, entries.listing.places)
+        below: Iterable[SkillFolder] = self.limit(folder, entries.listing.places)
         self.linked |= bool(entries.links)
         if entries.links:  # each is judged when its turn comes: it may lead where the walk has been by then
             below = (place for place in below if place.folder not in entries.links or self.follows(place.folder))
@@ -79,7 +126,7 @@ class Walk:
         else:
             self.too_deep += [place.folder for place in islice(below, 1)]
 
-    def limit(self, folder: str, places: list[Place]) -> list[Place]:
+    def limit(self, folder: str, places: list[SkillFolder]) -> list[SkillFolder]:
         self.folders += len(places)
         if self.folders <= MAX_FOLDERS:
             return places
@@ -105,14 +152,14 @@ class Walk:
         return True
 
     def finds(self, real: str) -> bool:
-        """Whether the walk comes to a folder by itself: not too deep, nothing hidden above it, and no skill."""
+        """Return whether the walk comes to a folder by itself: not too deep, nothing hidden above it, and no skill."""
         if not is_within(real, self.real_root):
             return False
         parts = real[len(self.real_root) + 1 :].split("/") if real != self.real_root else []
         above = [os.path.join(self.real_root, *parts[:depth]) for depth in range(1, len(parts))]
         hidden = any(part.startswith(".") or part in SKIPPED for part in parts)
         skills = any(
-            os.path.lexists(f"{one}/{name}") for one in above for name in ("SKILL.md", "skill.md", "skill.json")
+            os.path.lexists(f"{folder}/{name}") for folder in above for name in ("SKILL.md", "skill.md", "skill.json")
         )
         return len(parts) <= MAX_DEPTH and not hidden and not skills
 

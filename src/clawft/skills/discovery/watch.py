@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from clawft.discovery.listing import LEFT_OUT
 from clawft.errors import ClawftError
+from clawft.skills.parse.model import LEFT_OUT
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-__all__ = ["MAX_FOLDERS", "STEP_S", "Kind", "Tell", "Watched", "Watcher", "find_remote"]
 
 MAX_FOLDERS = 50_000  # more are not watched: each takes memory of the kernel
 STEP_S = 0.02  # what was seen is handed on after so long without more
@@ -38,11 +37,11 @@ _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph"
 
 Kind = Literal["added", "modified", "deleted"]
 _Haul = set[tuple[int, str]] | str  # changes, or why there are none
-Tell = Callable[[dict[str, Kind] | ClawftError], None]  # what changed; or why nothing more will be told
+Tell = Callable[[dict[str, Kind] | ClawftError], None]  # gets the changes, or why no more will be reported
 
 
-class Watched(Struct, frozen=True, dict=True):
-    """What is watched: folders with all below them, and single files, whether or not they exist."""
+class WatchedPaths(Struct, frozen=True, dict=True):
+    """The watched paths: folders with all below them, and single files, whether or not they exist."""
 
     trees: frozenset[str]
     files: frozenset[str]
@@ -50,10 +49,10 @@ class Watched(Struct, frozen=True, dict=True):
     @cached_property
     def above(self) -> frozenset[str]:
         """Every folder above them."""
-        return frozenset(one for path in self.trees | self.files for one in _parents(path))
+        return frozenset(parent for path in self.trees | self.files for parent in _parents(path))
 
     def is_relevant(self, path: str, kind: Kind) -> bool:
-        """Whether a change there may change what is read."""
+        """Return whether a change there may change what is read."""
         if path in self.files or path in self.trees:
             return True
         root = self.find_tree(path)
@@ -64,13 +63,13 @@ class Watched(Struct, frozen=True, dict=True):
 
     def find_tree(self, path: str) -> str:
         """The tree that a path lies in; '' for none."""
-        return next((one for one in _parents(path) if one in self.trees), "")
+        return next((parent for parent in _parents(path) if parent in self.trees), "")
 
 
-class Watcher:
+class FolderWatcher:
     """Watches from `start` to `stop`. `tell` is called in the watcher's own thread."""
 
-    def __init__(self, watched: Watched, tell: Tell) -> None:
+    def __init__(self, watched: WatchedPaths, tell: Tell) -> None:
         self.watched = watched
         self._tell = tell
         self._stop = threading.Event()
@@ -110,7 +109,7 @@ class Watcher:
                 net.close()
 
     def _haul(self) -> dict[str, Kind]:
-        """What changed, after a while without change; nothing if nothing did."""
+        """Wait until changes pause and return them; empty if nothing changed."""
         step_ms = round(STEP_S * 1000)
         first, *others = self._nets
         hauls = [first.watch(step_ms, step_ms, step_ms if others or self._late else 1000, self._stop)]
@@ -119,7 +118,7 @@ class Watcher:
         return changes
 
     def _empty(self, nets: "Iterable[RustNotify]") -> "list[_Haul]":
-        return [one.watch(1, 1, 1, self._stop) for one in nets]
+        return [net.watch(1, 1, 1, self._stop) for net in nets]
 
     def _follow(self, seen: dict[str, Kind]) -> None:
         """Watch the folders that came. Raises: ClawftError."""
@@ -129,7 +128,7 @@ class Watcher:
             return
         came = [path for path, kind in seen.items() if kind == "added" and _is_folder(path)]
         if came:
-            self._nets += _cast(lambda: [one for path in came for one in _walk(path)])
+            self._nets += _cast(lambda: [folder for path in came for folder in _walk(path)])
         if len(self._nets) > _MAX_NETS:
             self._recast()
 
@@ -157,7 +156,7 @@ def _cast(choose: Callable[[], Iterable[str]]) -> "list[RustNotify]":
     nets: list[RustNotify] = []
     watched: set[str] = set()
     for _ in range(_TRIES):
-        folders = {one for one in islice(choose(), 2 * MAX_FOLDERS) if _is_text(one)} - watched
+        folders = {folder for folder in islice(choose(), 2 * MAX_FOLDERS) if _is_text(folder)} - watched
         if not folders:
             break
         if len(folders) > MAX_FOLDERS:
@@ -180,12 +179,12 @@ def _explain(error: Exception) -> ClawftError:
     return ClawftError("watch-failed", f"The folders cannot be watched: {error}")
 
 
-def _list_folders(watched: Watched) -> Iterator[str]:
+def _list_folders(watched: WatchedPaths) -> Iterator[str]:
     """The folders to watch: those of every tree, and what stands above trees and files."""
     for tree in watched.trees:
         yield from _walk(tree)
     for path in watched.trees | watched.files:
-        above = [one for one in _parents(path) if os.path.isdir(one)]
+        above = [parent for parent in _parents(path) if os.path.isdir(parent)]
         yield from above[:_UP]
 
 
@@ -211,7 +210,7 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_text(path: str) -> bool:
-    """Whether its name is text: what is none cannot be watched, and is seen when all is read again."""
+    """Return whether its name is text: what is none cannot be watched, and is seen when all is read again."""
     return not any("\ud800" <= sign <= "\udfff" for sign in path)
 
 
@@ -229,7 +228,8 @@ def _sort_out(hauls: "Iterable[_Haul]") -> dict[str, Kind]:
 
 
 def _settle(path: str, kind: Kind) -> Kind:
-    """What became of a path. One that was replaced is told of as removed and as added, in any order."""
+    """Return the kind of change to a path, by what is there now. One that was replaced is reported as removed and as
+    added, in any order."""
     if not os.path.lexists(path):
         return "deleted"
     return "added" if kind == "deleted" else kind
@@ -257,7 +257,7 @@ def find_remote(paths: Iterable[str], mounts: str = "/proc/self/mounts") -> str:
     kinds = {line[1].replace("\\040", " "): line[2] for line in lines if len(line) > 2}
     for path in paths:
         real = os.path.realpath(path)
-        kind = next((kinds[one] for one in (real, *_parents(real)) if one in kinds), "")
+        kind = next((kinds[parent] for parent in (real, *_parents(real)) if parent in kinds), "")
         if kind in _REMOTE or kind == "fuse.sshfs":
             return path
     return ""

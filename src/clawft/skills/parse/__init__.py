@@ -6,26 +6,33 @@ The values are imported at once; the parsers, and YAML with them, when they are 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clawft.format.model import Agent, Install, Interface, Requires, Skill, SkillContext, SkillFormat, ToolDefinition
+from clawft.skills.parse.model import (
+    Agent,
+    Skill,
+    SkillContext,
+    SkillFormat,
+    SkillInstaller,
+    SkillInterface,
+    SkillRequirements,
+    ToolDefinition,
+)
 
 if TYPE_CHECKING:
-    from clawft.format.agent import parse_agent
-    from clawft.format.command import parse_command
-    from clawft.format.fix import fix_skill_md
-    from clawft.format.legacy import parse_legacy
-    from clawft.format.sidecar import apply_sidecar
-    from clawft.format.skill import parse_skill_md
-    from clawft.format.spec import check_spec
-    from clawft.format.text import decode_text, encode_text
+    from clawft.skills.parse.agent import parse_agent
+    from clawft.skills.parse.dialects import parse_command, parse_legacy
+    from clawft.skills.parse.sidecar import apply_sidecar
+    from clawft.skills.parse.skill import parse_skill_md
+    from clawft.skills.parse.text import decode_text, encode_text
+    from clawft.skills.parse.validation import check_spec, fix_skill_md
 
 __all__ = [
     "Agent",
-    "Install",
-    "Interface",
-    "Requires",
     "Skill",
     "SkillContext",
     "SkillFormat",
+    "SkillInstaller",
+    "SkillInterface",
+    "SkillRequirements",
     "ToolDefinition",
     "apply_sidecar",
     "check_spec",
@@ -40,13 +47,13 @@ __all__ = [
 
 _LAZY = {
     "apply_sidecar": "sidecar",
-    "check_spec": "spec",
+    "check_spec": "validation",
     "decode_text": "text",
     "encode_text": "text",
-    "fix_skill_md": "fix",
+    "fix_skill_md": "validation",
     "parse_agent": "agent",
-    "parse_command": "command",
-    "parse_legacy": "legacy",
+    "parse_command": "dialects",
+    "parse_legacy": "dialects",
     "parse_skill_md": "skill",
 }
 
@@ -54,5 +61,5 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(name)
-    value = globals()[name] = getattr(import_module(f"clawft.format.{_LAZY[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"clawft.skills.parse.{_LAZY[name]}"), name)
     return value

@@ -1,18 +1,14 @@
-"""`agent.yaml`, `<name>.yaml`, AGENT.md and `<name>.md` to Agent (R74, R77); Claude's agent files are the last form."""
+"""Parser of `agent.yaml`, `<name>.yaml`, AGENT.md and `<name>.md` to Agent; Claude's agent files are the last form."""
 
 from collections.abc import Callable
 from typing import Any
 
 from clawft.errors import YamlParse
-from clawft.format.fields import NOTHING, UNREAD, json_safe, read_arguments, read_denied, read_text, read_words
-from clawft.format.frontmatter import split_frontmatter
-from clawft.format.model import Agent
-from clawft.format.names import is_canonical, slugify
-from clawft.format.notes import Notes
-from clawft.format.prose import first_paragraph
-from clawft.format.yaml import load_yaml
-
-__all__ = ["parse_agent"]
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.fields import NOTHING, UNREAD, json_safe, read_arguments, read_denied, read_text, read_words
+from clawft.skills.parse.model import Agent, is_canonical, slugify
+from clawft.skills.parse.text import first_paragraph, split_frontmatter
+from clawft.skills.parse.yaml import load_yaml
 
 
 def parse_agent(text: str, file_name: str, name: str, *, path: str) -> Agent:
@@ -20,20 +16,20 @@ def parse_agent(text: str, file_name: str, name: str, *, path: str) -> Agent:
     if file_name.lower().endswith(".md"):
         front = split_frontmatter(text, path, f"agent/{name}")
         if front is None:
-            notes, raw, body = Notes(path), {}, text
+            notes, raw, body = DiagnosticCollector(path), {}, text
             notes.add(
                 "no-frontmatter", "warning", "There is no frontmatter; the whole file is the system prompt", line=1
             )
         else:
-            notes = Notes(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
+            notes = DiagnosticCollector(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
             raw, body = _load(notes, name), text[front.body_start :]
     else:
-        notes = Notes(path, text)
+        notes = DiagnosticCollector(path, text)
         raw, body = _load(notes, name), ""
     return _build(raw, body.strip(), name, notes)
 
 
-def _load(notes: Notes, name: str) -> dict[Any, Any]:
+def _load(notes: DiagnosticCollector, name: str) -> dict[Any, Any]:
     raw, complaint = load_yaml(notes.source, notes)
     if raw is None:
         return {}
@@ -43,7 +39,7 @@ def _load(notes: Notes, name: str) -> dict[Any, Any]:
     return raw
 
 
-def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
+def _build(raw: dict[Any, Any], body: str, name: str, notes: DiagnosticCollector) -> Agent:
     fields = _read_fields(raw, notes)
     if not is_canonical(fields.get("name", "")):
         fields["name"] = slugify(fields.get("name", "")) or slugify(name) or name
@@ -64,7 +60,7 @@ def _build(raw: dict[Any, Any], body: str, name: str, notes: Notes) -> Agent:
     return Agent(**fields, diagnostics=tuple(notes.found))
 
 
-def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
+def _read_fields(raw: dict[Any, Any], notes: DiagnosticCollector) -> dict[str, Any]:
     """Every key under the name of its field; what has no effect here goes to `extra` and is said."""
     fields: dict[str, Any] = {}
     for key, value in raw.items():
@@ -87,7 +83,7 @@ def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
     return fields
 
 
-def _tell_unhonoured(fields: dict[str, Any], notes: Notes) -> None:
+def _tell_unhonoured(fields: dict[str, Any], notes: DiagnosticCollector) -> None:
     """One word on all that Claude would do with the file and we do not; a colour alone is no loss."""
     extra = fields.get("extra", {})
     keys = [key for key, value in extra.items() if _fold(key) in _CLAUDE_ONLY and value not in _NO_CHANGE]
@@ -106,15 +102,15 @@ def _fold(key: Any) -> str:
     return str(key).lower().replace("-", "").replace("_", "")
 
 
-def _read_tools(value: Any, key: str, notes: Notes) -> Any:
-    """Omitted, empty or `*` means all; `none` or `!*` means none (D16)."""
+def _read_tools(value: Any, key: str, notes: DiagnosticCollector) -> Any:
+    """Read an agent's list of tools. Omitted, empty or `*` means all; `none` or `!*` means none."""
     words = read_words(value, key, notes)
     if words in (("none",), NOTHING):
         return ()
     return None if not words or words == ("*",) else words
 
 
-def _read_mode(value: Any, key: str, notes: Notes) -> Any:
+def _read_mode(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """A mode asks for less than the session has, or for nothing: to bypass all questions is not an agent's to say."""
     if value in ("plan", "acceptEdits", "default"):
         return value
@@ -123,8 +119,8 @@ def _read_mode(value: Any, key: str, notes: Notes) -> Any:
     return UNREAD
 
 
-def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[[Any, str, Notes], Any]:
-    def read_number(value: Any, key: str, notes: Notes) -> Any:
+def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[[Any, str, DiagnosticCollector], Any]:
+    def read_number(value: Any, key: str, notes: DiagnosticCollector) -> Any:
         if (
             isinstance(value, int | float)
             and not isinstance(value, bool)
@@ -140,7 +136,7 @@ def _number(kind: type[int] | type[float], low: float, high: float) -> Callable[
     return read_number
 
 
-_READERS: dict[str, Callable[[Any, str, Notes], Any]] = {
+_READERS: dict[str, Callable[[Any, str, DiagnosticCollector], Any]] = {
     "name": read_text,
     "description": read_text,
     "model": read_text,

@@ -1,10 +1,11 @@
-"""One skill that another needs, as authors write it: `name`, `@owner/name`, `name@1.2.3`, `name>=1.2,<2`, `name ^1`."""
+"""Dependencies of a skill: other skills with version bounds, and the commands that install programs. Runs nothing."""
 
 import re
+import shlex
 
 from msgspec import Struct
 
-__all__ = ["Need", "compare_versions", "is_met", "parse_need"]
+from clawft.skills.parse.model import SkillInstaller
 
 MAX_TEXT = 200
 _NEED = re.compile(
@@ -16,7 +17,7 @@ _PART = re.compile(r"\d+|[A-Za-z]+")
 _Key = tuple[tuple[tuple[int, int, str], ...], tuple[int, tuple[tuple[int, int, str], ...]]]
 
 
-class Need(Struct, frozen=True):
+class SkillDependency(Struct, frozen=True):
     """The skill that is needed; `versions` are the bounds that its version must keep, '' for any."""
 
     name: str
@@ -28,20 +29,20 @@ class Need(Struct, frozen=True):
         return f"@{self.owner}/{self.name}{self.versions}" if self.owner else f"{self.name}{self.versions}"
 
 
-def parse_need(text: str) -> Need | None:
-    """What is needed; None for what names no skill."""
+def parse_dependency(text: str) -> SkillDependency | None:
+    """Parse a dependency; None for a text that names no skill."""
     match = _NEED.fullmatch(text.strip()) if len(text) <= MAX_TEXT else None
     if match is None:
         return None
     bounds = _split(match["versions"])
     if bounds is None:
         return None
-    kept = [f"{sign}{version}" for sign, version in bounds if version != "*"]
-    return Need(match["name"], match["owner"] or "", ",".join(kept))
+    constraints = [f"{sign}{version}" for sign, version in bounds if version != "*"]
+    return SkillDependency(match["name"], match["owner"] or "", ",".join(constraints))
 
 
 def is_met(versions: str, version: str) -> bool:
-    """Whether a version keeps all bounds. One that is not known keeps them: nothing says that it does not."""
+    """Return whether a version keeps all bounds. One that is not known keeps them: nothing says that it does not."""
     if not version:
         return True
     return all(_keeps(sign, bound, version) for sign, bound in _split(versions) or ())
@@ -76,7 +77,7 @@ def _keeps(sign: str, bound: str, version: str) -> bool:
 
 def _next(bound: str, sign: str) -> str:
     """The first version that is too new: ^1.2 ends at 2, ^0.3 at 0.4, ~1.2.3 at 1.3, ~1.2 at 1.3, ~1 at 2."""
-    numbers = [int(one) for one in re.findall(r"\d+", bound.partition("-")[0])] or [0]
+    numbers = [int(digits) for digits in re.findall(r"\d+", bound.partition("-")[0])] or [0]
     if sign == "~":
         at = min(1, len(numbers) - 1)
     else:
@@ -94,4 +95,57 @@ def _parts(text: str) -> tuple[tuple[int, int, str], ...]:
     found = _PART.findall(text)
     while found and found[-1] == "0":
         found.pop()
-    return tuple((1, int(one[:18]), "") if one.isdigit() else (0, 0, one) for one in found)
+    return tuple((1, int(part[:18]), "") if part.isdigit() else (0, 0, part) for part in found)
+
+
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
+_FORMULA = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,99}/){0,2}[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}")
+_NODE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]{0,99}/)?[a-z0-9][a-z0-9._-]{0,127}(?:@[A-Za-z0-9.^~_-]{1,60})?")
+_MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}(?:/[A-Za-z0-9._~-]{1,100}){1,12}(?:@[A-Za-z0-9.+_-]{1,100})?")
+_PYTHON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?:\[[A-Za-z0-9,._-]{1,100}\])?(?:==[A-Za-z0-9.+!]{1,60})?")
+_ADDRESS = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9.:-]{0,200}(?:/[A-Za-z0-9._~%+@=,/-]{0,500})?")
+
+
+class _Way(Struct, frozen=True):
+    """A kind of installer: the words before the name, which fields may hold the name, and what it must look like."""
+
+    before: tuple[str, ...]
+    pattern: re.Pattern[str] = _PACKAGE
+    fields: tuple[str, ...] = ("package", "formula")
+
+
+_NPM = _Way(("npm", "install", "-g", "--ignore-scripts"), _NODE, ("package",))
+_WAYS = {
+    "brew": _Way(("brew", "install"), _FORMULA, ("formula", "package")),
+    "apt": _Way(("apt", "install")),
+    "node": _NPM,
+    "npm": _NPM,
+    "go": _Way(("go", "install"), _MODULE, ("module", "package")),
+    "uv": _Way(("uv", "tool", "install"), _PYTHON),
+    "pip": _Way(("pip", "install"), _PYTHON),
+    "pipx": _Way(("pipx", "install"), _PYTHON),
+    "cargo": _Way(("cargo", "install")),
+    "gem": _Way(("gem", "install")),
+    "choco": _Way(("choco", "install")),
+    "download": _Way(("download",), _ADDRESS, ("url",)),
+}
+_CASK = _Way(("brew", "install", "--cask"), _FORMULA, ("cask",))
+
+
+def install_words(one: SkillInstaller) -> tuple[tuple[str, ...], str]:
+    """The words; none for a kind nobody knows, and none, with why, for what is not named as its kind names things."""
+    way = _CASK if one.kind == "brew" and one.cask else _WAYS.get(one.kind)
+    if way is None:
+        return (), ""
+    name: str = next((value for field in way.fields if (value := getattr(one, field))), "")
+    if one.kind == "go" and name and "@" not in name:
+        name = f"{name}@latest"
+    if not way.pattern.fullmatch(name):
+        return (), f"{name[:80]!a} is not {'a plain address' if one.kind == 'download' else 'the name of a package'}"
+    return (*way.before, name), ""
+
+
+def install_command(one: SkillInstaller) -> str:
+    """Return the command line that installs a program, as the user would type it in a shell; '' where the skill names
+    none. Never run here."""
+    return shlex.join(install_words(one)[0])

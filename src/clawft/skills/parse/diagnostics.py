@@ -1,12 +1,10 @@
-"""Collects what there is to say about one text while it is read, with lines, and the edits that mend it."""
+"""Collect the diagnostics of one text while it is parsed, with lines and the edits that fix them."""
 
 import re
 
 from msgspec import Struct
 
 from clawft.errors import Diagnostic, Edit, Severity
-
-__all__ = ["Notes", "quote_yaml"]
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 _SAFE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -23,7 +21,7 @@ class _Key(Struct, frozen=True, gc=False):
     line: int
 
 
-class Notes(Struct, gc=False):
+class DiagnosticCollector(Struct, gc=False):
     """The diagnostics of one file. `source` is the YAML part, which starts at `start` of the whole text."""
 
     path: str

@@ -1,37 +1,19 @@
-"""Which spelling of which key means which field of a Skill, and how its value is read.
-
-The one table of the union of all clients' frontmatter (INTEROP 1.6). A value of the wrong shape is converted where
-the intent is plain and left out where it is not; either way it is said.
-"""
+"""The fields of a skill: which spelling of a key means which field, and how its value is read."""
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 
-from clawft.format.model import Install
-from clawft.format.notes import Notes
-
-__all__ = [
-    "BLOCK_KEYS",
-    "KEYS",
-    "NOTHING",
-    "UNREAD",
-    "Field",
-    "json_safe",
-    "read_arguments",
-    "read_denied",
-    "read_names",
-    "read_needs",
-    "read_text",
-    "read_words",
-]
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.model import SkillInstaller, ToolDefinition
 
 UNREAD = object()  # what a reader returns for a value that cannot be used
 
 _INSTALL_LISTS = frozenset({"bins", "os"})
-_INSTALL_TEXTS = frozenset(Install.__struct_fields__) - _INSTALL_LISTS
+_INSTALL_TEXTS = frozenset(SkillInstaller.__struct_fields__) - _INSTALL_LISTS
 NOTHING = ("!*",)  # a list of tools that cannot be read grants none: it never widens what the skill may do
 _WORD = re.compile(r"[^\s,()]+(?:\s*\([^()]*\)?[^\s,]*)?|\([^\s,]*|\)[^\s,]*")
 _BALANCED = re.compile(r"[^\s()\[\]{}]+(?:\([^()]*\))?")
@@ -39,8 +21,6 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u
 _SCALAR = (str, int, float)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 _INSTALLER = (dict, str)
-_INSTALL_TEXTS = frozenset({"kind", "id", "label", "formula", "cask", "package", "module", "url"})
-_INSTALL_LISTS = frozenset({"bins", "os"})
 
 
 class Field(Struct, frozen=True):
@@ -48,10 +28,10 @@ class Field(Struct, frozen=True):
 
     name: str
     key: str
-    read: Callable[[Any, str, Notes], Any]
+    read: Callable[[Any, str, DiagnosticCollector], Any]
 
 
-def read_text(value: Any, key: str, notes: Notes) -> Any:
+def read_text(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     if type(value) is str:
         return value.strip() if value.isprintable() else _without_control(value, key, notes)
     if isinstance(value, _SCALAR):
@@ -62,20 +42,20 @@ def read_text(value: Any, key: str, notes: Notes) -> Any:
     return _refuse(value, key, "a text", notes)
 
 
-def _without_control(value: str, key: str, notes: Notes) -> str:
+def _without_control(value: str, key: str, notes: DiagnosticCollector) -> str:
     """The text without characters that would act on a terminal or hide text from a reader; lines may break."""
-    kept = _CONTROL.sub("", value)
-    if kept != value:
+    cleaned = _CONTROL.sub("", value)
+    if cleaned != value:
         notes.add("control-character", "warning", f"'{key}' holds control characters; they were removed", key=key)
-    return kept.strip()
+    return cleaned.strip()
 
 
-def read_hint(value: Any, key: str, notes: Notes) -> Any:
+def read_hint(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """`argument-hint: [topic]` is YAML for a list, and meant as it is written."""
     return notes.written_value(key) if isinstance(value, list) else read_text(value, key, notes)
 
 
-def read_flag(value: Any, key: str, notes: Notes) -> Any:
+def read_flag(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     if type(value) is bool:
         return value
     word = str(value).strip().lower()
@@ -94,7 +74,7 @@ def read_flag(value: Any, key: str, notes: Notes) -> Any:
     return _refuse(value, key, "true or false", notes)
 
 
-def read_names(value: Any, key: str, notes: Notes) -> Any:
+def read_names(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """A list of texts; a single text is a list of one, and commas divide it."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -106,7 +86,7 @@ def read_names(value: Any, key: str, notes: Notes) -> Any:
     return _refuse(value, key, "a list of texts", notes)
 
 
-def read_needs(value: Any, key: str, notes: Notes) -> Any:
+def read_needs(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """A list of things with their versions: texts, `{name, version}`, or a mapping of names to versions.
 
     What is marked as optional, or as something else than a skill, is left out.
@@ -132,8 +112,8 @@ def _write_need(item: Any) -> Any:
     return item["name"] + (f"=={wanted}" if wanted[:1].isdigit() else wanted)
 
 
-def read_words(value: Any, key: str, notes: Notes) -> Any:
-    """A list of tools: YAML list, or words divided by commas or spaces, `Bash(git add:*)` being one (D15)."""
+def read_words(value: Any, key: str, notes: DiagnosticCollector) -> Any:
+    """Read a list of tools: YAML list, or words divided by commas or spaces, `Bash(git add:*)` being one."""
     items = [value] if isinstance(value, str) else read_names(value, key, notes)
     if items is UNREAD:
         return NOTHING
@@ -145,13 +125,13 @@ def read_words(value: Any, key: str, notes: Notes) -> Any:
     return balanced if balanced or not words else NOTHING
 
 
-def read_denied(value: Any, key: str, notes: Notes) -> Any:
+def read_denied(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """Tools that are taken away: where that cannot be read, all of them."""
     words = read_words(value, key, notes)
     return ("*",) if words == NOTHING else words
 
 
-def read_arguments(value: Any, key: str, notes: Notes) -> Any:
+def read_arguments(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """Names of arguments: a list, or words."""
     return tuple(value.replace(",", " ").split()) if isinstance(value, str) else read_names(value, key, notes)
 
@@ -167,25 +147,25 @@ def json_safe(value: Any, depth: int = 12) -> Any:
     return value if isinstance(value, str | int | float | None) and value == value else str(value)
 
 
-def read_mapping(value: Any, key: str, notes: Notes) -> Any:
+def read_mapping(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """A mapping as it is written, for what looks into it and checks what it takes."""
     return value if isinstance(value, dict) else _refuse(value, key, "a mapping", notes)
 
 
-def read_json(value: Any, key: str, notes: Notes) -> Any:
+def read_json(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """A mapping that is kept whole."""
     return json_safe(value) if isinstance(value, dict) else _refuse(value, key, "a mapping", notes)
 
 
-def read_tools(value: Any, key: str, notes: Notes) -> Any:
-    """Kept as written: `skill.py` divides required tools from provided ones (D14)."""
+def read_tools(value: Any, key: str, notes: DiagnosticCollector) -> Any:
+    """Read the tools as they are written: `skill.py` divides required tools from provided ones."""
     if isinstance(value, list):
         return value
     return list(read_words(value, key, notes)) if isinstance(value, str) else _refuse(value, key, "a list", notes)
 
 
-def read_installs(value: Any, key: str, notes: Notes) -> Any:
-    """The ways to install what is required; a kind nobody knows keeps its label (D46)."""
+def read_installs(value: Any, key: str, notes: DiagnosticCollector) -> Any:
+    """Read the ways to install what is required; an unknown kind keeps its label."""
     items = (
         [dict(item, kind=kind) for kind, item in value.items() if isinstance(item, dict)]
         if isinstance(value, dict)
@@ -196,9 +176,9 @@ def read_installs(value: Any, key: str, notes: Notes) -> Any:
     return tuple([_install(item) for item in items if isinstance(item, _INSTALLER)])
 
 
-def _install(item: Any) -> Install:
+def _install(item: Any) -> SkillInstaller:
     if isinstance(item, str):
-        return Install(label=item)
+        return SkillInstaller(label=item)
     fields: dict[str, Any] = {}
     for key, value in item.items():
         if key in _INSTALL_LISTS:
@@ -206,11 +186,11 @@ def _install(item: Any) -> Install:
                 fields[key] = tuple(map(str, value))
         elif key in _INSTALL_TEXTS and value:
             fields[key] = str(value)
-    return Install(**fields)
+    return SkillInstaller(**fields)
 
 
-def _choice(*allowed: str) -> Callable[[Any, str, Notes], Any]:
-    def read_choice(value: Any, key: str, notes: Notes) -> Any:
+def _choice(*allowed: str) -> Callable[[Any, str, DiagnosticCollector], Any]:
+    def read_choice(value: Any, key: str, notes: DiagnosticCollector) -> Any:
         word = str(value).strip().lower()
         if word in allowed:
             return word
@@ -219,7 +199,7 @@ def _choice(*allowed: str) -> Callable[[Any, str, Notes], Any]:
     return read_choice
 
 
-def _refuse(value: Any, key: str, wanted: str, notes: Notes) -> object:
+def _refuse(value: Any, key: str, wanted: str, notes: DiagnosticCollector) -> object:
     shown = repr(value)[:40] if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
     notes.add("wrong-type", "warning", f"'{key}' should be {wanted}, not {shown}; it was left out", key=key)
     return UNREAD
@@ -227,7 +207,7 @@ def _refuse(value: Any, key: str, wanted: str, notes: Notes) -> object:
 
 # Skill field -> (reader, further spellings). The canonical key is the field's name with hyphens; its snake_case and
 # camelCase spellings are always understood.
-_FIELDS: dict[str, tuple[Callable[[Any, str, Notes], Any], tuple[str, ...]]] = {
+_FIELDS: dict[str, tuple[Callable[[Any, str, DiagnosticCollector], Any], tuple[str, ...]]] = {
     "name": (read_text, ()),
     "description": (read_text, ()),
     "display_name": (read_text, ("title",)),
@@ -296,7 +276,7 @@ def _spellings() -> dict[str, Field]:
 
 
 KEYS = _spellings()
-# What may also stand in a client's block under `metadata` (D45).
+# What may also be in a client's block under `metadata`.
 BLOCK_KEYS = {
     spelling: field
     for spelling, field in KEYS.items()
@@ -317,3 +297,74 @@ BLOCK_KEYS = {
         "version",
     }
 }
+
+
+EXECUTIONS = ("prompt", "wasm", "native", "shell")
+MAX_WORDS = 64
+# What MCP's own tool definitions hold beside these is understood, and has no effect.
+_KEYS = frozenset(
+    {"name", "description", "parameters", "inputSchema", "command", "execution", "repeatable", "idempotent"}
+)
+_OF_MCP = frozenset({"title", "annotations", "outputSchema", "icons", "_meta"})
+_OPERATORS = frozenset("();<>|&")
+
+
+def read_tool(item: dict[Any, Any], notes: DiagnosticCollector) -> ToolDefinition | None:
+    """A tool definition, or one of MCP's (`inputSchema`); None, and why, for what is none."""
+    name = item.get("name")
+    schema = item.get("parameters") or item.get("inputSchema") or {}
+    if not isinstance(name, str) or not isinstance(schema, dict):
+        _refuse_tools(notes, "'tools' holds a mapping that is no tool definition; it was left out")
+        return None
+    command, execution = _read_command(item.get("command")), str(item.get("execution") or "").strip().lower()
+    if command is None:  # another program than the one that was meant must not take its place
+        _refuse_tools(
+            notes, f"The command of the tool '{name[:60]}' is not a list of plain words; the tool was left out"
+        )
+        return None
+    if execution and execution not in EXECUTIONS:
+        _refuse_tools(notes, f"The tool '{name[:60]}' has an execution that is not known; the tool was left out")
+        return None
+    for key in item:
+        if key not in _KEYS and key not in _OF_MCP:
+            message = f"No client is known to read '{str(key)[:60]}' of a tool; it has no effect"
+            notes.add("unknown-field", "note", message, key="tools")
+    repeatable = _read_repeatable(item, name, notes)
+    return ToolDefinition(name, str(item.get("description") or ""), json_safe(schema), command, execution, repeatable)
+
+
+def _read_repeatable(item: dict[Any, Any], name: str, notes: DiagnosticCollector) -> bool:
+    """`repeatable`, or `idempotent` as others call it; what is neither true nor false, or both, counts as no."""
+    answers = [item[key] for key in ("repeatable", "idempotent") if item.get(key) is not None]
+    if any(type(value) is not bool for value in answers):
+        _refuse_tools(
+            notes, f"Whether the tool '{name[:60]}' is repeatable must be true or false; it was taken as false"
+        )
+    return bool(answers) and all(value is True for value in answers)
+
+
+def _read_command(value: Any) -> tuple[str, ...] | None:
+    """The words of a program: a list, or a text without anything that only a shell would understand."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = _split(value)
+    if not isinstance(value, list) or not value or len(value) > MAX_WORDS:
+        return None
+    words = tuple(str(word) for word in value if isinstance(word, str | int | float))
+    good = len(words) == len(value) and words[0].strip() and not any("\0" in word for word in words)
+    return words if good else None
+
+
+def _split(text: str) -> list[str] | None:
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:  # a quote that does not end
+        return None
+    return None if any(word and set(word) <= _OPERATORS for word in words) else words
+
+
+def _refuse_tools(notes: DiagnosticCollector, message: str) -> None:
+    notes.add("wrong-type", "warning", message, key="tools")

@@ -1,4 +1,4 @@
-"""`clawft.plugin.json` or `.yaml`: what a plugin is, brings and asks for (R131). Other dialects become the same."""
+"""Parser of `clawft.plugin.json` or `.yaml`: what a plugin is, brings and asks for. Other dialects become the same."""
 
 import json
 import os
@@ -11,21 +11,10 @@ from msgspec import Struct
 
 from clawft.contracts import Capability, Permissions, Phase
 from clawft.errors import ClawftError, Diagnostic
-from clawft.format.notes import Notes
-from clawft.format.schema import check_arguments, check_schema
-from clawft.format.text import decode_text
-from clawft.format.yaml import load_yaml
-
-__all__ = [
-    "MANIFESTS",
-    "Dialect",
-    "PluginManifest",
-    "ServerSpec",
-    "StageSpec",
-    "ToolSpec",
-    "load_schema",
-    "parse_manifest",
-]
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.schema import check_arguments, check_schema
+from clawft.skills.parse.text import decode_text
+from clawft.skills.parse.yaml import load_yaml
 
 Dialect = Literal["clawft", "agent-plugins", "claude"]
 MANIFESTS: dict[str, Dialect] = {  # by file, the first that is there counts
@@ -44,7 +33,7 @@ _NEEDS = {
 }
 
 
-class ToolSpec(Struct, frozen=True, omit_defaults=True):
+class PluginToolSpec(Struct, frozen=True, omit_defaults=True):
     """A tool as the manifest declares it."""
 
     name: str
@@ -77,7 +66,7 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
 
 
 class PluginManifest(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a plugin says of itself, in whichever dialect. Folders and files are below the plugin's own."""
+    """A plugin's manifest, in any dialect. Folders and files are below the plugin's own."""
 
     id: str
     name: str
@@ -89,7 +78,7 @@ class PluginManifest(Struct, frozen=True, omit_defaults=True, kw_only=True):
     python: str | None = None
     wasm_module: str | None = None
     skill_dirs: tuple[str, ...] = ()
-    tools: tuple[ToolSpec, ...] = ()
+    tools: tuple[PluginToolSpec, ...] = ()
     channels: tuple[str, ...] = ()
     stages: tuple[StageSpec, ...] = ()
     memory: tuple[str, ...] = ()
@@ -105,7 +94,7 @@ class PluginManifest(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def has_code(self) -> bool:
-        """Whether anything of it is to be run by the host itself."""
+        """Return whether anything of it is to be run by the host itself."""
         return bool(self.wasm_module or self.tools or self.channels or self.stages or self.memory or self.python)
 
 
@@ -119,22 +108,22 @@ def parse_manifest(data: bytes, file: str) -> PluginManifest:
     problem = check_arguments(raw, load_schema())
     if problem:
         raise ClawftError("plugin-manifest", f"The manifest is not as it should be: {problem}", path=file)
-    given = {name: value for name, value in raw.items() if value is not None and name in _FIELDS}
-    manifest = msgspec.convert(given, PluginManifest)
+    fields = {name: value for name, value in raw.items() if value is not None and name in _FIELDS}
+    manifest = msgspec.convert(fields, PluginManifest)
     _check(manifest, file)
     unknown = [name for name in raw if name not in _FIELDS and name != "$schema"]
-    said = tuple(
+    diagnostics = tuple(
         Diagnostic("plugin-unknown-key", "warning", f"'{name[:60]}' is not known and is not used", file)
         for name in unknown[:20]
     )
     for capability, field in _NEEDS.items():
         if capability in manifest.capabilities and not getattr(manifest, field):
             message = f"It has the capability '{capability}' and names no {field}: nothing comes of it"
-            said += (Diagnostic("plugin-capability", "warning", message, file),)
+            diagnostics += (Diagnostic("plugin-capability", "warning", message, file),)
     if Capability.VOICE in manifest.capabilities:
         message = "The capability 'voice' is reserved: nothing comes of it yet"
-        said += (Diagnostic("plugin-voice", "note", message, file),)
-    return msgspec.structs.replace(manifest, diagnostics=said) if said else manifest
+        diagnostics += (Diagnostic("plugin-voice", "note", message, file),)
+    return msgspec.structs.replace(manifest, diagnostics=diagnostics) if diagnostics else manifest
 
 
 def _decode(data: bytes, file: str) -> dict[str, Any]:
@@ -143,7 +132,7 @@ def _decode(data: bytes, file: str) -> dict[str, Any]:
             raw: Any = msgspec.json.decode(data)
         else:
             text = decode_text(data, file).text
-            raw, complaint = load_yaml(text, Notes(file, text))
+            raw, complaint = load_yaml(text, DiagnosticCollector(file, text))
             if complaint:
                 raise ValueError(complaint)
     except (ValueError, RecursionError) as error:
@@ -154,7 +143,7 @@ def _decode(data: bytes, file: str) -> dict[str, Any]:
 
 
 def _check(manifest: PluginManifest, file: str) -> None:
-    """What no schema says. Raises: ClawftError."""
+    """Check what no schema can express. Raises: ClawftError."""
 
     def refuse(message: str, hint: str = "") -> ClawftError:
         return ClawftError("plugin-manifest", message, path=file, hint=hint)
@@ -174,13 +163,13 @@ def _check(manifest: PluginManifest, file: str) -> None:
 
 
 def _find_named_problem(manifest: PluginManifest) -> str:
-    """What is wrong with its tools and stages; nothing if they can be used."""
+    """Find a problem with the plugin's tools and stages; '' if they can be used."""
     for tool in manifest.tools:
         if "__" in tool.name:
             return f"The tool '{tool.name}' has '__' in its name, which is for tools of MCP servers"
         if problem := check_schema(tool.parameters):
             return f"The parameters of the tool '{tool.name}' cannot be checked: {problem}"
-    named = {"tools": [one.name for one in manifest.tools], "stages": [one.name for one in manifest.stages]}
+    named = {"tools": [tool.name for tool in manifest.tools], "stages": [stage.name for stage in manifest.stages]}
     twice = (kind for kind, names in named.items() if len({name.lower() for name in names}) < len(names))
     return next((f"Two of its {kind} have the same name" for kind in twice), "")
 

@@ -1,4 +1,4 @@
-"""Arguments against the JSON Schema of a tool that somebody else wrote.
+"""Validation of arguments against the JSON Schema of a third-party tool.
 
 Only what is understood is accepted: a schema with any other keyword is refused as a whole, since what it forbids would
 pass. Patterns are matched in linear time and the work is bounded, so that no schema can hang a turn.
@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
-
-__all__ = ["MAX_SCHEMA", "Unresolved", "check_arguments", "check_schema"]
 
 MAX_SCHEMA = 32 * 1024  # characters of one, as JSON
 MAX_STEPS = 50_000
@@ -44,7 +42,7 @@ class Unresolved(str):
 
 
 def check_schema(schema: Mapping[str, Any]) -> str:
-    """Why a schema cannot be that of a tool's arguments; nothing if it can."""
+    """Return why a schema cannot be that of a tool's arguments; '' if it can."""
     if schema.get("type", "object") != "object":
         return "its type is not 'object'"
     if len(json.dumps(schema)) > MAX_SCHEMA:
@@ -59,7 +57,8 @@ def check_schema(schema: Mapping[str, Any]) -> str:
 
 
 def _find_untold(schema: Mapping[str, Any]) -> str:
-    """What a wire does not take: one such tool, and no request of the conversation would be answered any more."""
+    """Find what a model provider would reject in a schema; '' if nothing. One such tool would make every request of the
+    conversation fail."""
     further = next((key for key in schema if key not in _OUTERMOST), None)
     if further is not None:
         return f"'{further}' may not stand outermost"
@@ -84,7 +83,9 @@ def _find_problems(schema: Any) -> Iterator[str]:  # noqa: C901  (one rule for e
             yield f"'{key}' is no number that could be meant"
         elif key in ("enum", *_LISTS) and not (isinstance(value, list) and value):
             yield f"'{key}' is no list"
-        elif key == "required" and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        elif key == "required" and not (
+            isinstance(value, list) and all(isinstance(required_name, str) for required_name in value)
+        ):
             yield "'required' is no list of names"
         elif key == "uniqueItems" and not isinstance(value, bool):
             yield "'uniqueItems' is neither true nor false"
@@ -105,7 +106,7 @@ def _find_problems(schema: Any) -> Iterator[str]:  # noqa: C901  (one rule for e
 
 def _is_type(value: Any) -> bool:
     named = value if isinstance(value, list) else [value]
-    return bool(named) and all(isinstance(one, str) and one in _TYPES for one in named)
+    return bool(named) and all(isinstance(type_name, str) and type_name in _TYPES for type_name in named)
 
 
 def _pattern_problem(value: Any) -> Iterator[str]:
@@ -128,9 +129,9 @@ def _compile(pattern: Any) -> Any:
 
 
 def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """What is wrong with arguments, by a schema that can be used; nothing if they are as it says.
+    """Return what is wrong with arguments, by a schema that was checked; '' if they match it.
 
-    A name that the schema does not define is wrong unless the schema allows further ones in so many words.
+    A name that the schema does not define is wrong unless the schema explicitly allows additional ones.
     """
     whole = {"additionalProperties": False, **schema, "type": "object"}
     check = _Check()
@@ -148,7 +149,7 @@ class _Check:
         self.left = MAX_STEPS
 
     def find(self, value: Any, schema: Any, at: str) -> Iterator[str]:
-        """What is wrong with a value at a place, first things first."""
+        """Yield the problems of a value at a place, in order."""
         self.left -= 1
         if self.left < 0:
             yield "too much"  # whatever else is found, that is what is said in the end
@@ -172,17 +173,17 @@ class _Check:
             yield from self._find_object(value, schema, at)
 
     def _find_alike(self, value: Any, schema: dict[str, Any], at: str) -> Iterator[str]:
-        """What may be said of values of any type."""
-        if "enum" in schema and not any(_same(value, one) for one in schema["enum"]):
-            shown = ", ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"][:12])
+        """Yield the problems that values of any type can have."""
+        if "enum" in schema and not any(_same(value, choice) for choice in schema["enum"]):
+            shown = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"][:12])
             yield f"{_name(at)} should be one of {shown}"
         if "const" in schema and not _same(value, schema["const"]):
             yield f"{_name(at)} should be {json.dumps(schema['const'], ensure_ascii=False)[:80]}"
         for inner in schema.get("allOf", ()):
             yield from self.find(value, inner, at)
-        if "anyOf" in schema and not any(self._holds(value, one) for one in schema["anyOf"]):
+        if "anyOf" in schema and not any(self._holds(value, option) for option in schema["anyOf"]):
             yield f"{_name(at)} is none of what it may be"
-        if "oneOf" in schema and sum(self._holds(value, one) for one in schema["oneOf"]) != 1:
+        if "oneOf" in schema and sum(self._holds(value, option) for option in schema["oneOf"]) != 1:
             yield f"{_name(at)} is not exactly one of what it may be"
         if "not" in schema and self._holds(value, schema["not"]):
             yield f"{_name(at)} is what it must not be"
@@ -192,11 +193,11 @@ class _Check:
 
     def _find_list(self, value: list[Any], schema: dict[str, Any], at: str) -> Iterator[str]:
         yield from _find_count(len(value), schema, "Items", f"{_name(at)} should have", "items")
-        if schema.get("uniqueItems") and len({_key(one) for one in value}) < len(value):
+        if schema.get("uniqueItems") and len({_key(element) for element in value}) < len(value):
             yield f"{_name(at)} holds something twice"
         if "items" in schema:
-            for index, one in enumerate(value):
-                yield from self.find(one, schema["items"], f"{at}[{index}]")
+            for index, element in enumerate(value):
+                yield from self.find(element, schema["items"], f"{at}[{index}]")
 
     def _find_object(self, value: dict[str, Any], schema: dict[str, Any], at: str) -> Iterator[str]:
         properties = schema.get("properties", {})
@@ -205,8 +206,8 @@ class _Check:
                 yield f"{_name(_join(at, name))} is missing"
         yield from _find_count(len(value), schema, "Properties", f"{_name(at)} should have", "entries")
         further = schema.get("additionalProperties", True)
-        for name, one in value.items():
-            yield from self.find(one, properties.get(name, further), _join(at, name))
+        for name, member in value.items():
+            yield from self.find(member, properties.get(name, further), _join(at, name))
 
 
 def _find_type(value: Any, schema: dict[str, Any], at: str) -> str:
@@ -214,9 +215,9 @@ def _find_type(value: Any, schema: dict[str, Any], at: str) -> str:
     if named is None:
         return ""
     names = named if isinstance(named, list) else [named]
-    if any(_TYPES[one](value) for one in names):
+    if any(_TYPES[name](value) for name in names):
         return ""
-    wanted = " or ".join(_WORDS.get(one, f"{'an' if one[0] in 'aeiou' else 'a'} {one}") for one in names)
+    wanted = " or ".join(_WORDS.get(name, f"{'an' if name[0] in 'aeiou' else 'a'} {name}") for name in names)
     return f"{_name(at)} should be {wanted}"
 
 
@@ -272,9 +273,9 @@ def _key(value: Any) -> str:
     if isinstance(value, float) and _is_number(value) and value == int(value):
         value = int(value)
     if isinstance(value, list):
-        return f"[{','.join(_key(one) for one in value)}]"
+        return f"[{','.join(_key(element) for element in value)}]"
     if isinstance(value, dict):
-        return f"{{{','.join(f'{json.dumps(name)}:{_key(one)}' for name, one in sorted(value.items()))}}}"
+        return f"{{{','.join(f'{json.dumps(name)}:{_key(member)}' for name, member in sorted(value.items()))}}}"
     return json.dumps(value)
 
 

@@ -4,18 +4,16 @@ from typing import Any
 
 import msgspec
 
-from clawft.format.model import Interface, Requires, Skill
-from clawft.format.notes import Notes
-from clawft.format.yaml import load_yaml
-
-__all__ = ["apply_sidecar"]
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.model import Skill, SkillInterface, SkillRequirements
+from clawft.skills.parse.yaml import load_yaml
 
 _INTERFACE = ("short_description", "icon_small", "icon_large", "brand_color", "default_prompt")
 
 
 def apply_sidecar(skill: Skill, text: str, path: str) -> Skill:
     """The skill with what the sidecar adds; SKILL.md wins where both speak. A bad sidecar is said, not fatal."""
-    notes = Notes(path, text)
+    notes = DiagnosticCollector(path, text)
     raw, complaint = load_yaml(text, notes)
     if complaint or not isinstance(raw, dict):
         notes.found.clear()
@@ -30,21 +28,21 @@ def apply_sidecar(skill: Skill, text: str, path: str) -> Skill:
     return msgspec.structs.replace(
         skill,
         display_name=skill.display_name or str(interface.get("display_name") or ""),
-        interface=Interface(**presented),
+        interface=SkillInterface(**presented),
         requires=requires,
         disable_model_invocation=skill.disable_model_invocation or hidden,
         diagnostics=skill.diagnostics + tuple(notes.found),
     )
 
 
-def _mapping(raw: dict[Any, Any], key: str, notes: Notes) -> dict[str, Any]:
+def _mapping(raw: dict[Any, Any], key: str, notes: DiagnosticCollector) -> dict[str, Any]:
     value = raw.get(key)
     if value is not None and not isinstance(value, dict):
         notes.add("wrong-type", "warning", f"'{key}' should be a mapping; it was left out", key=key)
     return value if isinstance(value, dict) else {}
 
 
-def _with_tools(requires: Requires, dependencies: dict[str, Any]) -> Requires:
+def _with_tools(requires: SkillRequirements, dependencies: dict[str, Any]) -> SkillRequirements:
     """Tools the sidecar depends on; an MCP server `x` is required as the tools `x__*`."""
     tools = dependencies.get("tools")
     needed = (

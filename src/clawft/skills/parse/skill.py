@@ -1,24 +1,155 @@
-"""SKILL.md to Skill: the one public function that reads the format, `parse_skill_md` (D1)."""
+"""Parse SKILL.md into a Skill, with its requirements and installers wherever a client writes them."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from clawft.errors import Edit, MissingFrontmatter, YamlParse, find_close
-from clawft.format.fields import KEYS, UNREAD, Field, json_safe, read_text
-from clawft.format.frontmatter import Frontmatter, split_frontmatter
-from clawft.format.model import Interface, Skill
-from clawft.format.names import MAX_NAME, is_canonical, slugify
-from clawft.format.needs import check_metadata, read_block, read_requires
-from clawft.format.notes import Notes, quote_yaml
-from clawft.format.prose import first_paragraph, truncate_utf8
-from clawft.format.yaml import load_yaml
+from clawft.skills.parse.diagnostics import DiagnosticCollector, quote_yaml
+from clawft.skills.parse.fields import (
+    BLOCK_KEYS,
+    KEYS,
+    UNREAD,
+    Field,
+    json_safe,
+    read_names,
+    read_needs,
+    read_text,
+    read_tool,
+)
+from clawft.skills.parse.model import (
+    MAX_NAME,
+    NAMESPACES,
+    Skill,
+    SkillInterface,
+    SkillRequirements,
+    is_canonical,
+    slugify,
+)
+from clawft.skills.parse.text import Frontmatter, first_paragraph, split_frontmatter, truncate_utf8
+from clawft.skills.parse.yaml import load_yaml
 
-__all__ = ["MAX_PROMPT_BYTES", "build_skill", "load_mapping", "parse_head", "parse_skill_md"]
+MAX_METADATA_BYTES = 8192
+MAX_METADATA_DEPTH = 10
+_OS = {"macos": "darwin", "mac": "darwin", "osx": "darwin", "windows": "win32", "win": "win32"}
+_REQUIRES = {
+    "bins": "bins",
+    "bin": "bins",
+    "commands": "bins",
+    "anyBins": "any_bins",
+    "any_bins": "any_bins",
+    "any-bins": "any_bins",
+    "env": "env",
+    "envs": "env",
+    "config": "config",
+    "os": "os",
+    "tools": "tools",
+    "skills": "skills",
+    "skill": "skills",
+}
+# What may stand beside `requires` -> the requirement it is
+_FLAT = {
+    "bins": "bins",
+    "required_environment_variables": "env",
+    "env_vars": "env",
+    "os": "os",
+    "required_tools": "tools",
+}
 
-MAX_PROMPT_BYTES = 32 * 1024  # R113, D26
+
+def check_metadata(metadata: dict[Any, Any], notes: DiagnosticCollector) -> dict[str, Any]:
+    """Return the metadata as JSON-safe values; empty when it is too large or nested too deep."""
+    try:
+        encoded = msgspec.json.encode(metadata)
+    except (TypeError, ValueError, RecursionError):  # keys that are no texts, among others
+        metadata = json_safe(metadata)
+        encoded = msgspec.json.encode(metadata)
+    too_deep = encoded.count(b"{") + encoded.count(b"[") > MAX_METADATA_DEPTH and _depth(metadata) > MAX_METADATA_DEPTH
+    if len(encoded) > MAX_METADATA_BYTES or too_deep:
+        limit = f"{MAX_METADATA_BYTES} bytes and {MAX_METADATA_DEPTH} levels"
+        notes.add(
+            "metadata-limit",
+            "error",
+            f"'metadata' is over {limit}; all of it was left out, requirements too",
+            key="metadata",
+        )
+        return {}
+    if {str}.issuperset(map(type, metadata)):
+        return metadata
+    decoded: dict[str, Any] = msgspec.json.decode(encoded)
+    return decoded
+
+
+def _depth(value: Any) -> int:
+    deepest, level = 0, [value]
+    while level:
+        deepest += 1
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return deepest
+
+
+def read_client_block(metadata: dict[str, Any], notes: DiagnosticCollector) -> dict[str, Any]:
+    """The fields that a client's block, or the flat metadata, gives the skill."""
+    named = [name for name in NAMESPACES if name in metadata and isinstance(metadata[name], dict)]
+    if len(metadata) == len(named) == 1:  # as most are
+        block = metadata[named[0]]
+    else:
+        block = dict(metadata)
+        for name in reversed(named):
+            block.update(metadata[name])
+    fields: dict[str, Any] = {}
+    for key, value in block.items():
+        field = BLOCK_KEYS.get(key)
+        if field is None or value is None:
+            continue
+        read = field.read(value, key, notes)
+        if read is not UNREAD:
+            fields[field.name] = read
+    return fields
+
+
+def read_requires(fields: dict[str, Any], notes: DiagnosticCollector) -> SkillRequirements:
+    """All requirements, from `requires` and the flat forms, taken out of `fields`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, value in (fields.pop("requires", None) or {}).items():
+        name = _REQUIRES.get(key)
+        if name is None:
+            notes.add("unknown-requirement", "note", f"No client checks 'requires.{key}'", key=f"requires.{key}")
+        elif value is not None:
+            read = read_needs if name == "skills" else read_names
+            names = read(value if name == "skills" else _names_of(value), f"requires.{key}", notes)
+            if names is not UNREAD:
+                found[name] = found.get(name, ()) + names
+    for flat, name in _FLAT.items():
+        if flat in fields:
+            names = fields.pop(flat)
+            found[name] = found.get(name, ()) + (_required(names) if name == "env" else names)
+    if "os" in found:
+        found["os"] = tuple(_OS.get(name.lower(), name.lower()) for name in found["os"])
+    return SkillRequirements(**{name: tuple(dict.fromkeys(values)) for name, values in found.items()})
+
+
+def _names_of(value: Any) -> Any:
+    """Items written as mappings (`{name: X, …}`) count by their name unless they are marked optional."""
+    if not isinstance(value, list) or dict not in map(type, value):
+        return value
+    wanted = [item for item in value if not (isinstance(item, dict) and item.get("required") is False)]
+    return [item.get("name") if isinstance(item, dict) else item for item in wanted]
+
+
+def _required(listed: list[Any]) -> tuple[str, ...]:
+    return tuple(name for name in _names_of(listed) if isinstance(name, str) and name)
+
+
+MAX_PROMPT_BYTES = 32 * 1024
 MAX_DESCRIPTION = 1024
 _TEXTS = frozenset(key for key, field in KEYS.items() if key == field.key == field.name and field.read is read_text)
 _TAB = re.compile(r"^[ ]*\t|:\t", re.MULTILINE)
@@ -38,7 +169,7 @@ def parse_skill_md(
     front = split_frontmatter(text, path, f"skill/{dir_name}")
     if front is None:
         return _without_frontmatter(text, dir_name, path, strict, max_prompt_bytes)
-    notes = Notes(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
+    notes = DiagnosticCollector(path, front.yaml, front.yaml_start, text.count("\n", 0, front.yaml_start) + 1)
     if front.start:
         message = "Blank lines stand before the frontmatter; most clients then miss it"
         notes.add("leading-blank", "warning", message, line=1, fix=(Edit(0, front.start, ""),))
@@ -53,7 +184,7 @@ def parse_head(head: str, dir_name: str, *, path: str, body_bytes: int) -> Skill
     `head` starts with a line `---` and ends with the next one. Raises: YamlParse.
     """
     yaml = head[4:-4]
-    notes = Notes(path, yaml, 4, 2)
+    notes = DiagnosticCollector(path, yaml, 4, 2)
     fields = _read_frontmatter(load_mapping(yaml, notes, f"skill/{dir_name}"), dir_name, notes)
     if not fields.get("description"):
         return None
@@ -61,7 +192,9 @@ def parse_head(head: str, dir_name: str, *, path: str, body_bytes: int) -> Skill
     return Skill(**fields, body_bytes=body_bytes, diagnostics=tuple(notes.found))
 
 
-def build_skill(raw: dict[Any, Any], body: str, dir_name: str, notes: Notes, max_prompt_bytes: int) -> Skill:
+def build_skill(
+    raw: dict[Any, Any], body: str, dir_name: str, notes: DiagnosticCollector, max_prompt_bytes: int
+) -> Skill:
     """A Skill from the mapping of its frontmatter and its body, whatever file they came from."""
     fields = _read_frontmatter(raw, dir_name, notes)
     text = body.strip()
@@ -74,7 +207,7 @@ def build_skill(raw: dict[Any, Any], body: str, dir_name: str, notes: Notes, max
     return Skill(**fields, body_bytes=size, diagnostics=tuple(notes.found), prompt=prompt or None)
 
 
-def _read_frontmatter(raw: dict[Any, Any], dir_name: str, notes: Notes) -> dict[str, Any]:
+def _read_frontmatter(raw: dict[Any, Any], dir_name: str, notes: DiagnosticCollector) -> dict[str, Any]:
     """All fields of a Skill that its frontmatter gives; the description may be missing."""
     fields = _read_fields(raw, notes)
     if "metadata" in fields:
@@ -96,7 +229,12 @@ def _blank_lines(text: str, front: Frontmatter) -> int:
 
 
 def load_mapping(
-    yaml: str, notes: Notes, label: str, *, strict: bool = False, enough: Sequence[str] = ("name", "description")
+    yaml: str,
+    notes: DiagnosticCollector,
+    label: str,
+    *,
+    strict: bool = False,
+    enough: Sequence[str] = ("name", "description"),
 ) -> dict[Any, Any]:
     """The keys and values of a frontmatter. What is no YAML is recovered if that gives one of the keys in `enough`.
 
@@ -127,7 +265,7 @@ def _without_frontmatter(text: str, dir_name: str, path: str, strict: bool, max_
     if strict:
         message = f"skill/{dir_name}: there is no frontmatter"
         raise MissingFrontmatter("no-frontmatter", message, path=path, line=1, hint=hint)
-    notes = Notes(path)
+    notes = DiagnosticCollector(path)
     name, description = slugify(dir_name) or dir_name, first_paragraph(text)
     if _UNOPENED.match(text):
         message = "The frontmatter has no '---' above it, so it counts as text"
@@ -143,7 +281,7 @@ def _without_frontmatter(text: str, dir_name: str, path: str, strict: bool, max_
     return structs.replace(skill, body_line=1 + text.count("\n", 0, len(text) - len(text.lstrip())))
 
 
-def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
+def _read_fields(raw: dict[Any, Any], notes: DiagnosticCollector) -> dict[str, Any]:
     """Every key of the frontmatter under the name of its field; what no client knows goes to `extra`."""
     fields: dict[str, Any] = {}
     for key, value in raw.items():
@@ -172,10 +310,10 @@ def _read_fields(raw: dict[Any, Any], notes: Notes) -> dict[str, Any]:
     return fields
 
 
-def _check_spelling(key: str, field: Field, raw: dict[Any, Any], notes: Notes) -> None:
+def _check_spelling(key: str, field: Field, raw: dict[Any, Any], notes: DiagnosticCollector) -> None:
     """Say that a key has another client's spelling; it is renamed only where no second key says the same."""
     meant = [KEYS.get(other) or _find_field(str(other)) for other in raw]
-    alone = sum(one is not None and one.name == field.name for one in meant) == 1
+    alone = sum(candidate is not None and candidate.name == field.name for candidate in meant) == 1
     fix = notes.rename_key(key, field.key) if alone else ()
     notes.add("key-spelling", "note", f"'{key}' was read as '{field.key}'", key=key, hint=f"Write {field.key}", fix=fix)
 
@@ -185,7 +323,7 @@ def _find_field(key: str) -> Field | None:
     return KEYS.get(key.strip().lower().replace("_", "-").replace(" ", "-"))
 
 
-def _keep_unknown(fields: dict[str, Any], key: str, value: Any, notes: Notes) -> None:
+def _keep_unknown(fields: dict[str, Any], key: str, value: Any, notes: DiagnosticCollector) -> None:
     """Keep what no client reads; `metadata.openclaw` as one dotted key is metadata all the same."""
     group, dot, inner = key.partition(".")
     if group == "metadata" and dot and isinstance(fields.setdefault("metadata", {}), dict):
@@ -198,20 +336,19 @@ def _keep_unknown(fields: dict[str, Any], key: str, value: Any, notes: Notes) ->
     )
 
 
-def _read_metadata(fields: dict[str, Any], notes: Notes) -> None:
+def _read_metadata(fields: dict[str, Any], notes: DiagnosticCollector) -> None:
     """Take from the metadata what has a meaning of its own; the frontmatter's own fields win."""
     metadata = fields["metadata"] = check_metadata(fields["metadata"], notes)
-    for name, value in read_block(metadata, notes).items():
+    for name, value in read_client_block(metadata, notes).items():
         fields.setdefault(name, value)
     if isinstance(metadata.get("short-description"), str):
-        fields["interface"] = Interface(short_description=metadata["short-description"])
+        fields["interface"] = SkillInterface(short_description=metadata["short-description"])
     if metadata.get("internal") is True:
         fields["internal"] = True
 
 
-def _divide_tools(fields: dict[str, Any], notes: Notes) -> None:
-    """`tools:` items that are mappings are provided by the skill, strings are required by it (D14)."""
-    from clawft.format.tools import read_tool  # few skills bring any
+def _divide_tools(fields: dict[str, Any], notes: DiagnosticCollector) -> None:
+    """Divide `tools:`: items that are mappings are provided by the skill, strings are required by it."""
 
     items = fields.pop("tools")
     provided = [read_tool(item, notes) for item in items if isinstance(item, dict)]
@@ -226,8 +363,8 @@ def _divide_tools(fields: dict[str, Any], notes: Notes) -> None:
     fields["required_tools"] = tuple(item for item in items if isinstance(item, str))
 
 
-def _name(fields: dict[str, Any], dir_name: str, notes: Notes) -> None:
-    """The canonical name (D4, D5, D6); what was written stays as the display name."""
+def _name(fields: dict[str, Any], dir_name: str, notes: DiagnosticCollector) -> None:
+    """Set the canonical name; the name as written stays as the display name."""
     written = fields.get("name", "")
     if not written:
         fields["name"] = name = slugify(dir_name) or dir_name
@@ -266,8 +403,8 @@ def _name(fields: dict[str, Any], dir_name: str, notes: Notes) -> None:
     )
 
 
-def _describe(fields: dict[str, Any], body: str, notes: Notes) -> None:
-    """The description, or the first paragraph of the body in its place (D7)."""
+def _describe(fields: dict[str, Any], body: str, notes: DiagnosticCollector) -> None:
+    """Set the description, or the first paragraph of the body in its place."""
     written = fields.get("description", "")
     if written:
         if len(written) > MAX_DESCRIPTION:

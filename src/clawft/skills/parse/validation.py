@@ -1,16 +1,17 @@
-"""The Agent Skills specification to the letter, for `validate --strict`: what a skill must be to load everywhere."""
+"""Check a SKILL.md against the Agent Skills specification, and apply the fixes that diagnostics carry."""
 
 import unicodedata
 from typing import Any
 
-from clawft.errors import ClawftError, Diagnostic
-from clawft.format.fields import BLOCK_KEYS, KEYS
-from clawft.format.frontmatter import split_frontmatter
-from clawft.format.names import MAX_NAME, NAMESPACES
-from clawft.format.notes import Notes
-from clawft.format.yaml import load_yaml
+from msgspec import Struct
 
-__all__ = ["check_spec"]
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.skills.parse.diagnostics import DiagnosticCollector
+from clawft.skills.parse.fields import BLOCK_KEYS, KEYS
+from clawft.skills.parse.model import MAX_NAME, NAMESPACES
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.text import decode_text, encode_text, split_frontmatter
+from clawft.skills.parse.yaml import load_yaml
 
 FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 MAX_DESCRIPTION = 1024
@@ -30,8 +31,8 @@ def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
         return (error.diagnostic,)
     if front is None or front.start:
         return (Diagnostic("spec-frontmatter", "error", "The file must start with frontmatter", path, 1),)
-    notes = Notes(path, front.yaml, front.yaml_start, 2)
-    raw, complaint = load_yaml(front.yaml, Notes(path))
+    notes = DiagnosticCollector(path, front.yaml, front.yaml_start, 2)
+    raw, complaint = load_yaml(front.yaml, DiagnosticCollector(path))
     if complaint or not isinstance(raw, dict):
         return (
             Diagnostic(
@@ -50,11 +51,11 @@ def check_spec(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
     return tuple(notes.found)
 
 
-def _say(notes: Notes, code: str, message: str, key: str, hint: str = "") -> None:
+def _say(notes: DiagnosticCollector, code: str, message: str, key: str, hint: str = "") -> None:
     notes.add(code, "error", message, key=key, hint=hint)
 
 
-def _check_name(value: Any, dir_name: str, notes: Notes) -> None:
+def _check_name(value: Any, dir_name: str, notes: DiagnosticCollector) -> None:
     if not isinstance(value, str) or not value.strip():
         return _say(notes, "spec-name", "'name' is required, as a text", "name")
     name = unicodedata.normalize("NFKC", value.strip())
@@ -77,7 +78,7 @@ def _check_name(value: Any, dir_name: str, notes: Notes) -> None:
     return None
 
 
-def _check_text(value: Any, key: str, limit: int, notes: Notes, *, required: bool = False) -> None:
+def _check_text(value: Any, key: str, limit: int, notes: DiagnosticCollector, *, required: bool = False) -> None:
     if value is None and not required:
         return
     if not isinstance(value, str) or not value.strip():
@@ -87,7 +88,7 @@ def _check_text(value: Any, key: str, limit: int, notes: Notes, *, required: boo
 
 
 def _find_place(key: Any) -> str:
-    """Where what the spec has no field for may stand, so that it loads everywhere and is read all the same."""
+    """Return the hint where to write what the spec has no field for, so that it loads everywhere and is still read."""
     field = KEYS.get(key) if isinstance(key, str) else None
     name = field.name if field else ""
     if field and name in _TEXTS:
@@ -97,7 +98,7 @@ def _find_place(key: Any) -> str:
     return f"Allowed: {', '.join(FIELDS)}"
 
 
-def _check_metadata(value: Any, notes: Notes) -> None:
+def _check_metadata(value: Any, notes: DiagnosticCollector) -> None:
     if not isinstance(value, dict):
         return _say(notes, "spec-metadata", "'metadata' must be a mapping", "metadata")
     blocks = [name for name in NAMESPACES if isinstance(value.get(name), dict)]
@@ -108,3 +109,59 @@ def _check_metadata(value: Any, notes: Notes) -> None:
         message = f"'metadata.{blocks[0]}' is the block of a client; the spec has texts there"
         notes.add("spec-metadata", "note", message, key="metadata", hint="Who does not know it passes it over")
     return None
+
+
+_MAX_ROUNDS = 20
+_FORM = frozenset({"yaml-unquoted", "yaml-stray-line", "duplicate-key"})  # fixed first: only then is the rest certain
+
+
+class FixedText(Struct, frozen=True):
+    """The text before and after, the bytes to write, and the diagnostics that were fixed."""
+
+    before: str
+    after: str
+    data: bytes
+    applied: tuple[Diagnostic, ...]
+
+
+def fix_skill_md(data: bytes, dir_name: str, path: str = "SKILL.md") -> FixedText:
+    """Fix everything that has a certain fix. Raises: Unreadable when the file cannot be written back as it was."""
+    decoded = decode_text(data, path)
+    applied = [found for found in decoded.diagnostics if found.fix]
+    text = decoded.text
+    for _ in range(_MAX_ROUNDS):
+        fixable = [found for found in _diagnose(text, dir_name, path) if found.fix]
+        form = [found for found in fixable if found.code in _FORM]
+        mended, done = _apply(text, form or fixable)
+        if mended == text:
+            break
+        text = mended
+        applied += done
+    changed = text != decoded.text or bool(applied)
+    recoded = any(found.fix for found in decoded.diagnostics)
+    if changed and not recoded and encode_text(decoded.text, crlf=decoded.crlf) != data:
+        message = "The file holds bytes that are not UTF-8, or mixed line ends: mending would change more than is shown"
+        raise Unreadable("not-mendable", message, path=path, hint="Save it as UTF-8 with one kind of line end first")
+    return FixedText(decoded.text, text, encode_text(text, crlf=decoded.crlf) if changed else data, tuple(applied))
+
+
+def _diagnose(text: str, dir_name: str, path: str) -> tuple[Diagnostic, ...]:
+    try:
+        return parse_skill_md(text, dir_name, path=path).diagnostics
+    except ClawftError as error:
+        return (error.diagnostic,)
+
+
+def _apply(text: str, fixable: list[Diagnostic]) -> tuple[str, list[Diagnostic]]:
+    """The text with all edits that do not touch one another; the others wait for the next round."""
+    done: list[Diagnostic] = []
+    parts: list[str] = []
+    position, last = 0, -1
+    for found in sorted(fixable, key=lambda one: one.fix[0].start):
+        if found.fix[0].start <= last:
+            continue
+        done.append(found)
+        for edit in found.fix:
+            parts += (text[position : edit.start], edit.text)
+            position = last = edit.end
+    return "".join((*parts, text[position:])), done

@@ -1,22 +1,78 @@
-"""Safe YAML, and the recovery of what is nearly YAML (D3).
-
-A whole document is tried first. When it fails it is read key by key: a value that YAML refuses is taken as the
-text it plainly is, and every such guess is a diagnostic with the edit that would make it certain.
-"""
+"""Safe YAML: a fast reader for simple texts, the full parser, and recovery of what is nearly YAML."""
 
 import re
 from typing import Any
 
 import ryaml
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 
 from clawft.errors import Edit
-from clawft.format.notes import Notes, quote_yaml
-from clawft.format.plain import read_plain
+from clawft.skills.parse.diagnostics import DiagnosticCollector, quote_yaml
+from clawft.skills.parse.fields import KEYS
 
-__all__ = ["load_yaml"]
+_MAX_BRACKETS = 64  # more may be nested too deep
+_MAX_JSON = 1024  # YAML refuses longer keys; what is no longer as a whole has none
+_LONG_NUMBER, _TO_ZERO = b"0" * 16, bytes.maketrans(b"123456789", b"000000000")
+_KEY = re.compile(r"[a-z][\w-]{0,63}", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9a-fxo.+-]+", re.IGNORECASE)
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "Null", "NULL")),
+}
 
-MAX_DEPTH = 64  # R111; also keeps hostile nesting away from the parser, which needs quadratic time for it
+
+def read_plain(source: str) -> dict[str, Any] | None:
+    """The mapping that a YAML text holds, or None when only a YAML parser could tell."""
+    if ("[" in source or "{" in source) and source.count("[") + source.count("{") > _MAX_BRACKETS:
+        return None
+    fields: dict[str, Any] = {}
+    for line in source.removesuffix("\n").split("\n"):
+        key, _, text = line.partition(": ")
+        if key in fields or not (key in KEYS or _is_key(key)) or not text.isprintable():
+            return None
+        if ":" in text or "#" in text or not text[:1].isalpha() or text[-1] == " " or text in _WORDS:
+            value = _read_odd(text.strip(" "))
+            if value is None:
+                return None
+            fields[key] = value
+        else:
+            fields[key] = text  # a text without quotes is taken as written
+    return fields
+
+
+def _is_key(key: str) -> bool:
+    return key not in _WORDS and _KEY.fullmatch(key) is not None
+
+
+def _read_odd(text: str) -> Any:
+    """A value with something to it: quotes, JSON, a number, a comment. None where it takes more to tell."""
+    first = text[:1]
+    if first == "{" or first == "[":
+        return _read_json(text)
+    if first == '"' or first == "'":
+        inner = text[1:-1]
+        return inner if text[-1] == first and len(text) > 1 and first not in inner and "\\" not in inner else None
+    if not first.isalnum() or ": " in text or " #" in text or text[-1] == ":":
+        return None
+    if first.isdigit() and text.count(".") < 2 and _NUMBER.fullmatch(text):
+        return None
+    return _WORDS.get(text, text)
+
+
+def _read_json(text: str) -> Any:
+    """JSON is YAML but for odd numbers, escapes and keys that stand twice, which do not come back as written."""
+    try:
+        value = json.decode(text)
+    except DecodeError:
+        return None
+    written = text.encode()
+    same = json.encode(value).replace(b" ", b"") == written.replace(b" ", b"")
+    long = len(text) > _MAX_JSON or written.translate(_TO_ZERO).find(_LONG_NUMBER) >= 0
+    return value if same and not long else None
+
+
+MAX_DEPTH = 64  # also keeps hostile nesting away from the parser, which needs quadratic time for it
 _MAX_ALIASES = 32
 _ALIAS = re.compile(r"(?<!\w)\*\w")
 _MAX_BLOCKS = 8
@@ -33,7 +89,7 @@ class _Line(Struct, frozen=True, gc=False):
     text: str
 
 
-def load_yaml(source: str, notes: Notes) -> tuple[Any, str]:
+def load_yaml(source: str, notes: DiagnosticCollector) -> tuple[Any, str]:
     """The value of a YAML text and, when it had to be recovered, YAML's own complaint."""
     plain = read_plain(source)
     if plain is not None:
@@ -53,13 +109,13 @@ def load_yaml(source: str, notes: Notes) -> tuple[Any, str]:
 def _parse(text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-    if "&" in text and len(_ALIAS.findall(text)) > _MAX_ALIASES:  # each may stand for as much as the file holds
+    if "&" in text and len(_ALIAS.findall(text)) > _MAX_ALIASES:  # each may expand to as much as the file holds
         raise ValueError(f"more than {_MAX_ALIASES} aliases")
     return ryaml.loads(text)
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest. Quoted ones count too: too careful only where a text holds many."""
+    """Count how deep brackets nest. Quoted ones count too, which is too careful only where a text holds many."""
     depth = deepest = 0
     for match in _BRACKET.finditer(text):
         depth += 1 if match[0] in "[{" else -1
@@ -72,7 +128,7 @@ def _relocate(complaint: str, first_line: int) -> str:
     return _LINE.sub(lambda match: f"line {int(match[1]) + first_line - 1}", complaint)
 
 
-def _recover(lines: list[_Line], indent: int, notes: Notes, depth: int) -> dict[str, Any]:
+def _recover(lines: list[_Line], indent: int, notes: DiagnosticCollector, depth: int) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for chunk in _chunks(lines, indent, notes):
         key, value_at = _split_key(chunk[0].text[indent:])
@@ -106,7 +162,7 @@ def _split_key(content: str) -> tuple[str, int]:
     return key, len(content) - len(after.lstrip(" \t"))
 
 
-def _chunks(lines: list[_Line], indent: int, notes: Notes) -> list[list[_Line]]:
+def _chunks(lines: list[_Line], indent: int, notes: DiagnosticCollector) -> list[list[_Line]]:
     """Group lines into keys with what belongs to them; a line that belongs nowhere is said and left out."""
     chunks: list[list[_Line]] = []
     for line in lines:
@@ -139,7 +195,7 @@ class _Chunk(Struct, frozen=True):
     value_at: int
 
 
-def _value(chunk: _Chunk, notes: Notes, depth: int) -> Any:
+def _value(chunk: _Chunk, notes: DiagnosticCollector, depth: int) -> Any:
     text = "\n".join(line.text[chunk.indent :] for line in chunk.lines)
     try:
         parsed = read_plain(text) or _parse(text)
@@ -156,7 +212,7 @@ def _value(chunk: _Chunk, notes: Notes, depth: int) -> Any:
     return _plain(chunk, notes)
 
 
-def _plain(chunk: _Chunk, notes: Notes) -> str:
+def _plain(chunk: _Chunk, notes: DiagnosticCollector) -> str:
     """Take a value as plain text: what stands after the colon, with its lines joined."""
     first, start = chunk.lines[0], chunk.value_at
     words = [first.text[start:].strip(), *(line.text.strip() for line in chunk.lines[1:])]
@@ -183,7 +239,7 @@ def _plain(chunk: _Chunk, notes: Notes) -> str:
     return value
 
 
-def _comment_out(lines: list[_Line], notes: Notes) -> tuple[Edit, ...]:
+def _comment_out(lines: list[_Line], notes: DiagnosticCollector) -> tuple[Edit, ...]:
     return tuple(
         Edit(notes.start + line.offset, notes.start + line.offset, "# ") for line in lines if line.text.strip()
     )

@@ -1,4 +1,4 @@
-"""Which parts of a Markdown text are code or comment, where nothing is ever run: fences, indented code, code spans.
+"""Markdown code and comments, in which nothing is ever run: fences, indented code, code spans.
 
 Where it is not sure, a part counts as code: what is left as text does no harm.
 """
@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-__all__ = ["Block", "Prose", "find_code_spans", "split_code"]
-
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)")
 _QUOTE = re.compile(r"[ \t]{0,3}(?:>[ \t]?)+")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
@@ -18,7 +16,7 @@ _INDENT = 4  # columns that make a line after a blank one code
 _RUN = re.compile(r"`+")
 
 
-class Block(Struct, frozen=True):
+class DynamicBlock(Struct, frozen=True):
     """A fence marked with `!`: where it stands, and the lines in it."""
 
     start: int
@@ -30,7 +28,7 @@ class Prose(Struct, frozen=True):
     """The lines of a text that are no code, as places in it; and its blocks that are meant to be run."""
 
     lines: tuple[tuple[int, int], ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[DynamicBlock, ...]
 
 
 class _Fence(Struct):
@@ -65,7 +63,7 @@ class _Reader:
         self._blank = True  # whether the line before was blank, or indented code
         self._inset = 0  # where the text of the list item above begins
         self.lines: list[tuple[int, int]] = []
-        self.blocks: list[Block] = []
+        self.blocks: list[DynamicBlock] = []
 
     def take(self, start: int, end: int) -> None:
         if self._fence is None and start < end and self._text[start] not in _SPECIAL:
@@ -90,7 +88,7 @@ class _Reader:
         is_mark = closing.startswith(fence.mark) and not closing.strip(fence.mark[0])
         if is_mark and _width(rest) <= fence.indent + 3:
             if fence.runs:
-                self.blocks.append(Block(fence.start, end, self._text[fence.inner : start]))
+                self.blocks.append(DynamicBlock(fence.start, end, self._text[fence.inner : start]))
             self._fence, self._blank = None, False
 
     def _outside(self, rest: str, quoted: bool, start: int, end: int) -> None:
@@ -115,7 +113,7 @@ class _Reader:
 
 
 def _width(line: str) -> int:
-    """How far a line is indented, in columns."""
+    """Return how far a line is indented, in columns."""
     return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
 
 
@@ -145,7 +143,7 @@ def find_code_spans(line: str) -> Iterator[tuple[int, int, bool]]:
         start, end = runs[index]
         size = end - start
         following = () if size in hopeless else range(index + 1, len(runs))
-        close = next((one for one in following if runs[one][1] - runs[one][0] == size), None)
+        close = next((candidate for candidate in following if runs[candidate][1] - runs[candidate][0] == size), None)
         if close is None:
             hopeless.add(size)
             index += 1

@@ -1,7 +1,7 @@
-"""The commands that a skill's own text may run: `skills.security.allowed_command_prefixes` (R59).
+"""The commands that a skill's own text may run: `skills.security.allowed_command_prefixes`.
 
-An entry allows the lines that begin with its words, word by word. The whole judgement, with options and patterns, is
-`commands`' own; here is what can be told at once.
+An entry allows the lines that begin with its words, word by word. `commands` judges them fully, with options and
+patterns; this module decides what can be decided at once.
 """
 
 import re
@@ -10,10 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clawft.trust.readonly import is_launcher
-from clawft.trust.shell import Command, NotUnderstood, parse_line
-
-__all__ = ["SETTING", "find_unlisted", "suggest_setting"]
+from clawft.skills.render.shell import Command, NotUnderstood, is_launcher, parse_line
 
 _SUBCOMMAND = re.compile(r"[A-Za-z][A-Za-z-]*")
 _FILE = re.compile(r"[\w./][\w./-]*")
@@ -38,7 +35,7 @@ def suggest_setting(lines: Sequence[str], prefixes: Sequence[str]) -> str:
             commands = parse_line(line).commands
         except NotUnderstood:
             continue
-        starts = [_start_of(one) for one in commands if find_unlisted(shlex.join(one.texts), wanted)]
+        starts = [_start_of(command) for command in commands if find_unlisted(shlex.join(command.texts), wanted)]
         wanted += [start for start in starts if not is_launcher(start)]  # alone they would allow nothing
     if len(wanted) == len(prefixes):
         return ""
@@ -47,7 +44,8 @@ def suggest_setting(lines: Sequence[str], prefixes: Sequence[str]) -> str:
 
 
 def _start_of(command: Command) -> str:
-    """The name of a command, with what it is told to do where that is a plain word after it: `git log`, `sh go.sh`."""
+    """Return the name of a command, with its subcommand or file where that is a plain word after it: `git log`, `sh
+    go.sh`."""
     texts = command.texts
     second = texts[1] if len(texts) > 1 else ""
     pattern = _FILE if is_launcher(texts[0]) else _SUBCOMMAND

@@ -1,24 +1,71 @@
-"""Places in a template that stand for something fetched when it is used (R56, R57, D21).
+"""The prompt of a skill: find dynamic places, quote values into their commands, and render the result."""
 
-`!command` lines, the inline form and the fenced form run commands; `!read path` and `@path` bring files. They are
-looked for in the template only, never in code, comments or images, nor in what arguments bring. Nothing is run here.
-"""
-
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.errors import Diagnostic
-from clawft.format.model import Skill
-from clawft.render.code import find_code_spans, split_code
-from clawft.render.command import complete_variables, fill_command
-from clawft.render.template import Arguments, Variables
-from clawft.trust.prefixes import SETTING, find_unlisted
-from clawft.trust.shell import NotUnderstood
+from clawft.errors import Diagnostic, Refused
+from clawft.skills.parse.model import Skill
+from clawft.skills.render.code import find_code_spans, split_code
+from clawft.skills.render.prefixes import SETTING, find_unlisted
+from clawft.skills.render.shell import NotUnderstood, blank_out
+from clawft.skills.render.template import PromptArguments, TemplateVariables, find_token, render_template
 
-__all__ = ["Dynamic", "check_dynamic", "find_dynamic"]
+
+class FilledCommand(Struct, frozen=True):
+    """A command line as the shell gets it; and the same to be judged, where values have blanks for what no line may
+    hold, such as line breaks: inside of quotes they mean nothing to a shell."""
+
+    line: str
+    judged: str
+
+
+def complete_variables(skill: Skill, variables: TemplateVariables) -> TemplateVariables:
+    """The variables with what the skill itself says of its arguments."""
+    return structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")
+
+
+def fill_command(command: str, arguments: PromptArguments, variables: TemplateVariables) -> FilledCommand:
+    """Put values in place of tokens, quoted for where they stand: outside of quotes, or in either kind.
+
+    After a backslash a token stays as it is written. Raises: Refused for a value that no command can be given.
+    """
+    line: list[str] = []
+    judged: list[str] = []
+    quote, at = "", 0
+    while at < len(command):
+        char = command[at]
+        taken, value = char, None
+        if char == "\\" and (quote != "'" or command[at + 1 : at + 2] in ("$", "{")):
+            taken = command[at : at + 2]
+        elif char in "'\"" and quote in ("", char):
+            quote = "" if quote else char
+        elif char in "${" and (found := find_token(command, at, arguments, variables)):
+            taken, value = command[at : found[0]], _check(found[1], command)
+        at += len(taken)
+        line.append(taken if value is None else f"{quote}{_quote(value)}{quote}")
+        judged.append(taken if value is None else f"{quote}{_quote(blank_out(value))}{quote}")
+    return FilledCommand("".join(line), "".join(judged))
+
+
+def _quote(value: str) -> str:
+    """A value in single quotes, in which a shell knows no other sign than their end."""
+    return "'" + value.replace("'", "'\"'\"'") + "'"
+
+
+def _check(value: str, command: str) -> str:
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        message = f"The arguments have a character that no command can be given: {command[:60]}"
+        raise Refused("command-argument", message, hint="Leave it out")
+    return value
+
 
 _COMMAND = re.compile(r"!(?![\[!=`\s])(?P<command>[^\n]+)")
 _READ = re.compile(r"read(?:[ \t]+(?P<path>[^\n]*))?")
@@ -30,8 +77,8 @@ _MENTION = re.compile(
 _SURE = re.compile(r"(?:\.{1,2}|~)?/.*|\$?\{.*|.*\.\w+")
 
 # Stand-ins for what is known only when a skill is used: where they stand, a value is one word.
-_SOME = Arguments("x", ("x",) * 100)
-_ANY = Variables("x", "/x", "/x")
+_SOME = PromptArguments("x", ("x",) * 100)
+_ANY = TemplateVariables("x", "/x", "/x")
 
 _MARK = re.compile(r"[`~][ \t]*\Z")  # the end of what opens a fence
 _MARK_SIZE = 20  # blanks and all
@@ -39,7 +86,7 @@ _MARK_SIZE = 20  # blanks and all
 Kind = Literal["command", "read", "file"]
 
 
-class Dynamic(Struct, frozen=True):
+class DynamicPlace(Struct, frozen=True):
     """One such place: its span in the template, its line, and the command, or for the other kinds the path."""
 
     start: int
@@ -60,14 +107,14 @@ class Dynamic(Struct, frozen=True):
         return tuple(line for line in lines if line and not line.startswith("#"))
 
     @property
-    def is_surely_a_file(self) -> bool:
+    def is_certainly_a_file(self) -> bool:
         return self.kind == "read" or bool(_SURE.fullmatch(self.command))
 
 
 _Span = tuple[int, int, str, Kind]
 
 
-def find_dynamic(template: str) -> tuple[Dynamic, ...]:
+def find_dynamic(template: str) -> tuple[DynamicPlace, ...]:
     """Every place, in order."""
     if not _may_have(template):
         return ()
@@ -80,7 +127,7 @@ def find_dynamic(template: str) -> tuple[Dynamic, ...]:
 
 
 def _may_have(template: str) -> bool:
-    """Whether it is worth telling prose from code: most templates hold nothing that could be a place."""
+    """Return whether it is worth telling prose from code: most templates hold nothing that could be a place."""
     at = template.find("!")
     while at >= 0:
         before, after = template[max(0, at - 1) : at], template[at + 1 : at + 2]
@@ -112,28 +159,29 @@ def _command(start: int, end: int, command: str) -> _Span:
     return (start, end, read["path"] or "", "read") if read else (start, end, command, "command")
 
 
-def _places(template: str, spans: list[_Span]) -> Iterator[Dynamic]:
+def _places(template: str, spans: list[_Span]) -> Iterator[DynamicPlace]:
     line, position = 1, 0
     for start, end, command, kind in spans:
         line += template.count("\n", position, start)
         position = start
-        yield Dynamic(start, end, line, command.strip(), kind)
+        yield DynamicPlace(start, end, line, command.strip(), kind)
 
 
 def check_dynamic(
-    skill: Skill, path: str, prefixes: Sequence[str] = (), places: Sequence[Dynamic] | None = None
+    skill: Skill, path: str, prefixes: Sequence[str] = (), places: Sequence[DynamicPlace] | None = None
 ) -> tuple[Diagnostic, ...]:
-    """What a turn would do at every such place, with its line in the file; `prefixes` are the commands that may run."""
+    """Return a note for every dynamic place: what a turn would do there, with its line in the file; `prefixes` are the
+    commands that may run."""
     first = max(skill.body_line, 1)
     known = complete_variables(skill, _ANY)
     return tuple(
         Diagnostic("dynamic-context", "note", _say(place, prefixes, known), path, first + place.line - 1)
         for place in (find_dynamic(skill.prompt or "") if places is None else places)
-        if place.kind != "file" or skill.format == "command" or place.is_surely_a_file
+        if place.kind != "file" or skill.format == "command" or place.is_certainly_a_file
     )
 
 
-def _say(place: Dynamic, prefixes: Sequence[str], known: Variables) -> str:
+def _say(place: DynamicPlace, prefixes: Sequence[str], known: TemplateVariables) -> str:
     if place.kind == "file":
         return f"If there is such a file, a turn attaches it: {place.head}"
     if place.kind == "read":
@@ -148,3 +196,45 @@ def _say(place: Dynamic, prefixes: Sequence[str], known: Variables) -> str:
         if unlisted:
             return f"A turn refuses to run this command: '{unlisted}' is not in {SETTING}: {line[:60]}"
     return f"A turn runs this command and puts its output in its place: {place.head}"
+
+
+class DynamicResults(Struct, frozen=True):
+    """The results of a template's dynamic places, by where they start; a place that is missing stays as it is written.
+
+    `files` are attached after the text.
+    """
+
+    texts: Mapping[int, str] = {}
+    files: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class RenderedPrompt(Struct, frozen=True):
+    """The text, and what there is to say about it."""
+
+    text: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def render_skill(
+    skill: Skill,
+    arguments: PromptArguments,
+    variables: TemplateVariables,
+    path: str = "",
+    prefixes: Sequence[str] = (),
+    fetched: DynamicResults | None = None,
+) -> RenderedPrompt:
+    """A skill's prompt with its arguments, and with what was fetched for it.
+
+    Where nothing was, its commands are left as they are written, and what a turn would do is said: `prefixes` are
+    the commands that may run.
+    """
+    template = skill.prompt or ""
+    known = complete_variables(skill, variables)
+    texts = fetched.texts if fetched else {}
+    places = find_dynamic(template)
+    spans = [(place.start, place.end, texts.get(place.start)) for place in places]
+    text = render_template(template, arguments, variables=known, spans=spans)
+    if fetched is None:
+        return RenderedPrompt(text, check_dynamic(skill, path, prefixes, places))
+    return RenderedPrompt("\n\n".join([text, *fetched.files]), fetched.diagnostics)

@@ -13,8 +13,6 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 
-__all__ = ["MAX_LINE", "Command", "Line", "NotUnderstood", "Redirect", "Word", "blank_out", "parse_line"]
-
 MAX_LINE = 16_384
 
 
@@ -28,6 +26,13 @@ _CHANGES_SHELL = _names(
     """. alias bind break builtin caller compgen complete compopt continue declare disown enable eval exec export fc
     getopts hash history let local logout mapfile popd pushd read readarray readonly return set shift shopt source
     suspend trap typeset ulimit umask unalias unset"""
+)
+# Their arguments are commands or code: to list one by its name alone would be to list everything.
+_LAUNCHERS = _names(
+    """ash awk bash bun busybox chroot command csh dash deno doas env expect find fish flock gawk ionice ksh lua mawk
+    nawk nice node nohup npx nsenter osascript parallel perl php pipx pkexec powershell pwsh python ruby
+    runuser script sed setarch setpriv setsid sh socat ssh stdbuf strace su sudo systemd-run taskset tclsh time
+    timeout toybox tsx unbuffer unshare uvx watch xargs zsh"""
 )
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_./:][A-Za-z0-9_./:+@-]*|\[")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?$!#@*-])")
@@ -49,12 +54,17 @@ _LOOK_ALIKES = frozenset(
 )
 
 
+def is_launcher(name: str) -> bool:
+    """Return whether a command runs others, or code: `python3.11` as `python`."""
+    return name in _LAUNCHERS or name.rstrip("0123456789.") in _LAUNCHERS
+
+
 class NotUnderstood(Refused):
     """A line outside the grammar; the message says what was met. Code `command-not-understood`."""
 
 
 class Word(Struct, frozen=True, gc=False):
-    """A word after quote removal. Only an unmarked one stands for exactly its text."""
+    """A word after quote removal. Its text is exact only where nothing is marked."""
 
     text: str
     quoted: bool = False
@@ -90,7 +100,7 @@ class Line(Struct, frozen=True):
         """The line with the quoting gone and one blank between words, to be searched."""
         parts: list[str] = []
         for command, operator in zip(self.commands, (*self.operators, ""), strict=True):
-            redirects = (part for one in command.redirects for part in (one.kind, one.target.text))
+            redirects = (part for redirect in command.redirects for part in (redirect.kind, redirect.target.text))
             parts += (*command.texts, *redirects, operator)
         return " ".join(part for part in parts if part)
 
@@ -136,8 +146,8 @@ def _is_variation(char: str) -> bool:
 
 
 def _is_look_alike(char: str) -> bool:
-    """Whether a character passes for one of ASCII."""
-    return char in _LOOK_ALIKES or any(one.isascii() for one in unicodedata.normalize("NFKC", char))
+    """Return whether a character passes for one of ASCII."""
+    return char in _LOOK_ALIKES or any(folded.isascii() for folded in unicodedata.normalize("NFKC", char))
 
 
 class _Reader:
@@ -283,7 +293,7 @@ class _Reader:
 
 
 class _Parts:
-    """What a word is put together from."""
+    """The parts that a word is put together from."""
 
     def __init__(self) -> None:
         self._text: list[str] = []

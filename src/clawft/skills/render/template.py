@@ -1,4 +1,4 @@
-"""Fill in a template (R48-R55): one pass from left to right, and what is filled in is never looked at again (D18)."""
+"""Fill in a template in one pass, so that what is filled in is never interpreted again, and wrap attached files."""
 
 import re
 import shlex
@@ -8,17 +8,6 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-
-__all__ = [
-    "Arguments",
-    "Span",
-    "Variables",
-    "extract_variables",
-    "fill_in",
-    "find_token",
-    "render_template",
-    "split_arguments",
-]
 
 Span = tuple[int, int, str | None]  # a part of a template, and what it becomes; None: it stays as it is written
 
@@ -43,17 +32,18 @@ _TOKEN = re.compile(
 )
 
 
-class Arguments(Struct, frozen=True):
-    """What follows a skill's name: the text as typed, and its words as a shell would split them (D37)."""
+class PromptArguments(Struct, frozen=True):
+    """The arguments after a skill's name: the text as typed, and its words as a shell would split them."""
 
     raw: str = ""
     words: tuple[str, ...] = ()
 
 
-class Variables(Struct, frozen=True):
-    """What a template may ask for besides its arguments. `names` are the skill's named arguments, in order.
+class TemplateVariables(Struct, frozen=True):
+    """The values that a template may use in addition to its arguments. `names` are the skill's named arguments, in
+    order.
 
-    Where `numbered`, as in Claude's command files, `$1` is the first argument; in a skill a bare `$N` stays (R48).
+    Where `numbered`, as in Claude's command files, `$1` is the first argument; in a skill a bare `$N` stays as it is.
     """
 
     session_id: str = ""
@@ -63,51 +53,53 @@ class Variables(Struct, frozen=True):
     numbered: bool = False
 
 
-def split_arguments(raw: str) -> Arguments:
-    """Split a line of arguments by the rules of a shell; unbalanced quotes fall back to white space (D37)."""
+def split_arguments(raw: str) -> PromptArguments:
+    """Split a line of arguments by the rules of a shell; unbalanced quotes fall back to white space."""
     try:
         words = shlex.split(raw) if len(raw) <= _MAX_QUOTED else raw.split()
     except ValueError:
         words = raw.split()
-    return Arguments(raw.strip(), tuple(words))
+    return PromptArguments(raw.strip(), tuple(words))
 
 
-def join_arguments(words: Sequence[str]) -> Arguments:
+def join_arguments(words: Sequence[str]) -> PromptArguments:
     """Arguments that a shell has already split: the raw text is their plain join."""
-    return Arguments(" ".join(words), tuple(words))
+    return PromptArguments(" ".join(words), tuple(words))
 
 
 def render_template(
     template: str,
-    arguments: Sequence[str] | Arguments,
+    arguments: Sequence[str] | PromptArguments,
     session_id: str = "",
-    variables: Variables | None = None,
+    variables: TemplateVariables | None = None,
     spans: Sequence[Span] = (),
 ) -> str:
-    """A template with its arguments; they are appended if it has no place for them (R50, R53).
+    """Render a template with its arguments; they are appended if it has no place for them.
 
-    The `spans`, in order, become what they say, or stay as they are written. What they become is not looked at.
+    The `spans`, in order, are replaced by their values, or stay as they are written. The values are not expanded again.
     Raises: ClawftError when it would become enormous.
     """
-    given = arguments if isinstance(arguments, Arguments) else join_arguments(arguments)
-    known = variables or Variables(session_id=session_id)
-    text, placed = _fill_in(template, given, known, spans)
-    return text if placed or not given.raw else f"{text}\n\nARGUMENTS: {given.raw}"
+    parsed = arguments if isinstance(arguments, PromptArguments) else join_arguments(arguments)
+    known = variables or TemplateVariables(session_id=session_id)
+    text, placed = _fill_in(template, parsed, known, spans)
+    return text if placed or not parsed.raw else f"{text}\n\nARGUMENTS: {parsed.raw}"
 
 
-def fill_in(text: str, arguments: Arguments, known: Variables) -> str:
+def fill_in(text: str, arguments: PromptArguments, known: TemplateVariables) -> str:
     """A text with its tokens replaced, and nothing appended."""
     return _fill_in(text, arguments, known, ())[0]
 
 
-def find_token(text: str, at: int, arguments: Arguments, known: Variables) -> tuple[int, str] | None:
-    """Where a token that begins here ends, and its value; None where none begins."""
+def find_token(text: str, at: int, arguments: PromptArguments, known: TemplateVariables) -> tuple[int, str] | None:
+    """Find the token that begins here and return its end and its value; None where none begins."""
     match = _TOKEN.match(text, at)
     found = _look_up(match, arguments, known, _places(known.names)) if match else None
     return (match.end(), found[0]) if match and found else None
 
 
-def _fill_in(template: str, arguments: Arguments, known: Variables, spans: Sequence[Span]) -> tuple[str, bool]:
+def _fill_in(
+    template: str, arguments: PromptArguments, known: TemplateVariables, spans: Sequence[Span]
+) -> tuple[str, bool]:
     """The template with its tokens replaced, and whether one of them was a place for arguments."""
     parts: list[str] = []
     position, placed, size, span = 0, False, 0, 0
@@ -124,7 +116,7 @@ def _fill_in(template: str, arguments: Arguments, known: Variables, spans: Seque
         if inside:  # its value is in what the span becomes
             placed = placed or (found[1] and not _is_escaped(template, start))
             continue
-        if _is_escaped(template, start):  # D59: the backslash goes, the token stays
+        if _is_escaped(template, start):  # the backslash goes, the token stays
             parts.append(template[position : start - 1])
             position = start
             continue
@@ -134,8 +126,8 @@ def _fill_in(template: str, arguments: Arguments, known: Variables, spans: Seque
             raise ClawftError("prompt-too-large", f"The arguments would fill more than {MAX_FILLED} characters")
         parts += (template[position:start], value)
         position, placed = match.end(), placed or is_argument
-    for one in spans[span:]:
-        position = _splice(parts, template, position, one)
+    for remaining_span in spans[span:]:
+        position = _splice(parts, template, position, remaining_span)
     return "".join((*parts, template[position:])), placed
 
 
@@ -150,19 +142,19 @@ def _splice(parts: list[str], template: str, position: int, span: Span) -> int:
 
 @lru_cache(maxsize=8)
 def _places(names: tuple[str, ...]) -> dict[str, int]:
-    """Where each named argument stands; the first of a name counts."""
+    """Map each named argument to its position; the first of a name counts."""
     return {name: index for index, name in reversed(list(enumerate(names)))}
 
 
 def _is_escaped(template: str, start: int) -> bool:
-    """Whether just one backslash stands before a token; two or more are no escape."""
+    """Return whether just one backslash stands before a token; two or more are no escape."""
     return template[start - 1 : start] == "\\" and template[start - 2 : start - 1] != "\\"
 
 
 def _look_up(
-    match: re.Match[str], arguments: Arguments, known: Variables, places: dict[str, int]
+    match: re.Match[str], arguments: PromptArguments, known: TemplateVariables, places: dict[str, int]
 ) -> tuple[str, bool] | None:
-    """The value of a token and whether it is an argument; None for what is no token of ours and stays (D19)."""
+    """Look up the value of a token and whether it is an argument; None for an unknown token, which stays as written."""
     kind = match.lastgroup
     name = match[kind] if kind else ""
     if kind == "all":
@@ -187,23 +179,33 @@ def _look_up(
     return None
 
 
-def _numbered(number: int, arguments: Arguments) -> tuple[str, bool]:
+def _numbered(number: int, arguments: PromptArguments) -> tuple[str, bool]:
     """`$1` as Claude fills it in; a number that no argument has stays: it may be a price."""
     there = number <= len(arguments.words)
     return (arguments.words[number - 1], True) if there else (f"${number}", False)
 
 
-def _word(arguments: Arguments, index: int) -> str:
+def _word(arguments: PromptArguments, index: int) -> str:
     return arguments.words[index] if index < len(arguments.words) else ""
 
 
 def extract_variables(template: str, names: tuple[str, ...] = (), *, numbered: bool = False) -> list[str]:
-    """What a template asks for, each once: `ARGUMENTS`, `ARGUMENTS[0]`, `1`, `SESSION_ID`, named arguments … (R52)."""
-    anything = Variables("-", "-", "-", names, numbered)
+    """List the variables that a template uses, each once: `ARGUMENTS`, `ARGUMENTS[0]`, `1`, `SESSION_ID`, named
+    arguments …"""
+    anything = TemplateVariables("-", "-", "-", names, numbered)
     found: dict[str, None] = {}
     for match in _TOKEN.finditer(template):
         kind = match.lastgroup
-        known = kind and _look_up(match, Arguments(), anything, _places(names)) is not None
+        known = kind and _look_up(match, PromptArguments(), anything, _places(names)) is not None
         if known and not _is_escaped(template, match.start()):
             found[f"ARGUMENTS[{match['index']}]" if kind == "index" else match[str(kind)]] = None
     return list(found)
+
+
+def wrap_file(path: str, text: str, max_chars: int) -> str:
+    """A file's text, whole or its beginning; nothing in it can end the wrapper."""
+    body = text.replace("</file>", "<\\/file>")
+    if len(body) > max_chars:
+        body = f"{body[:max_chars]}\n[the rest of {len(body)} characters is left out; read_file reads it]"
+    name = re.sub(r'[<>"\n]', "_", path)
+    return f'<file path="{name}">\n{body}\n</file>'

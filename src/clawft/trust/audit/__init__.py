@@ -1,5 +1,5 @@
-"""What was decided and done, line by line, in a file that shows when somebody changed it."""
+"""The audit log: decisions and actions, line by line, in a file that shows when it was tampered with."""
 
-from clawft.trust.audit.log import LOG_NAME, Audit, Entry
+from clawft.trust.audit.log import LOG_NAME, AuditEntry, AuditLog
 
-__all__ = ["LOG_NAME", "Audit", "Entry"]
+__all__ = ["LOG_NAME", "AuditEntry", "AuditLog"]

@@ -1,17 +1,17 @@
-"""One line of the audit log: its fields, its bounds, and how it hangs on the line before.
+"""Lines of the audit log, chained by hash, and the sealed head that names the last one."""
 
-The hash of a line is the SHA-256 of its bytes up to, and without, `,"hash":`. It can be checked with any tool.
-"""
-
+import errno
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-__all__ = ["NO_HASH", "Line", "bound_detail", "bound_subject", "bound_text", "encode_line", "hash_bytes", "parse_line"]
+from clawft.files import check_version, why_damaged
+from clawft.trust.records import Seal
 
 NO_HASH = "0" * 64  # what the first line hangs on
 MAX_SUBJECT = 2000  # characters
@@ -38,14 +38,14 @@ class _Open(Struct, frozen=True, forbid_unknown_fields=True):
     prev: str
 
 
-class Line(_Open, frozen=True, forbid_unknown_fields=True):
+class AuditLogLine(_Open, frozen=True, forbid_unknown_fields=True):
     """One decision or deed."""
 
     hash: str
 
     @property
     def time(self) -> datetime | None:
-        """When it was written; None where another hand wrote something else."""
+        """The time at which the line was written; None where something else than a time was written there."""
         try:
             return datetime.fromisoformat(self.at).astimezone(UTC)
         except (ValueError, OverflowError):
@@ -59,10 +59,10 @@ def encode_line(fields: Mapping[str, Any]) -> tuple[bytes, str]:
     return body + _MARK + digest.encode() + b'"}\n', digest
 
 
-def parse_line(raw: bytes) -> tuple[Line, bool] | None:
+def parse_line(raw: bytes) -> tuple[AuditLogLine, bool] | None:
     """A line without its end, and whether its hash fits its bytes; None if it is no line at all."""
     try:
-        line = msgspec.json.decode(raw, type=Line)
+        line = msgspec.json.decode(raw, type=AuditLogLine)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     fits = raw[-_END:-66] == _MARK and hash_bytes(raw[:-_END]) == line.hash
@@ -113,3 +113,73 @@ def _bound(value: Any, mask: Callable[[str], str]) -> Any:
         return [_bound(inner, mask) for inner in value]
     plain = value is None or isinstance(value, bool | float) or (isinstance(value, int) and -MAX_INT < value < MAX_INT)
     return value if plain else bound_text(str(value), mask)
+
+
+HEAD_BYTES = 512  # one page at most, so that nobody reads half of it
+LABEL = "audit-head"
+VERSION = 1  # of the lines and of the head, under whose seal it is
+
+
+class AuditHead(Struct, frozen=True, array_like=True):
+    """The end of the log: the number and hash of its last line, and how many bytes its file has."""
+
+    seq: int = 0
+    hash: str = NO_HASH
+    size: int = 0
+    files: int = 0  # how many full ones lie beside it
+    next: str = ""
+    version: int = VERSION
+
+
+_VERSION_AT = AuditHead.__struct_fields__.index("version")
+
+
+def write_head(descriptor: int, head: AuditHead, seal: Seal) -> None:
+    """Raises: OSError; ClawftError for a key that cannot be used."""
+    content = msgspec.json.encode(head)
+    signed = content + b" " + seal.sign(content, LABEL).encode()
+    if os.pwrite(descriptor, signed.ljust(HEAD_BYTES - 1) + b"\n", 0) != HEAD_BYTES:  # a new file on a full disk
+        os.ftruncate(descriptor, 0)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def read_head(descriptor: int, seal: Seal, log: str) -> AuditHead | None:
+    """Read the sealed head; None where the seal does not fit. A new file is an empty log. `log` is the file it is of.
+
+    Raises: OSError; ClawftError for a key that cannot be used, and for a log of a newer version.
+    """
+    data = os.pread(descriptor, HEAD_BYTES, 0)
+    if not data:
+        return AuditHead()
+    content, _, mac = data.rstrip().rpartition(b" ")
+    if not seal.holds(content, LABEL, mac.decode("ascii", "replace")):
+        return None
+    fields = msgspec.json.decode(content, type=list[Any])
+    check_version(fields[_VERSION_AT] if len(fields) > _VERSION_AT else 1, VERSION, log)
+    return msgspec.convert(fields, AuditHead)
+
+
+def why_unsealed(descriptor: int, seal: Seal) -> str:
+    """Say why a head tells no end of the log: something is missing or damaged, or its seal does not hold.
+
+    Raises: OSError; ClawftError for a key that cannot be used.
+    """
+    data = os.pread(descriptor, HEAD_BYTES, 0)
+    if seal.is_missing:
+        return "trust.key, the key that seals its end, is missing"
+    try:
+        msgspec.json.decode(data.rstrip().rpartition(b" ")[0], type=AuditHead)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return f"audit.head is damaged ({why_damaged(data, error)})"
+    return "The seal of its end does not hold: audit.head or trust.key was changed or replaced"
+
+
+def judge_extra(extra: bytes, sealed: AuditHead) -> Literal["own", "torn", "foreign"]:
+    """Judge what follows the sealed end: the line that was being written, the start of one, or something else."""
+    line = extra.removesuffix(b"\n")
+    if not extra or b"\n" in line:
+        return "foreign"
+    parsed = parse_line(line)
+    if parsed is None:
+        return "torn"
+    return "own" if parsed[1] and parsed[0].hash == sealed.next else "foreign"

@@ -19,39 +19,21 @@ from msgspec import structs
 
 from clawft.errors import ClawftError, Refused
 from clawft.files import get_hint, lock_file, sync_folder
-from clawft.trust.audit.head import Head, judge_extra, read_head, write_head
-from clawft.trust.audit.line import (
+from clawft.trust.audit.lines import (
     NO_HASH,
-    Line,
+    AuditHead,
+    AuditLogLine,
     bound_detail,
     bound_subject,
     bound_text,
     encode_line,
     hash_bytes,
+    judge_extra,
     parse_line,
+    read_head,
+    write_head,
 )
-from clawft.trust.seal import Seal
-
-__all__ = [
-    "AT_TERMINAL",
-    "FAILED",
-    "HEAD_NAME",
-    "LEFT",
-    "LOCK_S",
-    "LOG_NAME",
-    "OWN",
-    "POLL_S",
-    "Audit",
-    "Entry",
-    "acting_for",
-    "asking_by",
-    "count_full",
-    "full_path",
-    "note_asked",
-    "open_own",
-    "turned_over",
-    "unreadable",
-]
+from clawft.trust.records import Seal
 
 LOG_NAME = "audit.jsonl"
 HEAD_NAME = "audit.head"
@@ -63,7 +45,7 @@ OWN = "audit"  # the kind of lines about the log itself
 FAILED = "failed"  # what an earlier line about the same says did not come about
 # Who answers a question at a terminal, and whose no it is where the input ends there.
 AT_TERMINAL, LEFT = "the person at the terminal", "no answer at the terminal"
-_WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, whoever writes it
+_WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, in every line
 _TAIL = 1 << 16
 _ATTEMPTS = 20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -74,7 +56,7 @@ _ACTING: ContextVar[tuple[str, str]] = ContextVar("acting", default=("", ""))
 
 
 @contextmanager
-def acting_for(name: str, session: str) -> Iterator[None]:
+def set_audit_actor(name: str, session: str) -> Iterator[None]:
     """Have lines about a session, and those that come of it, say who asked for it."""
     before = _ACTING.set((name, session))
     try:
@@ -88,7 +70,7 @@ _NOTE_ASKED: ContextVar[Callable[[bool], None]] = ContextVar("note_asked", defau
 
 
 @contextmanager
-def asking_by(note: Callable[[bool], None]) -> Iterator[None]:
+def observe_questions(note: Callable[[bool], None]) -> Iterator[None]:
     """Have `note` called when a question is put to a person meanwhile: a flag, or nobody there, is no such thing."""
     before = _NOTE_ASKED.set(note)
     try:
@@ -98,12 +80,22 @@ def asking_by(note: Callable[[bool], None]) -> Iterator[None]:
 
 
 def note_asked(*, again: bool = False) -> None:
-    """A person is asked now; for whoever puts questions to people. `again`: about what they were asked before."""
+    """Note that a person is asked now; call this wherever questions are put to people. `again`: about what they were
+    asked before."""
     _NOTE_ASKED.get()(again)
 
 
-class More(TypedDict, total=False):
-    """What else a line may say."""
+# Who answered the last question about an approval, for its line, where no other rule decided.
+_ANSWERED: ContextVar[str] = ContextVar("answered", default="")
+
+
+def note_answer(by: str) -> None:
+    """Name who answers a question about an approval; '' where none was asked."""
+    _ANSWERED.set(by)
+
+
+class AuditFields(TypedDict, total=False):
+    """The optional fields of a line."""
 
     rule: str  # what decided
     skill: str
@@ -112,19 +104,19 @@ class More(TypedDict, total=False):
     detail: Mapping[str, Any] | None
 
 
-class Entry(NamedTuple):
+class AuditEntry(NamedTuple):
     """A line to be written with others."""
 
     kind: str
     subject: str
     decision: str
-    more: More
+    more: AuditFields
 
 
-class Audit:
+class AuditLog:
     """The log of one user. `mask` takes secrets out of every text, so that no caller has to think of it.
 
-    `by` is whoever has it done, where that is not the user at the machine.
+    `by` is the one that acts, where that is not the user at the machine.
     """
 
     def __init__(self, path: str, seal: Seal, mask: Callable[[str], str] = str, *, max_bytes: int = MAX_BYTES) -> None:
@@ -138,17 +130,17 @@ class Audit:
 
     @property
     def lost(self) -> int:
-        """How many lines could not be written, and are told by the next that can."""
+        """The number of lines that could not be written; the next line that can be written reports it."""
         return self._lost
 
-    def write(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> None:
+    def write(self, kind: str, subject: str, *, decision: str, **more: Unpack[AuditFields]) -> None:
         """Add a line. What gives power is not done when this raises.
 
         Raises: Refused with code `audit-unwritable`.
         """
-        self.write_all([Entry(kind, subject, decision, more)])
+        self.write_all([AuditEntry(kind, subject, decision, more)])
 
-    def write_all(self, entries: Sequence[Entry]) -> None:
+    def write_all(self, entries: Sequence[AuditEntry]) -> None:
         """Add several lines: all of them or, unless the process is killed, none. They are forced to the disk together.
 
         Raises: Refused, as `write` does.
@@ -156,10 +148,10 @@ class Audit:
         if not entries:
             return
         try:
-            lines = [self._fields(*one) for one in entries]
+            lines = [self._fields(*entry) for entry in entries]
             if self._lost:
                 lines.insert(0, _own("lost", f"{self._lost} lines could not be written", {"lines": self._lost}))
-            synced = any(one.kind in SYNCED or one.decision in SYNCED for one in entries)
+            synced = any(entry.kind in SYNCED or entry.decision in SYNCED for entry in entries)
             with self._locked() as descriptor, _Pen(self, descriptor) as pen:
                 pen.put_all(lines, synced=synced)
             self._lost = 0
@@ -170,7 +162,7 @@ class Audit:
             raise _unwritable(str(error), error.diagnostic.path or self.path, error.hint) from error
 
     @contextmanager
-    def last_step(self, entries: Sequence[Entry], *, must: bool = True) -> Iterator[Callable[[], None]]:
+    def last_step(self, entries: Sequence[AuditEntry], *, must: bool = True) -> Iterator[Callable[[], None]]:
         """A function that adds lines, to be called when only the last step is left of what they tell. Where that step
         fails, as many lines say so. `must`: the step is not taken if they cannot be written.
 
@@ -188,17 +180,17 @@ class Audit:
             yield write
         except BaseException:
             if written:
-                self.tell_all([one._replace(decision=FAILED) for one in entries])
+                self.tell_all([entry._replace(decision=FAILED) for entry in entries])
             raise
 
-    def tell(self, kind: str, subject: str, *, decision: str, **more: Unpack[More]) -> bool:
+    def tell(self, kind: str, subject: str, *, decision: str, **more: Unpack[AuditFields]) -> bool:
         """Add a line about what gives no power, such as a denial: it stands, whether or not it could be written.
 
         The next line that can be written says how many are missing.
         """
-        return self.tell_all([Entry(kind, subject, decision, more)])
+        return self.tell_all([AuditEntry(kind, subject, decision, more)])
 
-    def tell_all(self, entries: Sequence[Entry]) -> bool:
+    def tell_all(self, entries: Sequence[AuditEntry]) -> bool:
         """The same with several lines."""
         try:
             self.write_all(entries)
@@ -207,10 +199,12 @@ class Audit:
             return False
         return True
 
-    def _fields(self, kind: str, subject: str, decision: str, more: More) -> dict[str, Any]:
+    def _fields(self, kind: str, subject: str, decision: str, more: AuditFields) -> dict[str, Any]:
         texts = {
             name: bound_text(str(more.get(name, "")), self.mask) for name in ("rule", "skill", "digest", "session")
         }
+        if kind == "approval" and not texts["rule"]:
+            texts["rule"] = _ANSWERED.get()
         bounded, digest = bound_subject(subject, self.mask)
         return {
             "kind": kind,
@@ -220,8 +214,8 @@ class Audit:
             "detail": {**bound_detail(self._with_name(more), self.mask), **digest},
         }
 
-    def _with_name(self, more: More) -> Mapping[str, Any] | None:
-        """What a line says beside, with who asked for it, unless it names somebody already."""
+    def _with_name(self, more: AuditFields) -> Mapping[str, Any] | None:
+        """Return the detail of a line with the name of who asked for it, unless it names someone already."""
         name, session = _ACTING.get()
         is_theirs = bool(name) and f"{more.get('session', '')}:".startswith(f"{session}:")
         by, detail = self.by or (name if is_theirs else ""), more.get("detail")
@@ -232,7 +226,7 @@ class Audit:
         """The head, which one writer holds at a time. Raises: OSError, ClawftError."""
         for _ in range(_ATTEMPTS):
             try:
-                descriptor = open_own(self.head_path, _FLAGS)
+                descriptor = open_private_file(self.head_path, _FLAGS)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
                 continue
@@ -250,19 +244,19 @@ class Audit:
 class _Pen:
     """The log while it is locked: open, and its end understood."""
 
-    def __init__(self, audit: Audit, descriptor: int) -> None:
+    def __init__(self, audit: AuditLog, descriptor: int) -> None:
         self.audit = audit
         self.head_file = descriptor
         self.file = -1
 
     def __enter__(self) -> "_Pen":
         sealed = read_head(self.head_file, self.audit.seal, self.audit.path)
-        self.file = open_own(self.audit.path, _FLAGS | os.O_APPEND)
+        self.file = open_private_file(self.audit.path, _FLAGS | os.O_APPEND)
         try:
             size = os.fstat(self.file).st_size
             if sealed and not size:
-                sealed = turned_over(self.audit.path, sealed)
-            self.head = sealed or Head()
+                sealed = load_rotated_head(self.audit.path, sealed)
+            self.head = sealed or AuditHead()
             if sealed is None or size != sealed.size:
                 self._settle(sealed, size)
             if self.head.size >= self.audit.max_bytes:
@@ -282,7 +276,7 @@ class _Pen:
         line, digest = encode_line({**fields, "seq": head.seq + 1, "at": at, "prev": head.hash})
         write_head(self.head_file, structs.replace(head, next=digest), self.audit.seal)
         self._append(line)
-        self.head = Head(head.seq + 1, digest, head.size + len(line), head.files)
+        self.head = AuditHead(head.seq + 1, digest, head.size + len(line), head.files)
         write_head(self.head_file, self.head, self.audit.seal)
 
     def put_all(self, lines: Sequence[Mapping[str, Any]], *, synced: bool) -> None:
@@ -307,7 +301,7 @@ class _Pen:
             os.ftruncate(self.file, self.head.size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _settle(self, sealed: Head | None, size: int) -> None:
+    def _settle(self, sealed: AuditHead | None, size: int) -> None:
         """The file is not as it was sealed: find out why, and go on from there. Nothing of it is changed."""
         extra = os.pread(self.file, _TAIL, sealed.size) if sealed and sealed.size < size <= sealed.size + _TAIL else b""
         found = judge_extra(extra, sealed) if sealed else "foreign"
@@ -317,13 +311,13 @@ class _Pen:
         self.head = structs.replace(sealed, size=size)
         self._end_line()
         if found == "own":  # its writer was killed before it could seal it
-            self.head = Head(sealed.seq + 1, sealed.next, self.head.size, sealed.files)
+            self.head = AuditHead(sealed.seq + 1, sealed.next, self.head.size, sealed.files)
         else:  # its writer was killed in the middle; what there is of it stays where it is
             torn = extra.removesuffix(b"\n")
             facts = {"bytes": len(torn), "sha256": hash_bytes(torn)}
             self.put(_own("torn", "A line was not written to its end", facts))
 
-    def _mark_broken(self, sealed: Head | None, size: int) -> None:
+    def _mark_broken(self, sealed: AuditHead | None, size: int) -> None:
         """Say for ever that something was wrong here: going on must not hide it."""
         last = _find_last(self.file, size)
         facts: dict[str, Any] = {"found_seq": last.seq if last else 0, "found_bytes": size}
@@ -334,7 +328,7 @@ class _Pen:
             facts |= {"sealed_seq": sealed.seq, "sealed_hash": sealed.hash, "sealed_bytes": sealed.size}
         seq = max(sealed.seq if sealed else 0, last.seq if last else 0)
         files = sealed.files if sealed else count_full(self.audit.path)
-        self.head = Head(seq, last.hash if last else sealed.hash if sealed else NO_HASH, size, files)
+        self.head = AuditHead(seq, last.hash if last else sealed.hash if sealed else NO_HASH, size, files)
         self._end_line()
         self.put(_own("broken", subject, facts))
 
@@ -353,7 +347,7 @@ class _Pen:
         self.head = structs.replace(self.head, size=0, files=self.head.files + 1, next="")
         write_head(self.head_file, self.head, self.audit.seal)
         os.close(self.file)
-        self.file = open_own(path, _FLAGS | os.O_APPEND)
+        self.file = open_private_file(path, _FLAGS | os.O_APPEND)
         sync_folder(os.path.dirname(path))
 
 
@@ -364,12 +358,12 @@ def _own(decision: str, subject: str, detail: dict[str, Any]) -> dict[str, Any]:
 
 
 def full_path(path: str, number: int) -> str:
-    """Where the full file of a number lies: `audit-000001.jsonl`."""
+    """Return the path of the full file of a number: `audit-000001.jsonl`."""
     stem, end = os.path.splitext(path)
     return f"{stem}-{number:06d}{end}"
 
 
-def open_own(path: str, flags: int) -> int:
+def open_private_file(path: str, flags: int) -> int:
     """A descriptor of a regular file, which is made such that only the user may read it. Raises: OSError."""
     descriptor = os.open(path, flags, 0o600)
     mode = os.fstat(descriptor).st_mode
@@ -387,8 +381,8 @@ def _unwritable(why: str, path: str, hint: str) -> Refused:
     return Refused("audit-unwritable", message, path=path, hint=hint)
 
 
-def unreadable(error: OSError, audit: Audit) -> ClawftError:
-    """What a failure to read the log means to a person."""
+def make_unreadable_error(error: OSError, audit: AuditLog) -> ClawftError:
+    """Return the error for a log that cannot be read."""
     path = error.filename or audit.path
     message = f"The audit log cannot be read: {error.strerror}"
     return ClawftError("audit-unreadable", message, path=path, hint=get_hint(error, path))
@@ -401,24 +395,24 @@ def _is_at(descriptor: int, path: str) -> bool:
         return False
 
 
-def turned_over(path: str, sealed: Head) -> Head:
+def load_rotated_head(path: str, sealed: AuditHead) -> AuditHead:
     """The end of the log where its writer was killed after it had put the full file aside."""
     try:
         full = sealed.size > 0 and os.lstat(full_path(path, sealed.files + 1)).st_size == sealed.size
     except FileNotFoundError:
         full = False
-    return Head(sealed.seq, sealed.hash, 0, sealed.files + 1) if full else sealed
+    return AuditHead(sealed.seq, sealed.hash, 0, sealed.files + 1) if full else sealed
 
 
 def count_full(path: str) -> int:
-    """How many full files there are."""
+    """Count the full files."""
     number = 0
     while os.path.lexists(full_path(path, number + 1)):
         number += 1
     return number
 
 
-def _find_last(descriptor: int, size: int) -> Line | None:
+def _find_last(descriptor: int, size: int) -> AuditLogLine | None:
     """The last line of a file that can be read as one."""
     start = max(0, size - _TAIL)
     for raw in reversed(os.pread(descriptor, _TAIL, start).split(b"\n")):

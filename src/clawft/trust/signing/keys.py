@@ -1,18 +1,20 @@
-"""Keys that sign: our own in `~/.clawft/keys`, a file of the user's, or one that an SSH agent holds."""
+"""Keys that sign: the user's own, a file, or one of an SSH agent; and signing a skill with one."""
 
 import hashlib
 import os
 import shlex
 import stat
+import subprocess
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.files import read_optional, read_regular, replace_file
-from clawft.programs import Launcher, Program
-from clawft.signing.ssh_keygen import make_with_passphrase, prepare_ssh_keygen, sign_with
-from clawft.signing.sshsig import (
+from clawft.trust.programs import Launcher, PreparedProgram
+from clawft.trust.signing.publishers import SKILL_SPACE, SkillStatement
+from clawft.trust.signing.signatures import SIGNATURE_NAME
+from clawft.trust.signing.sshsig import (
     ED25519,
     PublicKey,
     make_public_key,
@@ -20,13 +22,66 @@ from clawft.signing.sshsig import (
     parse_public_key,
     parse_signature,
     sign_ed25519,
+    verify_signature,
 )
-from clawft.signing.verifying import verify
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["Signer", "find_own_key", "find_ssh_key", "make_own_key", "open_signer", "own_key_path", "replace_own_key"]
+
+SIGN_S = 300.0  # the user may have to type a passphrase or touch a key
+_PASSED = (  # what finds an agent, asks for a passphrase, or reaches a security key
+    *("HOME", "USER", "LANG", "TERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"),
+    *("SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "SSH_SK_PROVIDER"),
+)
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def prepare_ssh_keygen(launcher: Launcher, what: str) -> PreparedProgram:
+    """Prepare the program that something needs. Raises: NotFound; Refused."""
+    program = launcher.find("ssh-keygen")
+    if not program:
+        hint = "Install OpenSSH's client; or sign by an Ed25519 key without a passphrase"
+        raise NotFound("ssh-keygen-missing", f"{what} needs ssh-keygen, which is not on PATH", hint=hint)
+    passed = {name: launcher.environ[name] for name in _PASSED if name in launcher.environ}
+    return launcher.prepare((program,), {"PATH": _PATH, **passed})
+
+
+def sign_with(program: PreparedProgram, key: str, namespace: str, message: bytes) -> bytes:
+    """Return the armored signature by a key file, or by the agent that has the private half of a `.pub` file.
+
+    ssh-keygen stays in our group of processes, so that it can ask for a passphrase on the terminal.
+    Raises: ClawftError with code `signing-failed`.
+    """
+    words = (*program.words, "-Y", "sign", "-f", key, "-n", namespace)
+    try:
+        done = subprocess.run(
+            words,
+            cwd=program.cwd,
+            env=program.env,
+            input=message,
+            capture_output=True,
+            timeout=SIGN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ClawftError("signing-failed", f"ssh-keygen took more than {SIGN_S:.0f} seconds") from error
+    except OSError as error:
+        why = f"ssh-keygen cannot be started: {error.strerror}"
+        raise ClawftError("signing-failed", why, path=words[0]) from error
+    if done.returncode:
+        reason = " ".join(done.stderr.decode(errors="replace").split())[-300:] or "it does not say why"
+        hint = "Check --key; for a .pub file the agent must hold the key: ssh-add -l"
+        raise ClawftError("signing-failed", f"ssh-keygen did not sign: {reason}", path=key, hint=hint)
+    return done.stdout
+
+
+def make_with_passphrase(program: PreparedProgram, path: str, comment: str) -> None:
+    """Make an Ed25519 key; ssh-keygen asks for its passphrase on the terminal. Raises: ClawftError."""
+    words = (*program.words, "-q", "-t", "ed25519", "-f", path, "-C", comment)
+    if subprocess.run(words, cwd=program.cwd, env=program.env, check=False).returncode:
+        raise ClawftError("key-not-made", "ssh-keygen made no key", path=path)
+
 
 MAX_BYTES = 64 << 10
 _SSH_NAMES = ("id_ed25519", "id_ed25519_sk", "id_ecdsa", "id_ecdsa_sk", "id_rsa")
@@ -37,21 +92,21 @@ class Signer(Struct, frozen=True):
 
     path: str
     key: PublicKey
-    program: Program | None = None
+    program: PreparedProgram | None = None
 
     def sign(self, namespace: str, message: bytes) -> str:
         """The armored signature, verified once more. Raises: ClawftError."""
         if not self.program:
             return sign_ed25519(_load_private(self.path), namespace, message)
         signature = parse_signature(sign_with(self.program, self.path, namespace, message))
-        holds = verify(signature, message)
+        holds = verify_signature(signature, message)
         if signature.key != self.key or signature.namespace != namespace or not holds:
             raise ClawftError("signing-failed", "ssh-keygen signed something else, or by another key", path=self.path)
         return signature.text
 
 
 def own_key_path(user_dir: str) -> str:
-    """Where our own key is; its public half ends in `.pub`."""
+    """Return the path of the user's own key; its public half ends in `.pub`."""
     return os.path.join(user_dir, "keys", "signing")
 
 
@@ -103,8 +158,8 @@ def replace_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphra
     path, old = own_key_path(user_dir), find_own_key(user_dir)
     if old is None:
         raise NotFound("key-not-found", "There is no key of yours to replace", hint="Run: weft publishers key --make")
-    kept = f"{path}-{hashlib.sha256(old.blob).hexdigest()[:12]}"
-    moves = [(f"{path}{end}", f"{kept}{end}") for end in ("", ".pub") if os.path.lexists(f"{path}{end}")]
+    old_path = f"{path}-{hashlib.sha256(old.blob).hexdigest()[:12]}"
+    moves = [(f"{path}{end}", f"{old_path}{end}") for end in ("", ".pub") if os.path.lexists(f"{path}{end}")]
     for here, there in moves:
         os.rename(here, there)
     try:
@@ -113,7 +168,7 @@ def replace_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphra
         for here, there in moves:
             os.replace(there, here)
         raise
-    return kept
+    return old_path
 
 
 def _write_key(path: str, comment: str) -> None:
@@ -153,10 +208,12 @@ def open_signer(path: str, launcher: Launcher, *, ssh: bool = False) -> Signer:
 
 def _read_private(path: str, content: bytes) -> tuple[PublicKey, bool]:
     """The public half, which older formats have in a file of its own."""
-    beside = None if b"OPENSSH PRIVATE" in content[:64] else read_optional(f"{path}.pub", MAX_BYTES, follow=True)
-    if beside is None:
+    public_content = (
+        None if b"OPENSSH PRIVATE" in content[:64] else read_optional(f"{path}.pub", MAX_BYTES, follow=True)
+    )
+    if public_content is None:
         return parse_private_key(content)
-    return parse_public_key(beside.decode("ascii", errors="replace")), True
+    return parse_public_key(public_content.decode("ascii", errors="replace")), True
 
 
 def _load_private(path: str) -> "Ed25519PrivateKey":
@@ -169,3 +226,14 @@ def _load_private(path: str) -> "Ed25519PrivateKey":
         raise ClawftError("key-format", "The key cannot be read", path=path) from error
     assert isinstance(private, Ed25519PrivateKey)
     return private
+
+
+def sign_skill(folder: str, statement: SkillStatement, signer: Signer) -> str:
+    """Write the signature of a skill; where. Raises: ClawftError."""
+    path = os.path.join(folder, SIGNATURE_NAME)
+    armor = signer.sign(SKILL_SPACE, statement.text)
+    try:
+        replace_file(path, armor.encode(), 0o644)
+    except OSError as error:
+        raise ClawftError("not-written", f"The signature was not written: {error.strerror}", path=path) from error
+    return path

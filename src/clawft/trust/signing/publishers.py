@@ -1,7 +1,4 @@
-"""The trust file `publishers.toml`: who may sign which skills by which keys, and which keys are revoked.
-
-It is the user's own and may be edited by hand; nobody else may be able to write it.
-"""
+"""The trust file `publishers.toml`, and the statements that publishers sign."""
 
 import os
 import re
@@ -19,23 +16,70 @@ from msgspec import Struct, field
 
 from clawft.errors import ClawftError, Refused
 from clawft.files import check_version, get_hint, lock_file, read_regular, replace_file, why_damaged
-from clawft.signing.sshsig import PublicKey, parse_public_key
-from clawft.signing.statements import SKILL_SPACE
+from clawft.skills.discovery import DiscoveredSkill
+from clawft.skills.discovery.walk import load_bytes
+from clawft.trust.signing.sshsig import PublicKey, parse_public_key
 
-__all__ = [
-    "ANY",
-    "PUBLISHERS_NAME",
-    "Publisher",
-    "PublisherKey",
-    "Publishers",
-    "Revoked",
-    "change_publishers",
-    "is_pattern",
-    "is_publisher",
-    "load_publishers",
-    "render_publishers",
-    "render_signers",
-]
+SKILL_SPACE = "clawft-skill"
+ROTATION_SPACE = "clawft-rotation"
+MAX_PART = 1_000
+_ROTATION = "clawft-rotation-v1"
+_VERSION = re.compile(r"""^\s*["']?version["']?\s*:""", re.MULTILINE)
+
+
+class SkillStatement(Struct, frozen=True):
+    """A statement that this content is this version of this skill; `version` is '' for a statement about the content
+    alone."""
+
+    name: str
+    version: str
+    digest: str
+
+    @property
+    def text(self) -> bytes:
+        """The signed text. Raises: ClawftError with code `signature-statement`."""
+        return _join("clawft-skill-v1", self.name, self.version, self.digest)
+
+
+def written_version(found: DiscoveredSkill) -> str:
+    """The version that SKILL.md says; '' where it says none, and the skill has the one that all begin with."""
+    if found.skill is None or not found.file.endswith(".md"):
+        return ""
+    head = load_bytes(found.file, found.location.path)[0].decode("utf-8", "replace").split("\n---", 1)[0]
+    return found.skill.version if _VERSION.search(head) else ""
+
+
+class KeyRotation(Struct, frozen=True):
+    """A publisher goes on under another key, from a day (`2026-11-16`) on."""
+
+    old: str  # the fingerprint of the key that says so
+    new: PublicKey
+    since: str
+
+    @property
+    def text(self) -> bytes:
+        """The text that the old key signs. Raises: ClawftError with code `signature-statement`."""
+        return _join(_ROTATION, self.old, self.new.line, self.since)
+
+
+def parse_rotation(text: str) -> KeyRotation:
+    """The rotation that a text states. Raises: ClawftError with code `rotation-format`."""
+    lines = text.split("\n")
+    if len(lines) != 5 or lines[0] != _ROTATION or lines[4]:
+        hint = "Get it again from its publisher: weft publishers rotate --to KEY writes one"
+        raise ClawftError("rotation-format", "This is no statement that a key is replaced", hint=hint)
+    rotation = KeyRotation(lines[1], parse_public_key(lines[2]), lines[3])
+    if rotation.text != text.encode():
+        raise ClawftError("rotation-format", "The statement is not written in the one way that counts")
+    return rotation
+
+
+def _join(*parts: str) -> bytes:
+    if not all(part.isprintable() and len(part) <= MAX_PART for part in parts):
+        message = "A name, a version or a key has characters that cannot be signed"
+        raise ClawftError("signature-statement", message, hint="Use printable text without line breaks")
+    return "".join(f"{part}\n" for part in parts).encode()
+
 
 PUBLISHERS_NAME = "publishers.toml"
 ANY = "*"
@@ -63,13 +107,13 @@ class PublisherKey(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Publisher(Struct, frozen=True, forbid_unknown_fields=True):
-    """Somebody whose signatures count, for the skills that a pattern `owner/name` or `name` fits."""
+    """A publisher whose signatures count, for the skills that a pattern `owner/name` or `name` fits."""
 
     skills: tuple[str, ...] = (ANY,)
     key: tuple[PublisherKey, ...] = ()
 
     def may_sign(self, owner: str, name: str) -> bool:
-        """Whether a skill is theirs to sign. Where no registry says whose it is, only its name is looked at."""
+        """Return whether a skill is theirs to sign. Where no registry says whose it is, only its name is looked at."""
         for pattern in self.skills:
             first, slash, last = pattern.rpartition("/")
             if fnmatchcase(name, last) and (not slash or not owner or fnmatchcase(owner.lower(), first.lower())):
@@ -77,8 +121,8 @@ class Publisher(Struct, frozen=True, forbid_unknown_fields=True):
         return False
 
 
-class Revoked(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key that counts no more: from `since` on, or at all."""
+class RevokedKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """A revoked key: from `since` on, or for all time."""
 
     at: datetime
     reason: str
@@ -89,17 +133,17 @@ class Publishers(Struct, frozen=True):
     """The trust file."""
 
     publisher: dict[str, Publisher] = {}
-    revoked: dict[str, Revoked] = {}  # by fingerprint
+    revoked: dict[str, RevokedKey] = {}  # by fingerprint
 
     def find_key(self, fingerprint: str) -> tuple[str, PublisherKey] | None:
-        """Whose key it is."""
-        for name, one in self.publisher.items():
-            for key in one.key:
+        """Find a key by its fingerprint, with the name of its publisher; None if it is not known."""
+        for name, publisher in self.publisher.items():
+            for key in publisher.key:
                 if key.public.fingerprint == fingerprint:
                     return name, key
         return None
 
-    def find_revoked(self, fingerprint: str, at: datetime) -> Revoked | None:
+    def find_revoked(self, fingerprint: str, at: datetime) -> RevokedKey | None:
         """The revocation of a key, if it counts at a time."""
         revoked = self.revoked.get(fingerprint)
         return revoked if revoked and (revoked.since is None or at >= revoked.since) else None
@@ -108,21 +152,21 @@ class Publishers(Struct, frozen=True):
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     version: int = VERSION
     publisher: dict[str, Publisher] = {}
-    revoked: dict[str, Revoked] = {}
+    revoked: dict[str, RevokedKey] = {}
 
 
 def is_publisher(name: str) -> bool:
-    """Whether a text can be the name of a publisher."""
+    """Return whether a text can be the name of a publisher."""
     return bool(_NAME.match(name))
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text is `name` or `owner/name`, where `*` and `?` stand for others."""
+    """Return whether a text is `name` or `owner/name`, where `*` and `?` are wildcards."""
     return bool(_PATTERN.match(text))
 
 
 def load_publishers(user_dir: str) -> Publishers:
-    """Whom the user trusts; nobody where there is no file.
+    """Load the publishers that the user trusts; none where there is no file.
 
     Raises: Refused for one that others may write; ClawftError for one that makes no sense.
     """
@@ -159,9 +203,9 @@ def change_publishers(user_dir: str, change: Callable[[Publishers], Publishers])
 def render_publishers(publishers: Publishers) -> str:
     """The text of a trust file: the same for the same publishers."""
     blocks = [f"{_HEAD}version = {VERSION}"]
-    for name, one in sorted(publishers.publisher.items()):
-        blocks.append(f"[publisher.{_quote(name)}]\nskills = [{', '.join(_quote(each) for each in one.skills)}]")
-        for key in sorted(one.key, key=lambda key: key.key):
+    for name, publisher in sorted(publishers.publisher.items()):
+        blocks.append(f"[publisher.{_quote(name)}]\nskills = [{', '.join(_quote(each) for each in publisher.skills)}]")
+        for key in sorted(publisher.key, key=lambda key: key.key):
             blocks.append(f"[[publisher.{_quote(name)}.key]]\n" + _settings(key))
     for print_, revoked in sorted(publishers.revoked.items()):
         blocks.append(f"[revoked.{_quote(print_)}]\n" + _settings(revoked))
@@ -171,8 +215,8 @@ def render_publishers(publishers: Publishers) -> str:
 def render_signers(publishers: Publishers, names: Collection[str] = ()) -> str:
     """The keys of publishers, or of those that are named, as OpenSSH's file of allowed signers has them."""
     lines = []
-    for name, one in sorted(publishers.publisher.items()):
-        for key in sorted(one.key, key=lambda key: key.key):
+    for name, publisher in sorted(publishers.publisher.items()):
+        for key in sorted(publisher.key, key=lambda key: key.key):
             if (names and name not in names) or key.public.fingerprint in publishers.revoked:
                 continue
             options = [f'namespaces="{SKILL_SPACE}"']
@@ -188,11 +232,11 @@ def _stamp(time: datetime | None) -> str:
 
 def _settings(value: Struct) -> str:
     lines = []
-    for key, one in msgspec.to_builtins(value, builtin_types=(datetime,)).items():
-        if isinstance(one, datetime):
-            lines.append(f"{key} = {one.astimezone(UTC).isoformat(timespec='seconds').replace('+00:00', 'Z')}")
-        elif one:
-            lines.append(f"{key} = {_quote(one)}")
+    for key, to_builtin in msgspec.to_builtins(value, builtin_types=(datetime,)).items():
+        if isinstance(to_builtin, datetime):
+            lines.append(f"{key} = {to_builtin.astimezone(UTC).isoformat(timespec='seconds').replace('+00:00', 'Z')}")
+        elif to_builtin:
+            lines.append(f"{key} = {_quote(to_builtin)}")
     return "\n".join(lines)
 
 
@@ -217,14 +261,14 @@ def _parse(content: bytes, path: str) -> _File:
 
 
 def _check(file: _File) -> None:
-    """What the types do not say. Raises: ValueError."""
+    """Check what the types cannot express. Raises: ValueError."""
     if file.version != VERSION:
         raise ValueError(f"its version is {file.version}, and only {VERSION} is known")
     seen: dict[str, str] = {}
-    for name, one in file.publisher.items():
-        if not is_publisher(name) or not all(map(is_pattern, one.skills)):
+    for name, publisher in file.publisher.items():
+        if not is_publisher(name) or not all(map(is_pattern, publisher.skills)):
             raise ValueError(f"publisher {name!a}: the name or a pattern in `skills` is malformed")
-        for key in one.key:
+        for key in publisher.key:
             try:
                 known = key.public.fingerprint
             except ClawftError as error:
@@ -232,7 +276,10 @@ def _check(file: _File) -> None:
             if known in seen:
                 raise ValueError(f"{known} is a key of {seen[known]} and of {name}, and must be of one alone")
             seen[known] = name
-    for fingerprint in (*file.revoked, *(key.vouched_by for one in file.publisher.values() for key in one.key)):
+    for fingerprint in (
+        *file.revoked,
+        *(key.vouched_by for publisher in file.publisher.values() for key in publisher.key),
+    ):
         if fingerprint and not _PRINT.match(fingerprint):
             raise ValueError(f"{fingerprint[:100]!a} is no fingerprint: SHA256:… is")
 

@@ -1,31 +1,29 @@
-"""Whether a skill is signed, by whom, and whether that counts for this user now."""
+"""Check the signature of a skill, and change which publishers and keys are trusted."""
 
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.config import Config
-from clawft.config.load import own_section
-from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.config.loader import own_section
+from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.files import read_optional
-from clawft.signing.publishers import PublisherKey, Publishers
-from clawft.signing.sshsig import MAX_BYTES, SshSignature, parse_signature
-from clawft.signing.statements import SKILL_SPACE, Statement
-from clawft.signing.verifying import verify
-
-__all__ = [
-    "SIGNATURE_NAME",
-    "Signature",
-    "State",
-    "check_signature",
-    "find_refusal",
-    "is_required",
-    "judge_key",
-    "require_signature",
-]
+from clawft.trust.signing.publishers import (
+    ANY,
+    ROTATION_SPACE,
+    SKILL_SPACE,
+    KeyRotation,
+    Publisher,
+    PublisherKey,
+    Publishers,
+    RevokedKey,
+    SkillStatement,
+    parse_rotation,
+)
+from clawft.trust.signing.sshsig import MAX_BYTES, SshSignature, parse_signature, verify_signature
 
 SIGNATURE_NAME = ".clawft-signature"
 
@@ -45,7 +43,7 @@ _REFUSED: dict[State, tuple[str, str]] = {
 
 
 class Signature(Struct, frozen=True):
-    """What a signature is worth. `key` is its fingerprint; `reason` says why it is not good."""
+    """The verdict on a signature. `key` is its fingerprint; `reason` says why it is not good."""
 
     state: State
     key: str = ""
@@ -54,7 +52,7 @@ class Signature(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """It in a line, for whoever decides about the skill."""
+        """The signature in one line, for a person who decides about the skill."""
         if self.state == "unsigned":
             return "not signed"
         by = f"{self.publisher} ({self.key})" if self.publisher else self.key
@@ -64,7 +62,7 @@ class Signature(Struct, frozen=True):
 
 
 def check_signature(
-    folder: str, statement: Statement, publishers: Publishers, *, owner: str = "", at: datetime | None = None
+    folder: str, statement: SkillStatement, publishers: Publishers, *, owner: str = "", at: datetime | None = None
 ) -> Signature:
     """Judge the signature of a skill's folder, whose name, version and digest the caller knows from elsewhere.
 
@@ -78,14 +76,14 @@ def check_signature(
         signature = parse_signature(content)
         if signature.namespace != SKILL_SPACE:
             return Signature("bad", signature.key.fingerprint, reason="it was made for something else than skills")
-        texts = [one.text for one in _candidates(statement)]
+        texts = [candidate.text for candidate in _candidates(statement)]
     except ClawftError as error:
         return Signature("bad", reason=str(error))
     return _judge(signature, texts, publishers, (owner, statement.name), at or datetime.now(UTC))
 
 
-def _candidates(statement: Statement) -> list[Statement]:
-    bare = Statement(statement.name, "", statement.digest)
+def _candidates(statement: SkillStatement) -> list[SkillStatement]:
+    bare = SkillStatement(statement.name, "", statement.digest)
     return [statement] if not statement.version else [statement, bare]
 
 
@@ -93,7 +91,7 @@ def _judge(
     signature: SshSignature, texts: list[bytes], publishers: Publishers, named: tuple[str, str], at: datetime
 ) -> Signature:
     key = signature.key.fingerprint
-    if not any(verify(signature, text) for text in texts):
+    if not any(verify_signature(signature, text) for text in texts):
         return Signature("bad", key, reason="it is for another name, version or content")
     revoked = publishers.find_revoked(key, at)
     owned = publishers.find_key(key)
@@ -109,7 +107,7 @@ def _judge(
 
 
 def judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[State, str]:
-    """What is signed by a key that was not revoked is worth, and why no more."""
+    """Judge a signature at a time by a key that was not revoked, and return the reason if it is not good."""
     if key.since and at < key.since:
         return "untrusted", f"the key counts from {_day(key.since)} on"
     if key.until and at >= key.until:
@@ -118,7 +116,7 @@ def judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[
 
 
 def _judge_vouchers(key: PublisherKey, publishers: Publishers) -> tuple[State, str]:
-    """Whether those who vouched for a key, one after the other, could when they did, and are still trusted."""
+    """Return whether those who vouched for a key, one after the other, could when they did, and are still trusted."""
     seen: set[str] = set()
     while key.vouched_by and key.vouched_by not in seen:
         seen.add(key.vouched_by)
@@ -133,12 +131,13 @@ def _judge_vouchers(key: PublisherKey, publishers: Publishers) -> tuple[State, s
 
 
 def is_required(config: Config, user_dir: str, environ: Mapping[str, str]) -> bool:
-    """Whether the user wants every skill signed. A project's config has no say: it could be a stranger's."""
+    """Return whether the user wants every skill signed. A project's config is ignored: it may be untrusted."""
     return bool(own_section(config, user_dir, "skills", environ).security.require_signature)
 
 
 def find_refusal(signature: Signature, *, required: bool) -> Diagnostic | None:
-    """Why a skill must not be installed or used, as far as its signature goes. A bad or a revoked one always counts."""
+    """Return why a skill must not be installed or used, by its signature; None if it may. A bad or a revoked one always
+    counts."""
     if signature.state == "good" or (signature.state not in ("bad", "revoked") and not required):
         return None
     if signature.state == "unsigned":
@@ -152,10 +151,99 @@ def find_refusal(signature: Signature, *, required: bool) -> Diagnostic | None:
 
 def require_signature(signature: Signature, *, required: bool, path: str = "") -> None:
     """Raises: Refused where `find_refusal` finds something."""
-    said = find_refusal(signature, required=required)
-    if said:
-        raise Refused(said.code, said.message, path=path, hint=said.hint)
+    refusal = find_refusal(signature, required=required)
+    if refusal:
+        raise Refused(refusal.code, refusal.message, path=path, hint=refusal.hint)
 
 
 def _day(time: datetime) -> str:
     return time.astimezone(UTC).date().isoformat()
+
+
+_ARMOR = "-----BEGIN SSH SIGNATURE-----"
+
+
+def get_publisher(publishers: Publishers, name: str) -> Publisher:
+    """The publisher of a name. Raises: NotFound."""
+    if name not in publishers.publisher:
+        close = find_close(name, publishers.publisher)
+        hint = (f"did you mean '{close}'? " if close else "") + "Run: weft publishers list"
+        raise NotFound("publisher-not-found", f"You trust no publisher '{name[:80]}'", hint=hint)
+    return publishers.publisher[name]
+
+
+def trust_key(publishers: Publishers, name: str, key: PublisherKey, skills: tuple[str, ...] = ()) -> Publishers:
+    """A publisher with this key among theirs; `skills` replaces what they may sign, if given. Raises: Refused."""
+    fingerprint = key.public.fingerprint
+    revoked = publishers.revoked.get(fingerprint)
+    if revoked:
+        hint = "Ask its publisher for another. Revoked by mistake? Remove the entry from publishers.toml"
+        raise Refused("key-revoked", f"You revoked {fingerprint}: {revoked.reason}", hint=hint)
+    owner = publishers.find_key(fingerprint)
+    if owner and owner[0] != name:
+        message = f"{fingerprint} is a key of {owner[0]} already"
+        raise Refused("key-of-another", message, hint=f"Run: weft publishers remove {owner[0]}")
+    before = publishers.publisher.get(name, Publisher())
+    others = tuple(known_key for known_key in before.key if known_key.public.fingerprint != fingerprint)
+    after = Publisher(skills or before.skills or (ANY,), (*others, structs.replace(key, key=key.public.line)))
+    return structs.replace(publishers, publisher={**publishers.publisher, name: after})
+
+
+def revoke_key(publishers: Publishers, fingerprint: str, revoked: RevokedKey) -> Publishers:
+    """Revoke a key, whether or not it is known. A revocation is never made weaker."""
+    before = publishers.revoked.get(fingerprint)
+    if before and (before.since is None or (revoked.since is not None and before.since <= revoked.since)):
+        return publishers
+    return structs.replace(publishers, revoked={**publishers.revoked, fingerprint: revoked})
+
+
+def remove_publisher(publishers: Publishers, name: str) -> Publishers:
+    """Without a publisher; what was revoked stays so. Raises: NotFound."""
+    get_publisher(publishers, name)
+    left = {key: publisher for key, publisher in publishers.publisher.items() if key != name}
+    return structs.replace(publishers, publisher=left)
+
+
+def find_vouched(publishers: Publishers, fingerprint: str) -> tuple[str, ...]:
+    """The keys that are trusted on the word of another."""
+    keys = [key for publisher in publishers.publisher.values() for key in publisher.key]
+    return tuple(key.public.fingerprint for key in keys if key.vouched_by == fingerprint)
+
+
+def render_rotation(rotation: KeyRotation, armor: str) -> str:
+    """The file that a publisher hands on: what is stated, and the signature by the old key."""
+    return rotation.text.decode() + armor
+
+
+def read_rotation(text: str) -> tuple[KeyRotation, SshSignature]:
+    """Parse a key rotation file: its statement, and the signature, whose key is the one it names. Raises:
+    ClawftError."""
+    head, found, tail = text.partition(_ARMOR)
+    if not found:
+        raise ClawftError("rotation-format", "The file holds no signature", hint="Get it again from its publisher")
+    rotation, signature = parse_rotation(head), parse_signature((found + tail).encode("ascii", errors="replace"))
+    if signature.namespace != ROTATION_SPACE or signature.key.fingerprint != rotation.old:
+        raise ClawftError("rotation-format", "The signature is for something else, or of another key than it says")
+    return rotation, signature
+
+
+def accept_rotation(publishers: Publishers, text: str, at: datetime) -> tuple[Publishers, str, KeyRotation]:
+    """A publisher with the key that one of their own vouches for; who that is. Raises: ClawftError; Refused."""
+    rotation, signature = read_rotation(text)
+    owned = publishers.find_key(rotation.old)
+    revoked = publishers.revoked.get(rotation.old)
+    if owned is None or revoked:
+        why = f"was revoked: {revoked.reason}" if revoked else "is of nobody you trust"
+        hint = "Compare the new key with what its publisher says elsewhere, then: weft publishers trust NAME KEY"
+        raise Refused("rotation-untrusted", f"The key that vouches, {rotation.old}, {why}", hint=hint)
+    name, old = owned
+    state, reason = judge_key(old, publishers, at)
+    if state != "good":
+        raise Refused("rotation-untrusted", f"The key that vouches, {rotation.old}, does not count today: {reason}")
+    if not verify_signature(signature, rotation.text):
+        raise Refused("rotation-untrusted", "The signature does not hold: the file was changed", hint="Get it again")
+    new = PublisherKey(rotation.new.line, None, None, rotation.old, at.astimezone(UTC))
+    known = publishers.find_key(rotation.new.fingerprint)
+    if known and known[0] == name:  # what is trusted by itself needs nobody's word
+        return publishers, name, rotation
+    return trust_key(publishers, name, new), name, rotation

@@ -1,7 +1,4 @@
-"""Signatures as OpenSSH writes them (SSHSIG): keys, the armor, what it holds and what it is over.
-
-Ed25519 is signed here; other kinds of keys are left to `ssh-keygen`. Whom a key belongs to is not asked.
-"""
+"""OpenSSH keys and signatures (SSHSIG): parse, make and verify them."""
 
 import base64
 import binascii
@@ -14,24 +11,9 @@ from msgspec import Struct
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = [
-    "CURVES",
-    "ED25519",
-    "HASHES",
-    "KINDS",
-    "MAX_BYTES",
-    "PublicKey",
-    "Reader",
-    "SshSignature",
-    "hashed",
-    "make_public_key",
-    "parse_private_key",
-    "parse_public_key",
-    "parse_signature",
-    "sign_ed25519",
-]
 
 ED25519 = "ssh-ed25519"
 KINDS = (  # certificates are none of them: who may sign is written in the trust file and nowhere else
@@ -71,7 +53,7 @@ class PublicKey(Struct, frozen=True):
 
 
 class SshSignature(Struct, frozen=True):
-    """What an armor holds. `text` is the armor itself, `rest` what keys in hardware say beside their signature."""
+    """The content of an armor. `text` is the armor itself, `rest` what keys in hardware add to their signature."""
 
     text: str
     key: PublicKey
@@ -109,7 +91,7 @@ def parse_private_key(content: bytes) -> tuple[PublicKey, bool]:
     if (lines[0], lines[-1]) != ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"):
         hint = "Give a key as ssh-keygen makes it, or its .pub file if an agent holds it"
         raise ClawftError("key-format", "This is no private key in OpenSSH's format", hint=hint)
-    reader = Reader(_decode("".join(lines[1:-1])), "key-format")
+    reader = SshReader(_decode("".join(lines[1:-1])), "key-format")
     magic = b"openssh-key-v1\0"
     if reader.take(len(magic)) != magic:
         raise ClawftError("key-format", "This is no private key in OpenSSH's format")
@@ -128,18 +110,22 @@ def parse_signature(content: bytes) -> SshSignature:
     if len(content) > MAX_BYTES:
         raise _malformed("it is too large")
     lines = text.removesuffix("\n").split("\n")
-    if len(lines) < 3 or (lines[0], lines[-1]) != (_BEGIN, _END) or not all(0 < len(one) <= _MAX_LINE for one in lines):
+    if (
+        len(lines) < 3
+        or (lines[0], lines[-1]) != (_BEGIN, _END)
+        or not all(0 < len(line) <= _MAX_LINE for line in lines)
+    ):
         raise _malformed("it is not one armored SSH signature and nothing else")
-    reader = Reader(_decode("".join(lines[1:-1]), "signature-format"))
+    reader = SshReader(_decode("".join(lines[1:-1]), "signature-format"))
     if reader.take(len(_MAGIC)) != _MAGIC or reader.number() != 1:
         raise _malformed("it is not an SSH signature of version 1")
     blob, namespace, reserved, name = (reader.string() for _ in range(4))
-    inner = Reader(reader.string())
+    inner = SshReader(reader.string())
     algorithm, value = inner.string(), inner.string()
     rest = inner.content[inner.at :]
     reader.end()
     key = _read_key(blob, "signature-format")
-    chosen = next((one for one in HASHES if one.encode() == name), None)
+    chosen = next((hash_ for hash_ in HASHES if hash_.encode() == name), None)
     if reserved or chosen is None:
         raise _malformed("it uses a hash that is not known")
     if key.kind == ED25519:
@@ -149,8 +135,8 @@ def parse_signature(content: bytes) -> SshSignature:
     return SshSignature(text, key, _text(namespace), chosen, _text(algorithm), value, rest)  # type: ignore[arg-type]
 
 
-def hashed(namespace: str, name: str, message: bytes) -> bytes:
-    """What is really signed for a message."""
+def encode_signed_message(namespace: str, name: str, message: bytes) -> bytes:
+    """Return the bytes that are really signed for a message."""
     parts = (namespace.encode(), b"", name.encode(), hashlib.new(name, message).digest())
     return _MAGIC + b"".join(map(_string, parts))
 
@@ -158,7 +144,7 @@ def hashed(namespace: str, name: str, message: bytes) -> bytes:
 def sign_ed25519(private: "Ed25519PrivateKey", namespace: str, message: bytes) -> str:
     """The armored signature of a message, as `ssh-keygen -Y sign` makes it."""
     key = make_public_key(private.public_key().public_bytes_raw())
-    value = private.sign(hashed(namespace, HASHES[0], message))
+    value = private.sign(encode_signed_message(namespace, HASHES[0], message))
     inner = _string(ED25519.encode()) + _string(value)
     parts = (key.blob, namespace.encode(), b"", HASHES[0].encode(), inner)
     packed = _MAGIC + struct.pack(">I", 1) + b"".join(map(_string, parts))
@@ -168,7 +154,8 @@ def sign_ed25519(private: "Ed25519PrivateKey", namespace: str, message: bytes) -
 
 
 def _is_weak(raw: bytes) -> bool:
-    """Whether a point is written in a second way, or is of small order: one signature then fits many messages."""
+    """Return whether a point is written in a second way, or is of small order: one signature then fits many
+    messages."""
     y = int.from_bytes(raw, "little") & (2**255 - 1)
     if y >= _PRIME or y in (0, 1, _PRIME - 1):  # orders 4, 1 and 2
         return True
@@ -176,7 +163,7 @@ def _is_weak(raw: bytes) -> bool:
 
 
 def _read_key(blob: bytes, code: str = "key-format") -> PublicKey:
-    reader = Reader(blob, code)
+    reader = SshReader(blob, code)
     kind = _text(reader.string())
     if kind not in KINDS:
         raise ClawftError(code, "Keys of this kind do not sign skills", hint=f"Use one of: {', '.join(KINDS)}")
@@ -197,7 +184,8 @@ def _read_key(blob: bytes, code: str = "key-format") -> PublicKey:
 
 
 def _check_rsa(exponent: int, modulus: int, code: str) -> None:
-    """Raises: ClawftError for a key by which somebody else could sign, or nobody."""
+    """Check an RSA key. Raises: ClawftError for one that is so weak that others could sign by it, or too large to be
+    verified."""
     why = ""
     if modulus.bit_length() < MIN_RSA:
         why = f"is weak: it has {modulus.bit_length()} bits, not {MIN_RSA}"
@@ -209,7 +197,7 @@ def _check_rsa(exponent: int, modulus: int, code: str) -> None:
         raise ClawftError(code, f"This RSA key {why}", hint="Use another key")
 
 
-class Reader:
+class SshReader:
     """Takes OpenSSH's encoding apart, and complains of what is missing or left over."""
 
     def __init__(self, content: bytes, code: str = "signature-format") -> None:
@@ -263,3 +251,75 @@ def _text(content: bytes) -> str:
 
 def _malformed(why: str) -> ClawftError:
     return ClawftError("signature-format", f"The signature cannot be read: {why}")
+
+
+_HARDWARE = "sk-"
+_SEEN = 5  # bytes that a key in hardware adds: what it asked its owner for, and a number that it counts up
+
+
+def verify_signature(signature: SshSignature, message: bytes) -> bool:
+    """Return whether a signature is over this message, by the key that it names, in the namespace that it names."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+    data = encode_signed_message(signature.namespace, signature.hash, message)
+    try:
+        _check(signature, data)
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError, ClawftError):
+        return False
+    return True
+
+
+def _check(signature: SshSignature, data: bytes) -> None:
+    """Raises: InvalidSignature and others for one that does not hold."""
+    kind, rest = signature.key.kind, signature.rest
+    reader = SshReader(signature.key.blob)
+    reader.string()
+    if kind == "ssh-rsa":
+        return _check_rsa_signature(signature, data, reader.integer(), reader.integer())
+    if signature.algorithm != kind or len(rest) != (_SEEN if kind.startswith(_HARDWARE) else 0):
+        raise ValueError("it is not of the kind of its key")
+    if "ed25519" in kind:
+        raw = reader.string()
+        return _check_ed25519(raw, signature.value, _as_seen(reader.string(), rest, data) if rest else data)
+    curve, point = reader.string().decode(), reader.string()
+    return _check_ecdsa(curve, point, signature.value, _as_seen(reader.string(), rest, data) if rest else data)
+
+
+def _as_seen(application: bytes, seen: bytes, data: bytes) -> bytes:
+    """Return the bytes that a key in hardware signs in place of the data."""
+    return hashlib.sha256(application).digest() + seen + hashlib.sha256(data).digest()
+
+
+def _check_ed25519(raw: bytes, value: bytes, data: bytes) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    Ed25519PublicKey.from_public_bytes(raw).verify(value, data)
+
+
+def _check_rsa_signature(signature: SshSignature, data: bytes, exponent: int, modulus: int) -> None:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+
+    known = {"rsa-sha2-256": hashes.SHA256(), "rsa-sha2-512": hashes.SHA512()}  # never SHA-1, which `ssh-rsa` means
+    if signature.algorithm not in known or signature.rest:
+        raise ValueError("it is not of the kind of its key")
+    value = signature.value.rjust((modulus.bit_length() + 7) // 8, b"\0")
+    RSAPublicNumbers(exponent, modulus).public_key().verify(value, data, PKCS1v15(), known[signature.algorithm])
+
+
+def _check_ecdsa(curve: str, point: bytes, value: bytes, data: bytes) -> None:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+    known: dict[str, tuple[ec.EllipticCurve, hashes.HashAlgorithm]] = {
+        "nistp256": (ec.SECP256R1(), hashes.SHA256()),
+        "nistp384": (ec.SECP384R1(), hashes.SHA384()),
+        "nistp521": (ec.SECP521R1(), hashes.SHA512()),
+    }
+    numbers = SshReader(value)
+    r, s = numbers.integer(), numbers.integer()
+    numbers.end()
+    key: EllipticCurvePublicKey = ec.EllipticCurvePublicKey.from_encoded_point(known[curve][0], point)
+    key.verify(encode_dss_signature(r, s), data, ec.ECDSA(known[curve][1]))

@@ -13,7 +13,7 @@ from world import World
 
 pytestmark = pytest.mark.anyio
 Enter = Callable[[Terminal, str], Awaitable[str]]
-SERVER = Path(__file__).parents[2] / "mcp/servers/plain.py"
+SERVER = Path(__file__).parents[3] / "agent/mcp/servers/plain.py"
 
 
 def add_agent(folder: Path, name: str, head: str = "") -> None:

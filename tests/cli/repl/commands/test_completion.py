@@ -4,8 +4,8 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from clawft.repl.completion import ReplCompleter
-from clawft.sessions import SessionStore
+from clawft.agent.sessions import SessionStore
+from clawft.cli.repl.completion import ReplCompleter
 from terminal import Open, Terminal
 from world import World
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.repl.commands import COMMANDS
+from clawft.cli.repl.commands import COMMANDS
 from terminal import Open, Terminal
 
 pytestmark = pytest.mark.anyio
@@ -94,6 +94,6 @@ def test_every_command_explains_itself() -> None:
 
 
 def test_every_command_stands_in_the_docs_as_help_has_it() -> None:
-    page = (Path(__file__).parents[3] / "docs/agent.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs/agent.md").read_text(encoding="utf-8")
     for one in COMMANDS:
         assert f"| `{one.usage}` | {one.description} |" in page.split("\n")

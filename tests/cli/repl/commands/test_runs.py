@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from clawft.app import open_app
+from clawft.agent.run_request import RunRequest
+from clawft.app.app import open_app
+from clawft.app.jobs import open_app_runs
+from clawft.cli.repl.notices import RunNotices
+from clawft.jobs.run_state import PendingQuestion, WorkerRow, now_text
+from clawft.jobs.runs import Runs
+from clawft.jobs.worker_registry import this_host, this_mark
 from clawft.messages import ApprovalNeeded
-from clawft.repl.notices import RunNotices
-from clawft.run.durable.lease import this_host, this_mark
-from clawft.run.durable.request import RunRequest
-from clawft.run.durable.runs import Runs
-from clawft.run.durable.values import Question, WorkerRow, now_text
-from clawft.working import open_app_runs
 from terminal import CTRL_C, Open, Terminal
 from wire import Asked, Reply, call, say
 from world import World
@@ -62,16 +62,16 @@ def ask_for(world: World, text: str, project: str = "") -> str:
         stopping=False,
     )
     with opened(world) as runs:
-        runs.store.roster.enrol(row)
+        runs.store.roster.register_worker(row)
         return runs.start(RunRequest(kind="agent", cwd=place, project=place, text=text))
 
 
 def put(world: World, run: str, *, grave: bool = False) -> None:
     """Have a run wait with a question."""
-    event = ApprovalNeeded(call="c", tool="exec_shell", question="Run: touch it", reason="Who knows", grave=grave)
+    event = ApprovalNeeded(call="c", tool="exec_shell", question="Run: touch it", reason="Who knows", dangerous=grave)
     with opened(world) as runs:
         assert runs.store.begin(run, 1, "here")
-        runs.store.ask(Question(run, "1.0?1", "approval", event, now_text()))
+        runs.store.ask(PendingQuestion(run, "1.0?1", "approval", event, now_text()))
         assert runs.store.park(run, 1, ["1.0?1"])
 
 

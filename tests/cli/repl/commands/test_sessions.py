@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.cli.options import TurnOptions
 from clawft.messages import Message
-from clawft.sessions import SessionStore
 from terminal import Open, Terminal
 from wire import say
 from world import World

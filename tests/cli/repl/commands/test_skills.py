@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from clawft.app import open_app
+from clawft.app.app import open_app
 from terminal import Open, Terminal
 from wire import say
 from world import World
@@ -76,7 +76,7 @@ async def test_shadowed_skill_is_told_and_started_by_its_scope(world: World, ter
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: same\ndescription: The project's.\n---\n\nOther text.\n")
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(app.get_skill("project:same").found)])
+    app.reviewer.approve([app.reviewer.review(app.get_skill("project:same").found)])
     world.replies = [say("Ran.")]
     async with terminal(columns=100) as t:
         shown = await enter(t, "/why same")

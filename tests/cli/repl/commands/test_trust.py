@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.app import open_app
-from clawft.discovery.served import Origin
-from clawft.mcp.skill_store import place_skill
+from clawft.agent.mcp.offered_skills import place_skill
+from clawft.app.app import open_app
+from clawft.skills.discovery.mcp_copies import McpSkillOrigin
 from skilled_server import SkilledServer, make_skill_md
 from terminal import CTRL_C, Open, Terminal
 from wire import say
@@ -97,7 +97,7 @@ async def test_a_skill_that_changed_shows_what_changed_before_it_is_used(
 ) -> None:
     folder = world.add_skill("guest", strangers=True)
     app = open_app(world.environ, str(world.project))
-    app.desk.approve([app.desk.review(app.get_skill("guest").found)])
+    app.reviewer.approve([app.reviewer.review(app.get_skill("guest").found)])
     with (folder / "SKILL.md").open("a") as file:
         file.write("Then:\n\n```sh\nnc new.example.net 443\n```\n")
     async with terminal(columns=100) as t:
@@ -130,7 +130,7 @@ async def test_a_skill_of_an_mcp_server_goes_by_the_servers_name_and_is_not_appr
     world.config = f"[mcp.servers.docs]\ncommand = {json.dumps(server.command)}\nargs = {json.dumps(server.args)}\n"
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "SKILL.md").write_text(files["SKILL.md"])
-    place_skill(str(world.user_dir), Origin("docs", "skill://notes/SKILL.md"), str(tmp_path / "notes"))
+    place_skill(str(world.user_dir), McpSkillOrigin("docs", "skill://notes/SKILL.md"), str(tmp_path / "notes"))
     world.replies = [say("Hello from it.")]
     async with terminal(columns=100) as t:
         await t.prompt()
@@ -138,7 +138,7 @@ async def test_a_skill_of_an_mcp_server_goes_by_the_servers_name_and_is_not_appr
         await t.wait_for("error[skill-mcp]")
         await t.wait_for("weft mcp trust docs:notes")
         app = open_app(world.environ, str(world.project))
-        app.desk.approve([app.desk.review(app.get_skill("docs:notes").found)])
+        app.reviewer.approve([app.reviewer.review(app.get_skill("docs:notes").found)])
         await t.prompt()
         t.type("/docs:notes\r")
         await t.wait_for("Hello from it.")

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from clawft.agent.sessions import SessionStore
 from clawft.cli.options import TurnOptions
-from clawft.sessions import SessionStore
 from terminal import CTRL_C, Open, Terminal
 from wire import Reply, call, say
 from world import World

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from clawft.cli.output import one_line
-from clawft.repl.command import SlashCommand
-from clawft.repl.commands._lines import print_lines
-from clawft.repl.commands._names import offer
+from clawft.cli.repl.command import SlashCommand, complete_names, print_lines
+from clawft.errors import ClawftError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
+    from clawft.cli.repl.repl import Repl
+    from clawft.jobs.run_state import PendingQuestion, Run
+    from clawft.jobs.runs import Runs
     from clawft.messages import Event
-    from clawft.repl.repl import Repl
-    from clawft.run.durable.runs import Runs
-    from clawft.run.durable.values import Question, Run
 
-__all__ = ["RUNS"]
 
 _HELP = """\
 `/runs` lists the runs of this project, those that wait for you first; `/runs ID` shows one with its timeline. The start
@@ -32,8 +30,8 @@ _WORDS = ("watch", "answer", "cancel")
 
 
 async def _run(repl: "Repl", rest: str) -> None:
-    from clawft.run.durable import is_installed, is_used, missing
-    from clawft.working import run_settings
+    from clawft.app.jobs import run_settings
+    from clawft.jobs import is_installed, is_used, missing
 
     if not is_installed():
         raise missing()
@@ -56,37 +54,37 @@ async def _run(repl: "Repl", rest: str) -> None:
 
 @asynccontextmanager
 async def _open(repl: "Repl") -> "AsyncIterator[Runs]":
-    from clawft.working import open_app_runs
+    from clawft.app.jobs import open_app_runs
 
     with closing(await to_thread.run_sync(open_app_runs, repl.app)) as runs:
         yield runs
 
 
 async def _list(repl: "Repl", runs: "Runs") -> None:
-    from clawft.cli.runs._words import count_words, follow_up, list_lines
+    from clawft.cli.run_display import count_words, follow_up, list_lines
 
-    def load() -> "tuple[list[Run], list[Question]]":
+    def load() -> "tuple[list[Run], list[PendingQuestion]]":
         project = repl.app.workspace.project
-        own = [one for one in runs.store.list(limit=_NEWEST) if one.request.project == project]
+        own = [run for run in runs.store.list(limit=_NEWEST) if run.request.project == project]
         own.sort(key=lambda one: one.status != "waiting")
         asked = runs.store.questions()
-        return own, [one for one in asked if any(one.run == run.id for run in own)]
+        return own, [pending for pending in asked if any(pending.run == run.id for run in own)]
 
     own, asked = await to_thread.run_sync(load)
     shown = own[:_LISTED]
     print_lines(repl, list_lines(shown, asked, repl.screen.width) if shown else ())
     counts: dict[str, int] = {}
-    for one in own:
-        counts[one.status] = counts.get(one.status, 0) + 1
+    for listed_run in own:
+        counts[listed_run.status] = counts.get(listed_run.status, 0) + 1
     repl.screen.print(count_words(counts, " of this project"))
-    names = [one.run for one in asked]
+    names = [pending.run for pending in asked]
     for question in asked:
         way = follow_up(question, only=names.count(question.run) == 1, command="/runs answer")
         repl.screen.print(f"  {way}")
 
 
 async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
-    from clawft.cli.runs.show import show_lines
+    from clawft.cli.runs import show_lines
 
     def load() -> list[str]:
         run = runs.store.get(runs.store.resolve(text.strip()))
@@ -96,21 +94,21 @@ async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
 
 
 async def _answer(repl: "Repl", runs: "Runs", words: list[str]) -> None:
-    from clawft.cli.runs.answer import LETS, check_answer, find_question
+    from clawft.cli.runs import LETS, check_answer, find_question
 
     if len(words) not in (2, 3):
         repl.screen.print("Say: /runs answer ID [KEY] ANSWER")
         return
     key = words[1].strip("'") if len(words) == 3 else ""
 
-    def load() -> "Question":
+    def load() -> "PendingQuestion":
         found = find_question(runs, runs.store.resolve(words[0]), key)
         check_answer(found, words[-1])
         return found
 
     question = await to_thread.run_sync(load)
     _print_question(repl, question)
-    if question.event.grave and words[-1] in LETS and not await _agrees(repl):
+    if question.event.dangerous and words[-1] in LETS and not await _agrees(repl):
         repl.screen.print("Nothing was answered")
         return
     await _give(runs, question, words[-1])
@@ -118,13 +116,13 @@ async def _answer(repl: "Repl", runs: "Runs", words: list[str]) -> None:
 
 
 async def _agrees(repl: "Repl") -> bool:
-    """Whether a person means it, who has seen the question."""
+    """Return whether a person means it, who has seen the question."""
     with suppress(EOFError):
         return (await repl.reader.ask("  Do it? [y]es, [N]o: ")).strip().lower() in ("y", "yes")
     return False
 
 
-async def _give(runs: "Runs", question: "Question", answer: str) -> None:
+async def _give(runs: "Runs", question: "PendingQuestion", answer: str) -> None:
     def give() -> None:
         runs.answer(question, answer)
         runs.ensure_worker(runs.store.get(question.run).queue)
@@ -132,8 +130,8 @@ async def _give(runs: "Runs", question: "Question", answer: str) -> None:
     await to_thread.run_sync(give)
 
 
-def _print_question(repl: "Repl", question: "Question") -> None:
-    from clawft.cli.runs._words import ask_lines
+def _print_question(repl: "Repl", question: "PendingQuestion") -> None:
+    from clawft.cli.run_display import ask_lines
 
     print_lines(repl, ask_lines(question))
 
@@ -151,7 +149,7 @@ async def _watch(repl: "Repl", runs: "Runs", text: str) -> None:
     run = await to_thread.run_sync(lambda: runs.store.get(runs.store.resolve(text.strip())))
     if run.status in ("queued", "running"):
         await to_thread.run_sync(runs.ensure_worker, run.queue)
-    repl.notices.hush(run.id)
+    repl.notices.suppress(run.id)
     try:
         await repl.view.show(_tell(repl, runs, run.id))
     except (asyncio.CancelledError, KeyboardInterrupt) as left:
@@ -163,30 +161,29 @@ async def _watch(repl: "Repl", runs: "Runs", text: str) -> None:
 
 async def _tell(repl: "Repl", runs: "Runs", run: str) -> "AsyncGenerator[Event]":
     """The events of a run; its questions are put in between."""
-    from clawft.run.durable.follow import follow
-    from clawft.run.durable.values import Question, Run
+    from clawft.jobs.events import follow
+    from clawft.jobs.run_state import PendingQuestion, Run
 
     own: set[str] = set()
-    async with aclosing(follow(runs.store, run)) as told:
-        async for one in told:
-            if isinstance(one, Question):
-                if one.key not in own and await _put(repl, runs, one):
-                    own.add(one.key)
-            elif isinstance(one, Run):
-                _end(repl, one)
+    async with aclosing(follow(runs.store, run)) as events:
+        async for event in events:
+            if isinstance(event, PendingQuestion):
+                if event.key not in own and await _put(repl, runs, event):
+                    own.add(event.key)
+            elif isinstance(event, Run):
+                _end(repl, event)
             else:
-                yield one
+                yield event
 
 
-async def _put(repl: "Repl", runs: "Runs", question: "Question") -> bool:
+async def _put(repl: "Repl", runs: "Runs", question: "PendingQuestion") -> bool:
     """Ask a question, or tell how it was answered; whether it was answered here."""
-    from clawft.cli.runs._desk import choices_of, tell_answer
-    from clawft.errors import ClawftError
+    from clawft.cli.run_watch import choices_of, render_answer
 
     with repl.view.holding():
         _print_question(repl, question)
         if question.answer is not None:
-            repl.screen.print(tell_answer(question))
+            repl.screen.print(render_answer(question))
             return False
         text, meanings = choices_of(question)
         typed = None
@@ -197,14 +194,14 @@ async def _put(repl: "Repl", runs: "Runs", question: "Question") -> bool:
                 return False
     if not meanings[typed]:
         return False
-    with suppress(ClawftError):  # somebody else was quicker, which is told next
+    with suppress(ClawftError):  # already answered elsewhere, which is reported next
         await _give(runs, question, meanings[typed])
         return True
     return False
 
 
 def _end(repl: "Repl", run: "Run") -> None:
-    """What the events do not say."""
+    """Print how a run failed or was cancelled, which its events do not show."""
     if run.error is not None:
         repl.view.note(f"It failed: {one_line(run.error.message)}")
     elif run.status == "cancelled":
@@ -212,13 +209,13 @@ def _end(repl: "Repl", run: "Run") -> None:
 
 
 def _complete(repl: "Repl", partial: str) -> Iterable[str]:
-    from clawft.run.durable.glance import glance_file
+    from clawft.jobs.recent_runs import load_recent_runs_of_file
 
     word, space, more = partial.partition(" ")
-    ids = [one.id for one in glance_file(repl.app.workspace.user_dir, _LISTED)]
+    ids = [run.id for run in load_recent_runs_of_file(repl.app.workspace.user_dir, _LISTED)]
     if space:
-        return offer(ids, more) if word in _WORDS else ()
-    return offer([*_WORDS, *ids], partial)
+        return complete_names(ids, more) if word in _WORDS else ()
+    return complete_names([*_WORDS, *ids], partial)
 
 
 _ABOUT = "See, watch, answer and end background runs"

@@ -1,28 +1,29 @@
-"""`/undo`: files go back to what they held before the agent's last edits."""
+"""`/undo`, `/workspace` and `/memory`: files of this folder, and what agents remember."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from clawft.cli.output import one_line
-from clawft.repl.command import SlashCommand
-from clawft.repl.commands._lines import print_lines
-from clawft.repl.commands._names import offer
+from clawft.cli.output import clean, one_line, table_lines
+from clawft.cli.repl.command import SlashCommand, complete_names, print_diagnostics, print_facts, print_lines
+from clawft.config import config_files, read_config
 
 if TYPE_CHECKING:
-    from clawft.repl.repl import Repl
-    from clawft.tools.undo import Step, Undo
+    from clawft.agent.memory import MemoryFiles
+    from clawft.agent.tools.file_changes import UndoPlan, UndoStep
+    from clawft.cli.repl.repl import Repl
+    from clawft.contracts import MemoryResult
 
-__all__ = ["UNDO"]
 
-_HELP = """\
+_UNDO_HELP = """\
 Each /undo takes back one more turn's edits; `/undo --redo` brings the last ones back. It shows what it would do and
 asks; `--yes` does not ask, and leaves alone what you changed since. What commands did to files is not undone."""
 _FLAGS = ("--yes", "--redo")
 _YES = ("y", "yes")
 
 
-async def _run(repl: "Repl", rest: str) -> None:
-    from clawft.tools.undo import find_undo
+async def _run_undo(repl: "Repl", rest: str) -> None:
+    from clawft.agent.tools.file_changes import find_undo
 
     words = rest.split()
     if not set(words) <= set(_FLAGS):
@@ -42,7 +43,8 @@ async def _run(repl: "Repl", rest: str) -> None:
 
 
 async def _open(repl: "Repl") -> str:
-    """Where this session's originals are, once nobody else can write to it; '' before there is a session."""
+    """Return the folder of this session's original files once no other process can write to it; '' without a
+    session."""
     if not repl.key:
         return ""
     conversation = await repl.talk()
@@ -59,30 +61,30 @@ async def _tell_model(repl: "Repl", what: str) -> None:
     session.append(Message("user", text), session.next_turn - 1)
 
 
-def _describe(repl: "Repl", step: "Step") -> str:
-    shown = _show(repl, step)
+def _describe(repl: "Repl", step: "UndoStep") -> str:
+    shown = _show_undo(repl, step)
     if step.problem:
         return f"leave    {shown}: {one_line(step.problem)}"
     what = "restore" if step.saved else "remove "
     return f"{what}  {shown}" + (" (changed since by somebody else)" if step.changed else "")
 
 
-def _show(repl: "Repl", step: "Step") -> str:
+def _show_undo(repl: "Repl", step: "UndoStep") -> str:
     return one_line(repl.app.workspace.shorten(step.path))
 
 
-def _untouched(undo: "Undo") -> list[str]:
+def _untouched(undo: "UndoPlan") -> list[str]:
     return [step.path for step in undo.steps if not step.changed and not step.problem]
 
 
-async def _ask(repl: "Repl", undo: "Undo") -> list[str]:
+async def _ask(repl: "Repl", undo: "UndoPlan") -> list[str]:
     """The files that the person wants back: those the agent left so all at once, the others one by one."""
     chosen = _untouched(undo)
     if chosen and not await _agrees(repl, f"{'Go on' if len(chosen) > 1 else 'Do it'}? [y/N] "):
         return []
     for step in undo.steps:
         if step.changed and not step.problem:
-            question = f"{_show(repl, step)} was changed since the agent's edit. Undo that too? [y/N] "
+            question = f"{_show_undo(repl, step)} was changed since the agent's edit. Undo that too? [y/N] "
             chosen += [step.path] if await _agrees(repl, question) else []
     return chosen
 
@@ -94,16 +96,16 @@ async def _agrees(repl: "Repl", question: str) -> bool:
         return False
 
 
-def _restore(repl: "Repl", keep_dir: str, undo: "Undo", chosen: list[str], *, back: str) -> list[str]:
+def _restore(repl: "Repl", keep_dir: str, undo: "UndoPlan", chosen: list[str], *, back: str) -> list[str]:
     """Do it, and say what was done; the files that were."""
-    from clawft.tools.undo import run_undo
+    from clawft.agent.tools.file_changes import run_undo
 
-    told = run_undo(keep_dir, undo, chosen)
-    shown = {path: one_line(repl.app.workspace.shorten(path)) for path in told}
-    for path, why in told.items():
+    results = run_undo(keep_dir, undo, chosen)
+    shown = {path: one_line(repl.app.workspace.shorten(path)) for path in results}
+    for path, why in results.items():
         if why:
             repl.screen.print(f"{shown[path]} stays as it is: {one_line(why)}")
-    done, left = [shown[path] for path, why in told.items() if not why], len(undo.steps) - len(told)
+    done, left = [shown[path] for path, why in results.items() if not why], len(undo.steps) - len(results)
     if done:
         rest = f"; {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
         repl.screen.print(f"Done: {len(done)} file{'s' * (len(done) != 1)}{rest}. {back} takes this back")
@@ -112,8 +114,93 @@ def _restore(repl: "Repl", keep_dir: str, undo: "Undo", chosen: list[str], *, ba
     return done
 
 
-def _complete(_repl: "Repl", partial: str) -> Iterable[str]:
-    return offer(_FLAGS, partial)
+def _complete_undo(_repl: "Repl", partial: str) -> Iterable[str]:
+    return complete_names(_FLAGS, partial)
 
 
-UNDO = SlashCommand("undo", "/undo", "Take back the agent's last file edits", _run, _HELP, _complete)
+UNDO = SlashCommand("undo", "/undo", "Take back the agent's last file edits", _run_undo, _UNDO_HELP, _complete_undo)
+
+
+_WORKSPACE_HELP = (
+    "The project is what CLAWFT_PROJECT names, else the nearest folder upwards with a .clawft/, else this folder."
+)
+
+
+async def _run_workspace(repl: "Repl", _rest: str) -> None:
+    from clawft.cli.skills.list import count_skills
+    from clawft.git import current_branch
+
+    app, at = repl.app, repl.app.workspace
+    configs = [path for path in config_files(at) if read_config(path) is not None]
+    marked = "" if at.marked else " (no .clawft/ folder marks one, so this folder is it)"
+    ready = sum(agent.state == "ready" for agent in app.agents)
+    facts = [
+        ("Project", at.project + marked),
+        ("Folder", at.cwd if at.cwd != at.project else ""),
+        ("Branch", current_branch(at.project) or ""),
+        ("Your folder", at.shorten(at.user_dir)),
+        ("Config", ", ".join(map(at.shorten, configs)) or "none"),
+        ("Skills", count_skills(app.skills)),
+        ("Agents", f"{len(app.agents)} agent{'s' * (len(app.agents) != 1)}: {ready} ready"),
+    ]
+    print_facts(repl, [(label, one_line(value)) for label, value in facts])
+
+
+WORKSPACE = SlashCommand("workspace", "/workspace", "Show workspace info", _run_workspace, _WORKSPACE_HELP)
+
+
+_MEMORY_HELP = "`/memory search QUERY` finds facts, your own notes, and what happened, best first."
+_LIMIT = 10
+
+
+async def _run_memory(repl: "Repl", rest: str) -> None:
+    from clawft.agent.memory import open_memory
+    from clawft.cli.memory import empty_text, find_backend
+
+    word, _, query = rest.partition(" ")
+    if rest and (word != "search" or not query.strip()):
+        repl.screen.print("Usage: /memory, or /memory search <query>")
+        return
+    if name := find_backend(repl.app):
+        await _run_brought(repl, name, query.strip())
+        return
+    with closing(open_memory(repl.app.workspace, repl.app.config.memory)) as memory:
+        if memory.is_empty:
+            repl.screen.print(empty_text(repl.app, memory))
+        elif query:
+            _search(repl, memory, query.strip())
+        else:
+            repl.screen.print(clean(memory.read_memory().rstrip()) or empty_text(repl.app, memory))
+
+
+async def _run_brought(repl: "Repl", name: str, query: str) -> None:
+    """The same for the memory of a plugin."""
+    from clawft.app.plugins import use_memory
+
+    if query:
+        _show_memory(repl, query, await use_memory(repl.app, name, lambda memory: memory.search(query, _LIMIT)))
+        return
+    keys = await use_memory(repl.app, name, lambda memory: memory.list_keys())
+    repl.screen.print(f"Keys in the memory '{one_line(name)}':" if keys else f"'{one_line(name)}' is empty.")
+    print_lines(repl, [f"  {one_line(key)}" for key in keys])
+
+
+def _search(repl: "Repl", memory: "MemoryFiles", query: str) -> None:
+    results = memory.search(query, _LIMIT)
+    print_diagnostics(repl, memory.check_index())
+    _show_memory(repl, query, results)
+
+
+def _show_memory(repl: "Repl", query: str, results: "Sequence[MemoryResult]") -> None:
+    rows = [(result.key, result.value, f"{result.score:.2f}") for result in results]
+    if rows:
+        print_lines(repl, table_lines(("KEY", "TEXT", "SCORE"), rows, wide=1, columns=repl.screen.width))
+    else:
+        repl.screen.print(f"Nothing in the memory matches '{one_line(query)}'")
+
+
+def _complete_memory(_repl: "Repl", partial: str) -> Iterable[str]:
+    return complete_names(("search",), partial)
+
+
+MEMORY = SlashCommand("memory", "/memory", "Show memory summary", _run_memory, _MEMORY_HELP, _complete_memory)

@@ -1,5 +1,5 @@
 """Markdown on a terminal while it streams in: blocks -> inline, code, tables -> layout."""
 
-from clawft.repl.markdown.stream import MarkdownStream
+from clawft.cli.repl.markdown.layout import MarkdownStream
 
 __all__ = ["MarkdownStream"]

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clawft.repl.markdown.tables import split_row
-
-__all__ = ["MAX_PENDING", "Block", "BlockReader", "Container"]
+from clawft.cli.repl.markdown.tables import split_row
 
 MAX_PENDING = 64 * 1024  # characters that wait for the end of their block
 _MAX_DEPTH = 12  # quotes and lists deeper than this are text
@@ -28,7 +26,7 @@ _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 
 
 @dataclass(eq=False, slots=True)
-class Container:
+class MarkdownContainer:
     """A quote (no marker) or a list item, and whether a block was shown in it."""
 
     marker: str = ""
@@ -39,12 +37,12 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """A piece to show: inside `path`, of which the containers from `fresh` on begin here."""
 
     kind: Kind
     text: str
-    path: Sequence[Container]
+    path: Sequence[MarkdownContainer]
     fresh: int
     gap: bool  # a blank line comes before
     level: int = 0
@@ -60,7 +58,7 @@ class BlockReader:
     """Takes complete lines without their ends; gives the blocks that are complete with them."""
 
     def __init__(self) -> None:
-        self._open: list[Container] = []
+        self._open: list[MarkdownContainer] = []
         self._leaf: list[str] = []  # lines of the block that is not complete
         self._kind: Kind = "paragraph"
         self._source: list[str] = []  # the same lines with the marks of their containers
@@ -68,25 +66,25 @@ class BlockReader:
         self._fence: _Fence | None = None
         self._blank = False
         self._first = True
-        self._out: list[Block] = []
+        self._out: list[MarkdownBlock] = []
 
     @property
     def pending(self) -> list[str]:
         """Source lines of which nothing was handed on."""
         return self._source
 
-    def read(self, line: str) -> list[Block]:
+    def read(self, line: str) -> list[MarkdownBlock]:
         """The blocks that this line completes."""
         self._read(line)
         return self._take()
 
-    def close(self) -> list[Block]:
+    def close(self) -> list[MarkdownBlock]:
         """The blocks that the end of the text completes."""
         self._pop(0)
         self._end_leaf()
         return self._take()
 
-    def read_raw(self, text: str) -> list[Block]:
+    def read_raw(self, text: str) -> list[MarkdownBlock]:
         """Show the start of a line that is too long to wait for. The caller shows the rest of it."""
         if self._fence is None:
             self._pop(0)
@@ -94,7 +92,7 @@ class BlockReader:
         self._emit("code" if self._fence else "raw", text, gap=False if self._fence else None)
         return self._take()
 
-    def _take(self) -> list[Block]:
+    def _take(self) -> list[MarkdownBlock]:
         done, self._out = self._out, []
         return done
 
@@ -116,7 +114,7 @@ class BlockReader:
         self._read_leaf(self._enter(rest, sibling), line)
 
     def _match(self, line: str) -> tuple[int, str]:
-        """How many open containers go on in this line, and what is left of it inside them."""
+        """Return how many open containers continue in this line, and the rest of the line inside them."""
         for depth, container in enumerate(self._open):
             line = _untabbed(line)
             bare = line.lstrip(" ")
@@ -149,19 +147,19 @@ class BlockReader:
         self._blank = True
 
     def _is_lazy(self, rest: str) -> bool:
-        """Whether a line without the marks of its containers still goes on with their paragraph."""
+        """Return whether a line without the marks of its containers still goes on with their paragraph."""
         if not self._leaf or self._kind != "paragraph":
             return False
         return rest.startswith("    ") or not _starts_block(rest, in_paragraph=False)
 
-    def _enter(self, rest: str, sibling: Container | None) -> str:
+    def _enter(self, rest: str, sibling: MarkdownContainer | None) -> str:
         """Open the quotes and items that start here; what is left of the line."""
         while len(self._open) < _MAX_DEPTH and not rest.startswith("    "):
             bare = rest.lstrip(" ")
             item = _ITEM.match(bare)
             if bare.startswith(">"):
                 self._end_leaf()
-                self._open.append(Container())
+                self._open.append(MarkdownContainer())
                 rest = _untabbed(bare[2:] if bare[1:2] in (" ", "\t") else bare[1:])
             elif item and not _is_rule(bare) and not (self._leaf and not _interrupts(item, bare)):
                 self._end_leaf()
@@ -171,7 +169,7 @@ class BlockReader:
             sibling = None
         return rest
 
-    def _enter_item(self, item: re.Match[str], indent: int, content: str, sibling: Container | None) -> str:
+    def _enter_item(self, item: re.Match[str], indent: int, content: str, sibling: MarkdownContainer | None) -> str:
         mark, digits = item[1], item[2]
         written = number = int(digits or 0)
         if sibling and sibling.marker[-1:] == mark[-1] and sibling.written == written:
@@ -179,7 +177,7 @@ class BlockReader:
         spaces = len(content) - len(content.lstrip(" "))
         pad = spaces if 1 <= spaces <= 4 and content.strip() else 1
         marker = f"{number}{mark[-1]}" if digits else mark
-        self._open.append(Container(marker, indent + len(mark) + pad, written, number))
+        self._open.append(MarkdownContainer(marker, indent + len(mark) + pad, written, number))
         return content[pad:]
 
     def _read_leaf(self, rest: str, line: str) -> None:
@@ -201,7 +199,7 @@ class BlockReader:
             self._add(rest, line)
 
     def _underlined(self, bare: str, line: str) -> bool:
-        """Whether this line makes a heading or a table of the lines before it."""
+        """Return whether this line makes a heading or a table of the lines before it."""
         head = self._leaf[-1]
         if "|" in head and _DELIMITERS.match(bare) and len(split_row(head)) == len(split_row(bare)):
             source = self._source[-1]
@@ -268,7 +266,7 @@ class BlockReader:
             container.used = True
         self._first, self._blank = False, kind == "heading"
         self._source = []
-        self._out.append(Block(kind, text, path, fresh, gap, level))
+        self._out.append(MarkdownBlock(kind, text, path, fresh, gap, level))
 
 
 def _untabbed(line: str) -> str:
@@ -278,7 +276,7 @@ def _untabbed(line: str) -> str:
 
 
 def _interrupts(item: re.Match[str], bare: str) -> bool:
-    """Whether a list may start in the middle of a paragraph: `1984. A year` does not."""
+    """Return whether a list may start in the middle of a paragraph: `1984. A year` does not."""
     return item[2] in (None, "1") and bool(bare[item.end() :].strip())
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["BOLD", "DIM", "Span", "cells", "paint", "parse_inline", "trim", "unfold", "wrap"]
 
 BOLD, DIM = "1", "2"
 _CODE = "36"  # cyan: one of the sixteen colours that the person's theme sets
@@ -28,7 +27,7 @@ _NO_START = (
 _PIECES = re.compile(rf"\n|[ \t]+|[{_IDEOGRAPH}]|[^\s{_IDEOGRAPH}]+|\s")
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A text and the numbers of its terminal style, '' for none."""
 
     text: str
@@ -44,12 +43,12 @@ def cells(text: str) -> int:
     return cell_len(text)
 
 
-def parse_inline(text: str, style: str = "") -> list[Span]:
+def parse_inline(text: str, style: str = "") -> list[TextSpan]:
     """The spans of a block's text. Where it is too long to parse, it is shown as written."""
     if len(text) > _MAX_INLINE:
-        return [Span(text, style)]
+        return [TextSpan(text, style)]
     tokens = _parser().parseInline(text)[0].children or []
-    return [Span(clean(span.text), span.style) for span in _spans(tokens, style) if span.text]
+    return [TextSpan(clean(span.text), span.style) for span in _spans(tokens, style) if span.text]
 
 
 @functools.cache
@@ -60,7 +59,7 @@ def _parser() -> "MarkdownIt":
     return MarkdownIt("commonmark", {"html": True})
 
 
-def _spans(tokens: "Iterable[Token]", base: str) -> Iterator[Span]:
+def _spans(tokens: "Iterable[Token]", base: str) -> Iterator[TextSpan]:
     active = [base] if base else []
     targets: list[str] = []
     for token in tokens:
@@ -72,18 +71,18 @@ def _spans(tokens: "Iterable[Token]", base: str) -> Iterator[Span]:
         elif token.type.endswith("_close"):
             active.pop()
             if token.type == "link_close":
-                yield Span(targets.pop(), DIM)
+                yield TextSpan(targets.pop(), DIM)
         elif token.type == "image":
-            yield Span(token.content or "image", style)
-            yield Span(_target(token, "src"), DIM)
+            yield TextSpan(token.content or "image", style)
+            yield TextSpan(_target(token, "src"), DIM)
         elif token.type in ("softbreak", "hardbreak") or re.fullmatch(r"<br ?/?>", token.content):
-            yield Span("\n")
+            yield TextSpan("\n")
         else:
-            yield Span(token.content, ";".join([*active, _CODE]) if token.type == "code_inline" else style)
+            yield TextSpan(token.content, ";".join([*active, _CODE]) if token.type == "code_inline" else style)
 
 
 def _target(token: "Token", name: str) -> str:
-    """Where a link leads, to read: no terminal has to support links."""
+    """Render a link's target as text: not every terminal supports links."""
     title = token.attrGet("title")
     return f" ({token.attrGet(name) or ''})" if not title else f' ({token.attrGet(name)} "{title}")'
 
@@ -100,7 +99,7 @@ def unfold(text: str) -> str:
     return " ".join(line.rstrip() for line in lines) if full and in_sentence else text
 
 
-def wrap(spans: Iterable[Span], width: int | None) -> list[list[Span]]:
+def wrap(spans: Iterable[TextSpan], width: int | None) -> list[list[TextSpan]]:
     """Lines of at most `width` columns. A word that is longer stays whole, so that it can be copied."""
     lines = _Lines(width)
     for text, style in spans:
@@ -114,12 +113,12 @@ class _Lines:
     """Fills lines with words: pieces between which no line may end."""
 
     def __init__(self, width: int | None) -> None:
-        self.done: list[list[Span]] = []
+        self.done: list[list[TextSpan]] = []
         self._width = width
-        self._line: list[Span] = []
+        self._line: list[TextSpan] = []
         self._used = 0
-        self._space: Span | None = None
-        self._word: list[Span] = []
+        self._space: TextSpan | None = None
+        self._word: list[TextSpan] = []
         self._breakable = False  # the last piece was an ideograph
 
     def add(self, piece: str, style: str) -> None:
@@ -127,13 +126,13 @@ class _Lines:
             self.end_line()
         elif piece.isspace() and piece != "\u00a0":
             self._end_word()
-            self._space = Span(" ", style)
+            self._space = TextSpan(" ", style)
         else:
             ideograph = re.match(f"[{_IDEOGRAPH}]", piece) is not None
             if (ideograph or self._breakable) and piece[0] not in _NO_START:
                 self._end_word()
             self._breakable = ideograph
-            self._word.append(Span(piece, style))
+            self._word.append(TextSpan(piece, style))
 
     def end_line(self) -> None:
         self._end_word()
@@ -156,14 +155,14 @@ class _Lines:
         self._word, self._space, self._breakable = [], None, False
 
 
-def trim(line: list[Span]) -> list[Span]:
+def trim(line: list[TextSpan]) -> list[TextSpan]:
     """A line without spaces at its end."""
     while line and not line[-1].text.strip():
         line = line[:-1]
-    return [*line[:-1], *(Span(span.text.rstrip(), span.style) for span in line[-1:])]
+    return [*line[:-1], *(TextSpan(span.text.rstrip(), span.style) for span in line[-1:])]
 
 
-def paint(line: Iterable[Span], *, colour: bool) -> str:
+def paint(line: Iterable[TextSpan], *, colour: bool) -> str:
     """One line of terminal text; no style reaches past it."""
     if not colour:
         return "".join(span.text for span in line)
@@ -173,7 +172,7 @@ def paint(line: Iterable[Span], *, colour: bool) -> str:
     return "".join(parts)
 
 
-def _merged(line: Iterable[Span]) -> Iterator[tuple[str, str]]:
+def _merged(line: Iterable[TextSpan]) -> Iterator[tuple[str, str]]:
     style, texts = "", [""]
     for span in line:
         if span.style != style:

@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from clawft.repl.markdown.inline import BOLD, DIM, Span, cells, parse_inline, trim, wrap
-
-__all__ = ["layout_table", "split_row"]
+from clawft.cli.repl.markdown.inline import BOLD, DIM, TextSpan, cells, parse_inline, trim, wrap
 
 _PIPE = re.compile(r"(?<!\\)\|")
 _SEPARATOR = " │ "
 _MAX_CELLS = 10_000  # more than that is shown as written
 _NARROW = 8  # columns; below this a column of prose cannot be read
 
-Line = list[Span]
+Line = list[TextSpan]
 
 
 def split_row(row: str) -> list[str]:
@@ -27,8 +25,8 @@ def split_row(row: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    heads: list[list[Span]]
-    rows: list[list[list[Span]]]
+    heads: list[list[TextSpan]]
+    rows: list[list[list[TextSpan]]]
     aligns: list[str]
 
 
@@ -36,13 +34,13 @@ def layout_table(source: str, width: int | None) -> list[Line]:
     """The lines of a table; without a width as `key: value` lines, which read well one by one."""
     lines = source.split("\n")
     if lines[0].count("|") * len(lines) > _MAX_CELLS:
-        return [[Span(line)] for line in lines]
+        return [[TextSpan(line)] for line in lines]
     table = _parse(lines)
     widths = None if width is None else _fit(table, width)
     if widths is None:
         return _records(table, width)
     rows = [_row(row, table.aligns, widths) for row in table.rows]
-    rule = [Span("─┼─".join("─" * room for room in widths), DIM)]
+    rule = [TextSpan("─┼─".join("─" * room for room in widths), DIM)]
     shown = [*_row(table.heads, table.aligns, widths), rule]
     between = [rule] if any(len(row) > 1 for row in rows) else []
     for number, row in enumerate(rows):
@@ -91,14 +89,14 @@ def _longest(lines: list[Line]) -> int:
     return max(sum(cells(span.text) for span in line) for line in lines)
 
 
-def _row(row: list[list[Span]], aligns: list[str], widths: list[int]) -> list[Line]:
+def _row(row: list[list[TextSpan]], aligns: list[str], widths: list[int]) -> list[Line]:
     """The terminal lines of one row."""
     columns = [wrap(cell, room) for cell, room in zip(row, widths, strict=True)]
     lines = []
     for parts in zip_longest(*columns, fillvalue=[]):
         line: Line = []
         for part, align, room in zip(parts, aligns, widths, strict=True):
-            line += [Span(_SEPARATOR, DIM)] if line else []
+            line += [TextSpan(_SEPARATOR, DIM)] if line else []
             line += _padded(part, align, room)
         lines.append(trim(line))
     return lines
@@ -107,7 +105,7 @@ def _row(row: list[list[Span]], aligns: list[str], widths: list[int]) -> list[Li
 def _padded(line: Line, align: str, room: int) -> Line:
     spare = room - _longest([line])
     before = {"right": spare, "centre": spare // 2}.get(align, 0)
-    return [Span(" " * before), *line, Span(" " * (spare - before))]
+    return [TextSpan(" " * before), *line, TextSpan(" " * (spare - before))]
 
 
 def _records(table: _Table, width: int | None) -> list[Line]:
@@ -118,6 +116,6 @@ def _records(table: _Table, width: int | None) -> list[Line]:
     for number, row in enumerate(table.rows):
         lines += [[]] if number else []
         for head, cell in zip(table.heads, row, strict=True):
-            key = [*head, Span(": ", BOLD)] if head else []
-            lines += wrap([*key, *(Span(span.text.replace("\n", " "), span.style) for span in cell)], width)
+            key = [*head, TextSpan(": ", BOLD)] if head else []
+            lines += wrap([*key, *(TextSpan(span.text.replace("\n", " "), span.style) for span in cell)], width)
     return lines

@@ -1,19 +1,18 @@
 """Facts of program text, for all code languages: one lexer, one parser and one evaluation, driven by tables.
 
-It follows names to what they stand for, folds constants and lets values flow to where they go. It is not a compiler:
+It follows names to their values, folds constants and lets values flow to where they go. It is not a compiler:
 text that is broken, or a fragment, gives the facts that can still be seen.
 """
 
 from collections.abc import Iterable, Mapping
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis, Fact
-from clawft.scan.languages.code.evaluate import Evaluator, Module
-from clawft.scan.languages.code.lexer import tokenize
-from clawft.scan.languages.code.parser import parse
-from clawft.scan.languages.code.relevance import may_act
-from clawft.scan.languages.code.values import Mark
-from clawft.scan.languages.code.windows import is_whole, shorten
+from clawft.scanner.facts import Analysis, Document, Fact, make_child
+from clawft.scanner.languages.code.evaluator import ProgramEvaluator
+from clawft.scanner.languages.code.lexer import tokenize
+from clawft.scanner.languages.code.machine import Module
+from clawft.scanner.languages.code.parser import parse
+from clawft.scanner.languages.code.relevance import is_whole, may_act, shorten
+from clawft.scanner.languages.code.values import DraftFact
 
 __all__ = ["analyse", "analyse_together"]
 
@@ -30,14 +29,14 @@ def analyse(document: Document) -> Analysis:
 def analyse_together(documents: Mapping[str, Document]) -> Analysis:
     """The facts of programs that use each other, each by the name that the others know it by."""
     language = next(iter(documents.values())).language
-    if not may_act((one.text for one in documents.values()), language):
+    if not may_act((document.text for document in documents.values()), language):
         return Analysis([], [])
     modules = {name: _read(document) for name, document in documents.items()}
-    evaluator = Evaluator(modules)
+    evaluator = ProgramEvaluator(modules)
     evaluator.run()
-    children = [child for one in modules.values() for child in _children(one)]
-    gaps = [NOT_WHOLE] if any(not is_whole(one.text) for one in documents.values()) else []
-    if not all(one.whole for one in modules.values()):
+    children = [child for module in modules.values() for child in _children(module)]
+    gaps = [NOT_WHOLE] if any(not is_whole(document.text) for document in documents.values()) else []
+    if not all(module.whole for module in modules.values()):
         gaps.append(NOT_READ)
     if evaluator.overflow:
         gaps.append(TOO_MUCH)
@@ -46,11 +45,11 @@ def analyse_together(documents: Mapping[str, Document]) -> Analysis:
 
 def _read(document: Document) -> Module:
     """A text as statements; they are kept with it, for it may be looked at again together with others."""
-    kept = document.__dict__.get("statements")
-    if kept is None:
+    cached = document.__dict__.get("statements")
+    if cached is None:
         part = shorten(document.text)
-        kept = document.__dict__["statements"] = (*parse(tokenize(part.text, document.language)), part.place)
-    statements, whole, place = kept
+        cached = document.__dict__["statements"] = (*parse(tokenize(part.text, document.language)), part.place)
+    statements, whole, place = cached
     module = Module(document, statements, place)
     module.whole = whole
     return module
@@ -61,16 +60,16 @@ def _children(module: Module) -> list[Document]:
     return [make_child(module.document, text, language, how, module.place(at)) for (text, language, how), at in found]
 
 
-def _freeze(marks: Iterable[Mark]) -> list[Fact]:
+def _freeze(marks: Iterable[DraftFact]) -> list[Fact]:
     """Marks as facts, sources first; a circle is cut where it closes."""
-    made: dict[Mark, Fact] = {}
+    made: dict[DraftFact, Fact] = {}
     marks = list(marks)
-    told = {(one.kind, one.offset, id(one.module)) for one in marks if one.target}
+    facts = {(mark.kind, mark.offset, id(mark.module)) for mark in marks if mark.target}
     for root in marks:
-        if not root.target and (root.kind, root.offset, id(root.module)) in told:
+        if not root.target and (root.kind, root.offset, id(root.module)) in facts:
             continue  # the same call, with what it acts on not known
-        stack: list[tuple[Mark, bool]] = [(root, False)]
-        path: set[Mark] = set()
+        stack: list[tuple[DraftFact, bool]] = [(root, False)]
+        path: set[DraftFact] = set()
         while stack:
             mark, ready = stack.pop()
             if mark in made:
@@ -80,12 +79,16 @@ def _freeze(marks: Iterable[Mark]) -> list[Fact]:
             elif mark not in path:
                 path.add(mark)
                 stack.append((mark, True))
-                stack.extend((one, False) for one in mark.sources if isinstance(one, Mark) and one not in path)
+                stack.extend(
+                    (source, False) for source in mark.sources if isinstance(source, DraftFact) and source not in path
+                )
     return list(made.values())
 
 
-def _fact(mark: Mark, made: Mapping[Mark, Fact]) -> Fact:
-    sources = [one if isinstance(one, Fact) else made.get(one) for one in mark.sources]
+def _fact(mark: DraftFact, made: Mapping[DraftFact, Fact]) -> Fact:
+    sources = [source if isinstance(source, Fact) else made.get(source) for source in mark.sources]
     document: Document = mark.module.document
     line = document.line_at(mark.module.place(mark.offset))
-    return Fact(mark.kind, mark.target, document, line, mark.via, tuple(one for one in sources if one is not None))
+    return Fact(
+        mark.kind, mark.target, document, line, mark.via, tuple(source for source in sources if source is not None)
+    )

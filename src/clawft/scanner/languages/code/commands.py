@@ -4,15 +4,21 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from clawft.scan.documents import make_child
-from clawft.scan.facts import Fact, Kind
-from clawft.scan.languages.code.calls import Call, Effect
-from clawft.scan.languages.code.values import HOLE, Mark, Value, merge, text_of
+from clawft.scanner.facts import Fact, Kind, make_child
+from clawft.scanner.languages import analyse
+from clawft.scanner.languages.code.values import (
+    HOLE,
+    DraftFact,
+    Effect,
+    ProgramCall,
+    ProgramValue,
+    merge_marks,
+    text_of,
+)
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.machine import Machine
+    from clawft.scanner.languages.code.machine import Machine
 
-__all__ = ["EFFECTS", "guess_language", "run_command"]
 
 MAX_COMMAND = 8000
 _INLINE = {
@@ -49,15 +55,15 @@ def guess_language(text: str, language: str) -> str:
     return language if language not in _CODE and re.search(r"\w\(.*\)|\$\w+\s*=|^\s*(use|require)\b", text) else "text"
 
 
-def _words(value: Value) -> list[Value]:
-    return [one for _, one in value.items] if value.items is not None else [value]
+def _words(value: ProgramValue) -> list[ProgramValue]:
+    return [element for _, element in value.items] if value.items is not None else [value]
 
 
-def _line(words: list[Value]) -> list[str]:
+def _line(words: list[ProgramValue]) -> list[str]:
     """The command lines that a list of words may be."""
     lines = [""]
-    for one in words[:64]:
-        choices = [_quoted(text_of(const)) for const in one.consts if not isinstance(const, float)][:4] or [HOLE]
+    for word in words[:64]:
+        choices = [_quoted(text_of(const)) for const in word.consts if not isinstance(const, float)][:4] or [HOLE]
         lines = [f"{line} {choice}".strip() for line in lines for choice in choices][:8]
     return lines
 
@@ -68,7 +74,7 @@ def _quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def _command(machine: "Machine", call: Call, how: str) -> Value:
+def _command(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
     """A command is run."""
     arguments = call.arguments
     value = call.first("args", "command", "cmd", "program")
@@ -82,48 +88,50 @@ def _command(machine: "Machine", call: Call, how: str) -> Value:
         and value.items is None
         and not any(isinstance(key, str) for key, _ in arguments[1].items)
     ):
-        value = Value((), merge(value.marks, arguments[1].marks), "", [(None, value), *arguments[1].items])
+        value = ProgramValue((), merge_marks(value.marks, arguments[1].marks), "", [(None, value), *arguments[1].items])
     elif how in ("words", "second", "skip-first", "third") or (how == "list" and len(arguments) > 1):
-        listed = [one for part in arguments if part.function is None for one in _words(part)]
-        value = Value((), merge(value.marks, call.marks()), "", [(None, one) for one in listed])
+        listed = [word for part in arguments if part.function is None for word in _words(part)]
+        value = ProgramValue((), merge_marks(value.marks, call.marks()), "", [(None, element) for element in listed])
     elif how == "all":
-        value = Value(value.consts, merge(value.marks, call.marks()), "", value.items)
+        value = ProgramValue(value.consts, merge_marks(value.marks, call.marks()), "", value.items)
     feed = call.named.get("input") or call.named.get("stdin")
     extra = feed.marks if feed is not None else ()
-    sockets = [mark for one in call.named.values() for mark in one.marks if mark.kind is Kind.CONNECT]
-    return run_command(machine, call, value, merge(extra, sockets))
+    sockets = [mark for value in call.named.values() for mark in value.marks if mark.kind is Kind.CONNECT]
+    return run_command(machine, call, value, merge_marks(extra, sockets))
 
 
-def run_command(machine: "Machine", call: Call, value: Value, extra: tuple[Mark, ...] = ()) -> Value:
+def run_command(
+    machine: "Machine", call: ProgramCall, value: ProgramValue, extra: tuple[DraftFact, ...] = ()
+) -> ProgramValue:
     """Mark a command that is run; what it reads comes out of it, what goes into it may be sent by it."""
     if value.function is not None:
-        return Value()
+        return ProgramValue()
     lines = (
         _line(_words(value))
         if value.items is not None
-        else [text_of(one) for one in value.consts if isinstance(one, str | bytes)]
+        else [text_of(const) for const in value.consts if isinstance(const, str | bytes)]
     )
-    marks: list[Mark] = []
+    marks: list[DraftFact] = []
     for line in lines[:16] or [""]:
         line = line[:MAX_COMMAND]
         known = line.replace(HOLE, "").strip()
-        sources = merge(_code_of(value, line), extra)
-        sources = merge(sources, _written(machine, line))
+        sources = merge_marks(_code_of(value, line), extra)
+        sources = merge_marks(sources, _written(machine, line))
         marks.append(machine.mark(Kind.EXEC, line if known else "", call.offset, call.ref, sources))
         if known:
             marks += _look_inside(machine, call, line, value)
-    return Value((), merge((), marks), "process()")
+    return ProgramValue((), merge_marks((), marks), "process()")
 
 
-def _code_of(value: Value, line: str) -> tuple[Mark, ...]:
-    """What flows into a command as something to run: what only is data for a known program does not."""
+def _code_of(value: ProgramValue, line: str) -> tuple[DraftFact, ...]:
+    """Return what flows into a command as code; input that is only data for a known program does not."""
     if _runs_what_it_gets(line) or HOLE not in line:
         return value.marks
-    return tuple(one for one in value.marks if one.kind in (Kind.READ, Kind.ENV, Kind.EXEC))
+    return tuple(mark for mark in value.marks if mark.kind in (Kind.READ, Kind.ENV, Kind.EXEC))
 
 
 def _runs_what_it_gets(line: str) -> bool:
-    """Whether the program of a command is not known, or runs what it is given."""
+    """Return whether the program of a command is not known, or runs what it is given."""
     words = line.split(None, 8)
     while words and (words[0] in ("sudo", "env", "nohup", "exec", "command", "time") or "=" in words[0]):
         words.pop(0)
@@ -141,7 +149,7 @@ def _runs_what_it_gets(line: str) -> bool:
     return True
 
 
-def _written(machine: "Machine", line: str) -> list[Mark]:
+def _written(machine: "Machine", line: str) -> list[DraftFact]:
     """Files that the program wrote before and that the command runs."""
     program = line.split(None, 1)[0].strip("'\"") if line.split() else ""
     name = program.rpartition("/")[2]
@@ -153,9 +161,8 @@ def _written(machine: "Machine", line: str) -> list[Mark]:
     return found
 
 
-def _look_inside(machine: "Machine", call: Call, line: str, value: Value) -> list[Mark]:
+def _look_inside(machine: "Machine", call: ProgramCall, line: str, value: ProgramValue) -> list[DraftFact]:
     """Analyse the command itself: what it reads comes out of the call, what goes into it may be sent by it."""
-    from clawft.scan.languages import analyse
 
     text, language = _inner(value, line)
     text = text.replace(HOLE, "{}")
@@ -181,19 +188,19 @@ def _look_inside(machine: "Machine", call: Call, line: str, value: Value) -> lis
     return out
 
 
-def _carries(marks: tuple[Mark, ...]) -> bool:
-    return any(one.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for one in marks)
+def _carries(marks: tuple[DraftFact, ...]) -> bool:
+    return any(mark.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for mark in marks)
 
 
-def _as_mark(machine: "Machine", fact: Fact, call: Call) -> Mark:
+def _as_mark(machine: "Machine", fact: Fact, call: ProgramCall) -> DraftFact:
     found = machine.mark(Kind.WRITE, fact.target, call.offset, fact.via)
     found.sources.update(dict.fromkeys(fact.sources))
     return found
 
 
-def _inner(value: Value, line: str) -> tuple[str, str]:
+def _inner(value: ProgramValue, line: str) -> tuple[str, str]:
     """The code that a command carries for an interpreter, or the command itself."""
-    words = [one.texts()[0] if one.texts() else HOLE for one in _words(value)] if value.items is not None else []
+    words = [word.texts()[0] if word.texts() else HOLE for word in _words(value)] if value.items is not None else []
     if len(words) >= 3:
         program = re.sub(r"[\d.]+(\.exe)?$|\.exe$", "", words[0].rpartition("/")[2].lower())
         language = _INLINE.get(program)
@@ -206,16 +213,16 @@ def _inner(value: Value, line: str) -> tuple[str, str]:
     return line, "shell"
 
 
-def _backtick(machine: "Machine", call: Call, _: str) -> Value:
+def _backtick(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return run_command(machine, call, call.first())
 
 
-def _dup(machine: "Machine", call: Call, _: str) -> Value:
+def _dup(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A socket becomes the input and output of this process: what it runs next is run from afar."""
     connects = tuple(mark for mark in call.marks() if mark.kind is Kind.CONNECT)
     if connects:
         machine.mark(Kind.EXEC, "", call.offset, call.ref, connects)
-    return Value()
+    return ProgramValue()
 
 
-EFFECTS: dict[str, Effect] = {"exec": _command, "backtick": _backtick, "dup": _dup}
+COMMAND_EFFECTS: dict[str, Effect] = {"exec": _command, "backtick": _backtick, "dup": _dup}

@@ -1,4 +1,4 @@
-"""Constants: what a pure call or operator makes of them. The names are those of all languages together."""
+"""Constants: what a pure call or operator makes of them."""
 
 import base64
 import binascii
@@ -9,35 +9,33 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from clawft.scan.languages.code.values import HOLE, MAX_CONSTANTS, MAX_TEXT, Value, text_of
-
-__all__ = ["DECODERS", "concat", "decode", "fold_method", "operate", "slice_of"]
+from clawft.scanner.languages.code.values import HOLE, MAX_CONSTANTS, MAX_TEXT, ProgramValue, text_of
 
 MAX_INFLATED = 1 << 20
 MAX_BITS = 4096
 
 
-def concat(left: Value, right: Value) -> tuple[Any, ...]:
+def concat(left: ProgramValue, right: ProgramValue) -> tuple[Any, ...]:
     """The constants of two values written one after the other; a part that is unknown leaves a hole."""
     if len(left.consts) == 1 == len(right.consts):
-        one, two = left.consts[0], right.consts[0]
-        if type(one) is str is type(two):
-            return (one + two,) if len(one) + len(two) <= MAX_TEXT else ()
+        first, second = left.consts[0], right.consts[0]
+        if type(first) is str is type(second):
+            return (first + second,) if len(first) + len(second) <= MAX_TEXT else ()
     lefts = left.consts or (HOLE,)
     rights = right.consts or (HOLE,)
     if not left.consts and not right.consts:
         return ()
     found: dict[Any, None] = {}
-    for one in lefts:
-        for two in rights:
+    for first in lefts:
+        for second in rights:
             if len(found) >= MAX_CONSTANTS:
                 return tuple(found)
-            kind = _kind(one)
-            if kind == _kind(two) != "text":
-                if kind == "number" or len(one) + len(two) <= MAX_TEXT:
-                    found[one + two] = None
+            kind = _kind(first)
+            if kind == _kind(second) != "text":
+                if kind == "number" or len(first) + len(second) <= MAX_TEXT:
+                    found[first + second] = None
             else:
-                text = text_of(one) + text_of(two)
+                text = text_of(first) + text_of(second)
                 if len(text) <= MAX_TEXT:
                     found[text] = None
     return tuple(found)
@@ -89,7 +87,7 @@ def _repeat(left: Any, right: Any) -> Any:
 
 def slice_of(const: Any, bounds: list[Any]) -> Any:
     try:
-        return const[slice(*[one if isinstance(one, int) else None for one in bounds[:3]])]
+        return const[slice(*[bound if isinstance(bound, int) else None for bound in bounds[:3]])]
     except (TypeError, ValueError):
         return None
 
@@ -105,7 +103,7 @@ def _padded(text: str, block: int) -> bytes:
 def _bytes(const: Any) -> bytes:
     if isinstance(const, bytes):
         return const
-    return text_of(const).encode("latin-1" if all(ord(one) < 256 for one in text_of(const)) else "utf-8")
+    return text_of(const).encode("latin-1" if all(ord(char) < 256 for char in text_of(const)) else "utf-8")
 
 
 def _inflate(const: Any) -> bytes:
@@ -158,7 +156,7 @@ def _pack(template: Any, *parts: Any) -> Any:
     if form.startswith("h") and parts:
         return binascii.unhexlify(text_of(parts[0]))
     if form.startswith(("c", "u", "w")):
-        return "".join(chr(one) for one in parts if isinstance(one, int))
+        return "".join(chr(part) for part in parts if isinstance(part, int))
     if form.startswith("m") and parts:
         return base64.b64encode(_bytes(parts[0])).decode()
     return text_of(parts[0]) if parts and form.startswith("a") else None
@@ -208,7 +206,7 @@ def _translate(const: Any, *tables: Any) -> Any:
     """A letter for a letter; a table of thirteen places is the usual one."""
     if len(tables) >= 2 and isinstance(tables[0], str) and isinstance(tables[1], str):
         source, target = _spread(tables[0]), _spread(tables[1])
-        return text_of(const).translate({ord(one): other for one, other in zip(source, target, strict=False)})
+        return text_of(const).translate({ord(char): other for char, other in zip(source, target, strict=False)})
     return None
 
 
@@ -273,7 +271,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 
 def fold_method(name: str, const: Any, arguments: list[Any]) -> Any:
-    """What a method makes of a constant; None when it is none of ours or does not apply."""
+    """Apply a method to a constant; None if the method is unknown or does not apply."""
     method = METHODS.get(name)
     if method is None or (
         isinstance(const, str)
@@ -300,45 +298,45 @@ def fold_method(name: str, const: Any, arguments: list[Any]) -> Any:
         return None
 
 
-def characters(values: list[Value]) -> tuple[Any, ...]:
+def characters(values: list[ProgramValue]) -> tuple[Any, ...]:
     """The text that a list of character codes spells."""
     codes: list[Any] = []
-    for one in values:
+    for value in values:
         codes += (
-            [inner.const for _, inner in one.items]
-            if one.items is not None
-            else list(one.const)
-            if isinstance(one.const, bytes)
-            else [one.const]
+            [inner.const for _, inner in value.items]
+            if value.items is not None
+            else list(value.const)
+            if isinstance(value.const, bytes)
+            else [value.const]
         )
     if not codes or not all(isinstance(code, int) and 0 <= code < 0x110000 for code in codes):
         return ()
     return ("".join(map(chr, codes)),)
 
 
-def joined(separator: str, value: Value) -> tuple[Any, ...]:
+def joined(separator: str, value: ProgramValue) -> tuple[Any, ...]:
     """The elements of a list as one text."""
     if value.items is None:
-        return tuple(separator.join(one) for one in value.texts()) if separator == "" else value.consts
-    values = [one for _, one in value.items[:20_000]]
-    if all(len(one.consts) <= 1 for one in values):
-        text = separator.join(text_of(one.consts[0]) if one.consts else HOLE for one in values)
+        return tuple(separator.join(text) for text in value.texts()) if separator == "" else value.consts
+    values = [item for _, item in value.items[:20_000]]
+    if all(len(value.consts) <= 1 for value in values):
+        text = separator.join(text_of(value.consts[0]) if value.consts else HOLE for value in values)
         return (text,) if len(text) <= MAX_TEXT else ()
-    result = Value(("",))
-    for index, one in enumerate(values[:100]):
+    result = ProgramValue(("",))
+    for index, argument in enumerate(values[:100]):
         if index and separator:
-            result = Value(concat(result, Value((separator,))))
-        result = Value(concat(result, one if one.consts else Value((HOLE,))))
+            result = ProgramValue(concat(result, ProgramValue((separator,))))
+        result = ProgramValue(concat(result, argument if argument.consts else ProgramValue((HOLE,))))
     return result.consts
 
 
-def formatted(template: str, values: list[Value], named: dict[str, Value]) -> tuple[Any, ...]:
+def formatted(template: str, values: list[ProgramValue], named: dict[str, ProgramValue]) -> tuple[Any, ...]:
     """A template with its places filled: %s, {}, {name}, {0}."""
-    result = Value(("",))
+    result = ProgramValue(("",))
     position = index = 0
     for found in _PLACES.finditer(template):
-        result = Value(
-            concat(result, Value((template[position : found.start()].replace("{{", "{").replace("}}", "}"),)))
+        result = ProgramValue(
+            concat(result, ProgramValue((template[position : found.start()].replace("{{", "{").replace("}}", "}"),)))
         )
         position = found.end()
         key = found[1] or found[2] or ""
@@ -349,8 +347,8 @@ def formatted(template: str, values: list[Value], named: dict[str, Value]) -> tu
         else:
             value = values[index] if index < len(values) else None
             index += 1
-        result = Value(concat(result, value if value is not None and value.consts else Value((HOLE,))))
-    return concat(result, Value((template[position:],)))
+        result = ProgramValue(concat(result, value if value is not None and value.consts else ProgramValue((HOLE,))))
+    return concat(result, ProgramValue((template[position:],)))
 
 
 _PLACES = re.compile(

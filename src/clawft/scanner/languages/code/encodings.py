@@ -3,27 +3,16 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.code import commands
-from clawft.scan.languages.code.calls import Call, Effect
-from clawft.scan.languages.code.folding import (
-    _pack,
-    _unpack,
-    characters,
-    decode,
-    fold_method,
-    formatted,
-    joined,
-)
-from clawft.scan.languages.code.values import Value, merge, text_of
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.code.commands import guess_language
+from clawft.scanner.languages.code.constants import _pack, _unpack, characters, decode, fold_method, formatted, joined
+from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, merge_marks, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.machine import Machine
-
-__all__ = ["EFFECTS", "decoded"]
+    from clawft.scanner.languages.code.machine import Machine
 
 
-def _decode(machine: "Machine", call: Call, encoding: str) -> Value:
+def _decode(machine: "Machine", call: ProgramCall, encoding: str) -> ProgramValue:
     value = call.first()
     if encoding == "named":
         name = call.second("encoding")
@@ -31,145 +20,160 @@ def _decode(machine: "Machine", call: Call, encoding: str) -> Value:
             text_of(name.const or "").lower().replace("-", "_").replace("_codec", ""), ""
         )
         if not encoding:
-            return Value(
-                tuple(fold_method("decode", one, [name.const or "utf-8"]) for one in value.consts), value.marks
+            return ProgramValue(
+                tuple(fold_method("decode", const, [name.const or "utf-8"]) for const in value.consts), value.marks
             )
-    return decoded(machine, call, encoding, value)
+    return decode_value(machine, call, encoding, value)
 
 
-def decoded(machine: "Machine", call: Call, encoding: str, value: Value) -> Value:
+def decode_value(machine: "Machine", call: ProgramCall, encoding: str, value: ProgramValue) -> ProgramValue:
     """The value decoded, with the mark of it; text that comes out is a document of its own."""
-    results = [one for one in (decode(encoding, const) for const in value.consts) if one is not None]
+    results = [result for result in (decode(encoding, const) for const in value.consts) if result is not None]
     if encoding == "percent":
-        return Value(tuple(results), value.marks)
+        return ProgramValue(tuple(results), value.marks)
     mark = machine.mark(Kind.DECODE, encoding, call.offset, call.ref, value.marks)
-    for one in results:
-        text = text_of(one)
+    for result in results:
+        text = text_of(result)
         if (len(text) >= 12 and text.isprintable()) or (
             "\n" in text and text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
         ):
-            machine.child(text, commands.guess_language(text, machine.module.language), encoding, call.offset)
-    return Value(tuple(results), (mark,))
+            machine.child(text, guess_language(text, machine.module.language), encoding, call.offset)
+    return ProgramValue(tuple(results), (mark,))
 
 
-def _buffer(machine: "Machine", call: Call, _: str) -> Value:
+def _buffer(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     value, encoding = call.first(), call.second().const
     if encoding in ("base64", "base64url", "hex"):
-        return decoded(machine, call, "hex" if encoding == "hex" else "base64", value)
+        return decode_value(machine, call, "hex" if encoding == "hex" else "base64", value)
     spelled = characters([value]) if value.items else ()
-    return Value(spelled or value.consts, value.marks, "", value.items if not spelled else None)
+    return ProgramValue(spelled or value.consts, value.marks, "", value.items if not spelled else None)
 
 
-def _chars(_machine: "Machine", call: Call, _: str) -> Value:
-    return Value(characters(call.arguments), call.marks())
+def _chars(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    return ProgramValue(characters(call.arguments), call.marks())
 
 
-def _bytes(_machine: "Machine", call: Call, _: str) -> Value:
+def _bytes(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
-    codes = [one.const for _, one in value.items] if value.items else []
-    if codes and all(isinstance(one, int) and 0 <= one < 256 for one in codes):
-        return Value((bytes(codes),), value.marks)
-    return Value(tuple(one for one in value.consts if not isinstance(one, int)), value.marks, "", value.items)
-
-
-def _ord(_machine: "Machine", call: Call, _: str) -> Value:
-    return Value(
-        tuple(ord(one) for one in call.first().consts if isinstance(one, str | bytes) and len(one) == 1), call.marks()
+    codes = [element.const for _, element in value.items] if value.items else []
+    if codes and all(isinstance(code, int) and 0 <= code < 256 for code in codes):
+        return ProgramValue((bytes(codes),), value.marks)
+    return ProgramValue(
+        tuple(const for const in value.consts if not isinstance(const, int)), value.marks, "", value.items
     )
 
 
-def _int(_machine: "Machine", call: Call, _: str) -> Value:
+def _ord(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    return ProgramValue(
+        tuple(ord(const) for const in call.first().consts if isinstance(const, str | bytes) and len(const) == 1),
+        call.marks(),
+    )
+
+
+def _int(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     value, base = call.first(), call.second().const
     try:
-        return Value(
+        return ProgramValue(
             tuple(
-                int(one, base if isinstance(base, int) else 10) if isinstance(one, str) else int(one)
-                for one in value.consts
+                int(const, base if isinstance(base, int) else 10) if isinstance(const, str) else int(const)
+                for const in value.consts
             ),
             value.marks,
         )
     except (ValueError, TypeError):
-        return Value((), value.marks)
+        return ProgramValue((), value.marks)
 
 
-def _range(_machine: "Machine", call: Call, _: str) -> Value:
-    bounds = [one.const for one in call.arguments]
-    if not bounds or not all(isinstance(one, int) for one in bounds):
-        return Value()
+def _range(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    bounds = [argument.const for argument in call.arguments]
+    if not bounds or not all(isinstance(bound, int) for bound in bounds):
+        return ProgramValue()
     try:
         numbers = range(*bounds)
     except (ValueError, TypeError):
-        return Value()
-    return Value((), (), "", [(None, Value((one,))) for one in numbers[:5000]])
+        return ProgramValue()
+    return ProgramValue((), (), "", [(None, ProgramValue((number,))) for number in numbers[:5000]])
 
 
-def _reversed(_machine: "Machine", call: Call, _: str) -> Value:
+def _reversed(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     if value.items is not None:
-        return Value((), value.marks, "", value.items[::-1])
-    return Value(tuple(one[::-1] for one in value.consts if isinstance(one, str | bytes)), value.marks)
+        return ProgramValue((), value.marks, "", value.items[::-1])
+    return ProgramValue(tuple(const[::-1] for const in value.consts if isinstance(const, str | bytes)), value.marks)
 
 
-def _map(machine: "Machine", call: Call, _: str) -> Value:
+def _map(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     function, value = call.first(), call.second()
     parts = machine.each(value)
     if parts is None:
-        result = machine.apply(function, Call(call.offset, function.ref, [machine.element(value)], {}))
-        return Value((), merge(result.marks, value.marks), "", [(None, result)])
-    items: list[tuple[Any, Value]] = [
-        (None, machine.apply(function, Call(call.offset, function.ref, [one], {}))) for one in parts[:2000]
+        result = machine.apply(function, ProgramCall(call.offset, function.ref, [machine.element(value)], {}))
+        return ProgramValue((), merge_marks(result.marks, value.marks), "", [(None, result)])
+    items: list[tuple[Any, ProgramValue]] = [
+        (None, machine.apply(function, ProgramCall(call.offset, function.ref, [part], {}))) for part in parts[:2000]
     ]
-    return Value((), merge(value.marks, [mark for _, one in items for mark in one.marks]), "", items)
+    return ProgramValue((), merge_marks(value.marks, [mark for _, value in items for mark in value.marks]), "", items)
 
 
-def _zip(machine: "Machine", call: Call, _: str) -> Value:
+def _zip(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     if call.ref.endswith("cycle"):
         return call.first()
-    columns = [machine.each(one) for one in call.arguments]
-    if not columns or any(one is None for one in columns):
-        return Value(
-            (), call.marks(), "", [(None, Value((), (), "", [(None, machine.element(one)) for one in call.arguments]))]
+    columns = [machine.each(argument) for argument in call.arguments]
+    if not columns or any(column is None for column in columns):
+        return ProgramValue(
+            (),
+            call.marks(),
+            "",
+            [(None, ProgramValue((), (), "", [(None, machine.element(argument)) for argument in call.arguments]))],
         )
-    longest = min(max(len(one or []) for one in columns), 20_000)
+    longest = min(max(len(column or []) for column in columns), 20_000)
     rows = [
-        (None, Value((), (), "", [(None, column[index % len(column)]) for column in columns if column]))
+        (None, ProgramValue((), (), "", [(None, column[index % len(column)]) for column in columns if column]))
         for index in range(longest)
     ]
-    return Value((), call.marks(), "", rows)
+    return ProgramValue((), call.marks(), "", rows)
 
 
-def _enumerate(machine: "Machine", call: Call, _: str) -> Value:
+def _enumerate(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     parts = machine.each(call.first())
     if parts is None:
-        return Value(
-            (), call.marks(), "", [(None, Value((), (), "", [(None, Value()), (None, machine.element(call.first()))]))]
+        return ProgramValue(
+            (),
+            call.marks(),
+            "",
+            [(None, ProgramValue((), (), "", [(None, ProgramValue()), (None, machine.element(call.first()))]))],
         )
-    return Value(
+    return ProgramValue(
         (),
         call.marks(),
         "",
-        [(None, Value((), (), "", [(None, Value((index,))), (None, one)])) for index, one in enumerate(parts)],
+        [
+            (None, ProgramValue((), (), "", [(None, ProgramValue((index,))), (None, part)]))
+            for index, part in enumerate(parts)
+        ],
     )
 
 
-def _maketrans(_machine: "Machine", call: Call, _: str) -> Value:
-    return Value((), (), "translation", [(None, one) for one in call.arguments])
+def _maketrans(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    return ProgramValue((), (), "translation", [(None, argument) for argument in call.arguments])
 
 
-def _decode_own(machine: "Machine", call: Call, encoding: str) -> Value:
-    return decoded(machine, call, encoding, call.owner or Value())
+def _decode_own(machine: "Machine", call: ProgramCall, encoding: str) -> ProgramValue:
+    return decode_value(machine, call, encoding, call.owner or ProgramValue())
 
 
-def _fold(_machine: "Machine", call: Call, method: str) -> Value:
+def _fold(_machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
     """A function that does what elsewhere is a method."""
-    value, rest = call.first(), [one.const for one in call.arguments[1:]]
+    value, rest = call.first(), [argument.const for argument in call.arguments[1:]]
     if method == "reverse" and (value.items is not None or len(call.arguments) > 1):
-        items = value.items if value.items is not None else [(None, one) for one in call.arguments]
-        return Value((), call.marks(), "", items[::-1])
+        items = value.items if value.items is not None else [(None, argument) for argument in call.arguments]
+        return ProgramValue((), call.marks(), "", items[::-1])
     if method == "lua-sub":
         method, rest = (
             "substring",
-            [one - 1 if index == 0 and isinstance(one, int) and one > 0 else one for index, one in enumerate(rest)],
+            [
+                argument - 1 if index == 0 and isinstance(argument, int) and argument > 0 else argument
+                for index, argument in enumerate(rest)
+            ],
         )
     if (
         method == "substr"
@@ -180,122 +184,122 @@ def _fold(_machine: "Machine", call: Call, method: str) -> Value:
     ):
         rest = [rest[0], rest[0] + rest[1]]
     found = [fold_method(method, const, rest) for const in value.consts]
-    return Value(tuple(one for one in found if one is not None), call.marks())
+    return ProgramValue(tuple(const for const in found if const is not None), call.marks())
 
 
-def _fold_last(_machine: "Machine", call: Call, method: str) -> Value:
+def _fold_last(_machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
     if len(call.arguments) < 3:
-        return Value((), call.marks())
-    rest = [one.const for one in call.arguments[:2]]
+        return ProgramValue((), call.marks())
+    rest = [argument.const for argument in call.arguments[:2]]
     found = [fold_method(method, const, rest) for const in call.arguments[2].consts]
-    return Value(tuple(one for one in found if one is not None), call.marks())
+    return ProgramValue(tuple(const for const in found if const is not None), call.marks())
 
 
-def _translate(machine: "Machine", call: Call, _: str) -> Value:
+def _translate(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return _fold(machine, call, "tr")
 
 
-def _pack_call(machine: "Machine", call: Call, _: str) -> Value:
+def _pack_call(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     form = text_of(call.first().const or "")
-    parts = [one.const for one in call.arguments[1:]]
+    parts = [argument.const for argument in call.arguments[1:]]
     if form.lower().startswith("h"):
-        return decoded(machine, call, "hex", call.second())
+        return decode_value(machine, call, "hex", call.second())
     try:
         result = _pack(form, *parts)
     except (ValueError, TypeError):
         result = None
-    return Value((result,) if result is not None else (), call.marks())
+    return ProgramValue((result,) if result is not None else (), call.marks())
 
 
-def _pack_own(machine: "Machine", call: Call, _: str) -> Value:
-    owner = call.owner or Value()
+def _pack_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    owner = call.owner or ProgramValue()
     form = call.first()
-    values = [one for _, one in owner.items] if owner.items else []
-    return _pack_call(machine, Call(call.offset, call.ref, [form, *values], {}), "")
+    values = [value for _, value in owner.items] if owner.items else []
+    return _pack_call(machine, ProgramCall(call.offset, call.ref, [form, *values], {}), "")
 
 
-def _unpack_call(machine: "Machine", call: Call, _: str) -> Value:
+def _unpack_call(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return _unpacked(machine, call, call.second(), call.first())
 
 
-def _unpack_own(machine: "Machine", call: Call, _: str) -> Value:
-    found = _unpacked(machine, call, call.owner or Value(), call.first())
-    return found if call.ref.endswith("1") else Value((), found.marks, "", [(None, found)])
+def _unpack_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    found = _unpacked(machine, call, call.owner or ProgramValue(), call.first())
+    return found if call.ref.endswith("1") else ProgramValue((), found.marks, "", [(None, found)])
 
 
-def _unpacked(machine: "Machine", call: Call, value: Value, form: Value) -> Value:
+def _unpacked(machine: "Machine", call: ProgramCall, value: ProgramValue, form: ProgramValue) -> ProgramValue:
     template = text_of(form.const or "")
     if template.startswith("m"):
-        return decoded(machine, call, "base64", value)
+        return decode_value(machine, call, "base64", value)
     if template.startswith("u"):
         machine.mark(Kind.DECODE, "uuencode", call.offset, call.ref, value.marks)
     try:
-        found = [_unpack(one, template) for one in value.consts]
+        found = [_unpack(const, template) for const in value.consts]
     except ValueError:
         found = []
-    return Value(tuple(one for one in found if one is not None), value.marks)
+    return ProgramValue(tuple(const for const in found if const is not None), value.marks)
 
 
-def _as_list(pieces: list[Value]) -> Value:
+def _as_list(pieces: list[ProgramValue]) -> ProgramValue:
     """Several values as one list, or the only one if it is a list."""
     if len(pieces) == 1 and pieces[0].items is not None:
         return pieces[0]
-    return Value((), (), "", [(None, one) for one in pieces])
+    return ProgramValue((), (), "", [(None, piece) for piece in pieces])
 
 
-def _implode(_machine: "Machine", call: Call, _: str) -> Value:
+def _implode(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """Pieces joined by a separator that comes first."""
     separator, pieces = call.first(), call.arguments[1:]
     if call.ref.endswith("concat") or call.ref.endswith("strings.Join"):
         separator, pieces = call.second(), call.arguments[:1]
     if separator.items is not None and not pieces:
-        separator, pieces = Value(("",)), [separator]
+        separator, pieces = ProgramValue(("",)), [separator]
     whole = (
         pieces[0]
         if len(pieces) == 1 and pieces[0].items is not None
-        else Value((), (), "", [(None, one) for one in pieces])
+        else ProgramValue((), (), "", [(None, piece) for piece in pieces])
     )
-    return Value(joined(text_of(separator.const or ""), whole), call.marks())
+    return ProgramValue(joined(text_of(separator.const or ""), whole), call.marks())
 
 
-def _implode_all(_machine: "Machine", call: Call, _: str) -> Value:
-    separator = call.named.get("sep") or call.named.get("collapse") or Value((" ",))
+def _implode_all(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    separator = call.named.get("sep") or call.named.get("collapse") or ProgramValue((" ",))
     pieces = (
         call.arguments[0]
         if len(call.arguments) == 1 and call.arguments[0].items is not None
-        else Value((), (), "", [(None, one) for one in call.arguments])
+        else ProgramValue((), (), "", [(None, argument) for argument in call.arguments])
     )
-    return Value(joined(text_of(separator.const or ""), pieces), call.marks())
+    return ProgramValue(joined(text_of(separator.const or ""), pieces), call.marks())
 
 
-def _concat(_machine: "Machine", call: Call, _: str) -> Value:
+def _concat(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     pieces = (
         call.arguments[0]
         if len(call.arguments) == 1 and call.arguments[0].items is not None
-        else Value((), (), "", [(None, one) for one in call.arguments])
+        else ProgramValue((), (), "", [(None, argument) for argument in call.arguments])
     )
-    return Value(joined("", pieces), call.marks())
+    return ProgramValue(joined("", pieces), call.marks())
 
 
-def _format(machine: "Machine", call: Call, _: str) -> Value:
+def _format(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     template = call.first()
     if not template.texts():
-        return Value((), call.marks())
+        return ProgramValue((), call.marks())
     names = dict(call.named)
     marks = call.marks()
     for name in re.findall(r"\{([A-Za-z_]\w*)", template.texts()[0])[:20]:
         found = machine.scope.find(name)
         if found is not None and name not in names:
             names[name] = found
-            marks = merge(marks, found.marks)
-    return Value(formatted(template.texts()[0], call.arguments[1:], names), marks)
+            marks = merge_marks(marks, found.marks)
+    return ProgramValue(formatted(template.texts()[0], call.arguments[1:], names), marks)
 
 
-def _map_block(_machine: "Machine", call: Call, _: str) -> Value:
-    return Value((), call.marks(), "", [(None, one) for one in call.arguments[1:]] or None)
+def _map_block(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    return ProgramValue((), call.marks(), "", [(None, argument) for argument in call.arguments[1:]] or None)
 
 
-EFFECTS: dict[str, Effect] = {
+ENCODING_EFFECTS: dict[str, Effect] = {
     "decode": _decode,
     "decode-own": _decode_own,
     "buffer": _buffer,

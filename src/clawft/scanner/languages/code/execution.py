@@ -1,39 +1,36 @@
-"""Code that is made or fetched at run time, and functions reached by their name."""
+"""Calls that run code which is made or fetched at run time, and functions reached by name."""
 
 from typing import TYPE_CHECKING
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.code import commands
-from clawft.scan.languages.code.calls import Call, Effect
-from clawft.scan.languages.code.imports import module_name
-from clawft.scan.languages.code.network import request
-from clawft.scan.languages.code.paths import paths_of
-from clawft.scan.languages.code.values import Value, merge, text_of
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.code.commands import run_command
+from clawft.scanner.languages.code.flow import find_paths
+from clawft.scanner.languages.code.imports import module_name
+from clawft.scanner.languages.code.network import mark_request
+from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, merge_marks, text_of
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.code.machine import Machine
-
-__all__ = ["EFFECTS"]
+    from clawft.scanner.languages.code.machine import Machine
 
 
-def _eval(machine: "Machine", call: Call, _: str) -> Value:
+def _eval(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     values = call.arguments[-1:] if call.ref.endswith(("Function", "constructor")) else call.arguments[:1]
     value = values[0] if values else call.first("text", "expr", "code", "source")
     if value.function is not None:
-        return Value((), value.marks)  # setTimeout and the like with a function
+        return ProgramValue((), value.marks)  # setTimeout and the like with a function
     if call.ref in ("setTimeout", "setInterval") and not value.consts:
-        return Value()
+        return ProgramValue()
     text = value.const
     known = isinstance(text, str | bytes)
     mark = machine.mark(Kind.EVAL, text_of(text)[:400] if known else "", call.offset, call.ref, value.marks)
     if known and text_of(text).strip():
         machine.child(text_of(text), machine.module.language, "eval", call.offset)
     if call.ref.endswith(("Function", "constructor", "compile")):
-        return Value((), (mark,), "code()")
-    return Value((), (mark,))
+        return ProgramValue((), (mark,), "code()")
+    return ProgramValue((), (mark,))
 
 
-def _import(machine: "Machine", call: Call, _: str) -> Value:
+def _import(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     name = (
         call.arguments[-1]
         if call.ref.endswith(("load_source", "SourceFileLoader", "spec_from_file_location")) and call.arguments
@@ -43,10 +40,10 @@ def _import(machine: "Machine", call: Call, _: str) -> Value:
         written = [mark for path, mark in machine.files.items() if _same_module(path, name.const)]
         if written:
             machine.mark(Kind.EXEC, name.const, call.offset, call.ref, tuple(written))
-        return machine.linked(f"{name.const}.x") or Value((), (), name.const)
+        return machine.linked(f"{name.const}.x") or ProgramValue((), (), name.const)
     if name.marks:
         machine.mark(Kind.EXEC, "", call.offset, call.ref, name.marks)
-    return Value((), name.marks)
+    return ProgramValue((), name.marks)
 
 
 def _same_module(path: str, name: str) -> bool:
@@ -54,74 +51,78 @@ def _same_module(path: str, name: str) -> bool:
     return len(stem) > 1 and (path == name or stem == name.rpartition("/")[2].removesuffix(".js"))
 
 
-def _require(machine: "Machine", call: Call, _: str) -> Value:
+def _require(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
 
     name = call.first()
     text = name.const
     if not isinstance(text, str):
         if name.marks:
             machine.mark(Kind.EXEC, "", call.offset, call.ref, name.marks)
-        return Value((), name.marks)
+        return ProgramValue((), name.marks)
     written = [mark for path, mark in machine.files.items() if _same_module(path, text)]
     if written:
         machine.mark(Kind.EXEC, text, call.offset, call.ref, tuple(written))
-    return Value((), (), module_name(text))
+    return ProgramValue((), (), module_name(text))
 
 
-def _getattr(machine: "Machine", call: Call, _: str) -> Value:
+def _getattr(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     owner, name = call.first(), call.second()
     if isinstance(name.const, str):
         return machine.member(owner, name.const, call.offset)
-    return Value((), merge(owner.marks, name.marks), owner.ref + "[]" if owner.ref else "")
+    return ProgramValue((), merge_marks(owner.marks, name.marks), owner.ref + "[]" if owner.ref else "")
 
 
-def _load(machine: "Machine", call: Call, _: str) -> Value:
+def _load(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
-    if call.ref.endswith("yaml.load") and any("afe" in one.ref for one in (*call.arguments[1:], *call.named.values())):
-        return Value((), value.marks)
+    if call.ref.endswith("yaml.load") and any(
+        "afe" in argument.ref for argument in (*call.arguments[1:], *call.named.values())
+    ):
+        return ProgramValue((), value.marks)
     marks = value.marks
     if not marks and value.consts:
-        marks = tuple(machine.files[one] for one in paths_of(value) if one in machine.files)
+        marks = tuple(machine.files[path] for path in find_paths(value) if path in machine.files)
     mark = machine.mark(Kind.LOAD, value.texts()[0] if value.texts() else "", call.offset, call.ref, marks)
-    return Value((), (mark,))
+    return ProgramValue((), (mark,))
 
 
-def _partial(machine: "Machine", call: Call, _: str) -> Value:
+def _partial(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     if not value.ref:
         return value
     if len(call.arguments) > 1:
-        machine.apply(value, Call(call.offset, value.ref, call.arguments[1:], call.named))
-        return Value((), call.marks())
-    return Value((), call.marks(), value.ref)
+        machine.apply(value, ProgramCall(call.offset, value.ref, call.arguments[1:], call.named))
+        return ProgramValue((), call.marks())
+    return ProgramValue((), call.marks(), value.ref)
 
 
-def _thread(machine: "Machine", call: Call, _: str) -> Value:
+def _thread(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     target = call.named.get("target") or call.first()
     arguments = call.named.get("args")
-    given = [one for _, one in arguments.items] if arguments is not None and arguments.items else call.arguments[1:]
+    passed = (
+        [value for _, value in arguments.items] if arguments is not None and arguments.items else call.arguments[1:]
+    )
     if target.function is not None or target.ref:
-        return machine.apply(target, Call(call.offset, target.ref, given, {}))
-    return Value((), call.marks())
+        return machine.apply(target, ProgramCall(call.offset, target.ref, passed, {}))
+    return ProgramValue((), call.marks())
 
 
-def _privilege(machine: "Machine", call: Call, _: str) -> Value:
+def _privilege(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     machine.mark(Kind.PRIVILEGE, call.ref, call.offset, call.ref)
-    return Value()
+    return ProgramValue()
 
 
-def _persist(machine: "Machine", call: Call, what: str) -> Value:
-    return Value((), (machine.mark(Kind.PERSIST, what, call.offset, call.ref, call.marks()),))
+def _persist(machine: "Machine", call: ProgramCall, what: str) -> ProgramValue:
+    return ProgramValue((), (machine.mark(Kind.PERSIST, what, call.offset, call.ref, call.marks()),))
 
 
-def _install(machine: "Machine", call: Call, manager: str) -> Value:
-    words = [text for _, one in (call.first().items or []) for text in one.texts()]
+def _install(machine: "Machine", call: ProgramCall, installer: str) -> ProgramValue:
+    words = [text for _, argument in (call.first().items or []) for text in argument.texts()]
     for package in words[1:] or [""]:
-        machine.mark(Kind.INSTALL, f"{manager}:{package}", call.offset, call.ref)
-    return Value()
+        machine.mark(Kind.INSTALL, f"{installer}:{package}", call.offset, call.ref)
+    return ProgramValue()
 
 
-def _dispatch(machine: "Machine", call: Call, how: str) -> Value:
+def _dispatch(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
     """A function called by a name that is itself a value."""
     name, rest = call.first(), call.arguments[1:]
     listed = (
@@ -130,10 +131,10 @@ def _dispatch(machine: "Machine", call: Call, how: str) -> Value:
         else None
     )
     if name.function is not None:
-        return machine.invoke(name.function, Call(call.offset, "", listed if listed is not None else rest, {}))
+        return machine.invoke(name.function, ProgramCall(call.offset, "", listed if listed is not None else rest, {}))
     ref = name.const if isinstance(name.const, str) else name.ref
     if not ref:
-        return Value((), call.marks())
+        return ProgramValue((), call.marks())
     owner = (
         call.owner.ref
         if how == "own" and call.owner is not None and call.owner.ref not in ("Kernel", "Object", "self")
@@ -142,94 +143,105 @@ def _dispatch(machine: "Machine", call: Call, how: str) -> Value:
     if owner:
         ref = f"{owner}.{ref}"
     arguments = listed if listed is not None else rest
-    return machine.apply(Value(ref=ref), Call(call.offset, ref, arguments, {}, call.owner if owner else None))
+    return machine.apply(
+        ProgramValue(ref=ref), ProgramCall(call.offset, ref, arguments, {}, call.owner if owner else None)
+    )
 
 
-def _dispatch_own(machine: "Machine", call: Call, _: str) -> Value:
+def _dispatch_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return _dispatch(machine, call, "own")
 
 
-def _named(_machine: "Machine", call: Call, _: str) -> Value:
+def _named(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     name = call.first("x").const
-    return Value(ref=name) if isinstance(name, str) else Value((), call.marks())
+    return ProgramValue(ref=name) if isinstance(name, str) else ProgramValue((), call.marks())
 
 
-def _include(machine: "Machine", call: Call, _: str) -> Value:
+def _include(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A file is run as code: one from the network, or one that was written before."""
     value = call.first("file")
     marks = value.marks
-    texts = paths_of(value)
-    if any("://" in one and not one.startswith("php:") for one in texts):
-        marks = merge(marks, request(machine, call, "GET", value, []).marks)
-    marks = merge(marks, [machine.files[one] for one in texts if one in machine.files])
+    texts = find_paths(value)
+    if any("://" in text and not text.startswith("php:") for text in texts):
+        marks = merge_marks(marks, mark_request(machine, call, "GET", value, []).marks)
+    marks = merge_marks(marks, [machine.files[text] for text in texts if text in machine.files])
     if marks:
         machine.mark(Kind.EVAL, texts[0], call.offset, call.ref, marks)
-    return Value((), marks)
+    return ProgramValue((), marks)
 
 
-def _install_first(machine: "Machine", call: Call, manager: str) -> Value:
+def _install_first(machine: "Machine", call: ProgramCall, installer: str) -> ProgramValue:
     value = call.first()
-    for one in ([text for _, inner in value.items for text in inner.texts()] if value.items else value.texts()) or [""]:
-        machine.mark(Kind.INSTALL, f"{manager}:{one}", call.offset, call.ref, value.marks)
-    return Value()
+    for word in ([text for _, inner in value.items for text in inner.texts()] if value.items else value.texts()) or [
+        ""
+    ]:
+        machine.mark(Kind.INSTALL, f"{installer}:{word}", call.offset, call.ref, value.marks)
+    return ProgramValue()
 
 
-def _command_new(_machine: "Machine", call: Call, _: str) -> Value:
+def _command_new(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A command put together piece by piece."""
-    return Value((), call.marks(), "command()", [(None, one) for one in call.arguments])
+    return ProgramValue((), call.marks(), "command()", [(None, argument) for argument in call.arguments])
 
 
-def _command_add(machine: "Machine", call: Call, _: str) -> Value:
-    owner = call.owner or Value()
+def _command_add(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    owner = call.owner or ProgramValue()
     if not call.ref.endswith((".arg", ".args")):
         return owner
     more = [
         inner
-        for one in call.arguments
-        for inner in ([item for _, item in one.items] if one.items is not None else [one])
+        for argument in call.arguments
+        for inner in ([item for _, item in argument.items] if argument.items is not None else [argument])
     ]
-    found = Value(
-        (), merge(owner.marks, call.marks()), "command()", [*(owner.items or []), *((None, one) for one in more)]
+    found = ProgramValue(
+        (),
+        merge_marks(owner.marks, call.marks()),
+        "command()",
+        [*(owner.items or []), *((None, argument) for argument in more)],
     )
     if call.callee is not None and call.callee[2][0] == "name":
         machine.bind(call.callee[2][2], found)
     return found
 
 
-def _command_run(machine: "Machine", call: Call, _: str) -> Value:
-    return commands.run_command(machine, call, call.owner or Value())
+def _command_run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+    return run_command(machine, call, call.owner or ProgramValue())
 
 
-def _process_run(machine: "Machine", call: Call, _: str) -> Value:
+def _process_run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A process whose program and arguments were set as properties."""
-    owner = call.first() if call.arguments else call.owner or Value()
+    owner = call.first() if call.arguments else call.owner or ProgramValue()
     for wrapper in ("StartInfo", "startInfo"):
         owner = owner.get(wrapper) or owner
     program = next(
         (one for name in ("launchPath", "executableURL", "FileName") if (one := owner.get(name)) is not None), None
     )
-    given = next((one for name in ("arguments", "Arguments") if (one := owner.get(name)) is not None), None)
+    arguments = next((one for name in ("arguments", "Arguments") if (one := owner.get(name)) is not None), None)
     if program is None:
-        return Value((), owner.marks)
-    words = [program] if given is None else [program, *([one for _, one in given.items] if given.items else [given])]
-    if given is not None and given.items is None:
-        line = Value(
-            tuple(f"{text_of(program.consts[0])} {text}" for text in given.texts()) if program.consts else (),
-            merge(program.marks, given.marks),
+        return ProgramValue((), owner.marks)
+    words = (
+        [program]
+        if arguments is None
+        else [program, *([value for _, value in arguments.items] if arguments.items else [arguments])]
+    )
+    if arguments is not None and arguments.items is None:
+        line = ProgramValue(
+            tuple(f"{text_of(program.consts[0])} {text}" for text in arguments.texts()) if program.consts else (),
+            merge_marks(program.marks, arguments.marks),
         )
-        return commands.run_command(machine, call, line)
-    return commands.run_command(machine, call, Value((), owner.marks, "", [(None, one) for one in words]))
+        return run_command(machine, call, line)
+    return run_command(machine, call, ProgramValue((), owner.marks, "", [(None, word) for word in words]))
 
 
-def _execute_own(machine: "Machine", call: Call, _: str) -> Value:
+def _execute_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """Groovy runs a string by a method of it."""
-    owner = call.owner or Value()
+    owner = call.owner or ProgramValue()
     if machine.module.language in ("java", "groovy") and not call.arguments and (owner.consts or owner.items):
-        return commands.run_command(machine, call, owner)
-    return Value((), merge(owner.marks, call.marks()), f"{call.ref}()")
+        return run_command(machine, call, owner)
+    return ProgramValue((), merge_marks(owner.marks, call.marks()), f"{call.ref}()")
 
 
-EFFECTS: dict[str, Effect] = {
+EXECUTION_EFFECTS: dict[str, Effect] = {
     "eval": _eval,
     "import": _import,
     "require": _require,

@@ -1,20 +1,18 @@
-"""What an import brings in: the names it binds and what they stand for, as dotted paths."""
+"""Imports: the names that each binds and what they refer to, as dotted paths."""
 
 from typing import Any
 
-from clawft.scan.languages.code.lexer import LINE, NAME, OPERATOR, STRING
-from clawft.scan.languages.code.syntax import Syntax
+from clawft.scanner.languages.code.lexer import LINE, NAME, OPERATOR, STRING
+from clawft.scanner.languages.code.syntax import Syntax
 
-__all__ = ["read_import"]
-
-Pair = tuple[str, str]  # the name bound here, what it stands for
+Pair = tuple[str, str]  # the name bound here, its dotted path
 
 
 def read_import(values: list[Any], kinds: list[int], at: int, limit: int, syntax: Syntax) -> tuple[list[Pair], int]:
     """The names that the import at a token binds, and the token after it; the same token when it is no import."""
     end = _statement_end(values, kinds, at, limit)
     language = syntax.name
-    words = [(kinds[one], values[one]) for one in range(at, end) if kinds[one] != LINE]
+    words = [(kinds[index], values[index]) for index in range(at, end) if kinds[index] != LINE]
     if language in ("python", "nim"):
         return _python(words), end
     if language == "javascript":
@@ -44,14 +42,14 @@ def read_import(values: list[Any], kinds: list[int], at: int, limit: int, syntax
 
 def _statement_end(values: list[Any], kinds: list[int], at: int, limit: int) -> int:
     depth = 0
-    for one in range(at, min(limit, at + 400)):
-        value = values[one]
-        if kinds[one] == OPERATOR:
+    for index in range(at, min(limit, at + 400)):
+        value = values[index]
+        if kinds[index] == OPERATOR:
             depth += (value in ("(", "{")) - (value in (")", "}"))
             if value == ";" and depth <= 0:
-                return one
-        elif kinds[one] == LINE and depth <= 0 and one > at:
-            return one
+                return index
+        elif kinds[index] == LINE and depth <= 0 and index > at:
+            return index
     return min(limit, at + 400)
 
 
@@ -162,7 +160,7 @@ def _dotted(words: list[tuple[int, Any]], language: str, at: int, end: int) -> t
         return [], end
     if "(" in texts:
         return [], at
-    texts = [one for one in texts if one not in ("static", "class", "func", "struct")]
+    texts = [text for text in texts if text not in ("static", "class", "func", "struct")]
     if "=" in texts:
         split = texts.index("=")
         return [("".join(texts[:split]), "".join(texts[split + 1 :]))], end

@@ -1,26 +1,76 @@
-"""Text to tokens, for every code language: a table drives it, and no text is too broken for it."""
+"""Text to tokens, for every code language, and the values of literals."""
 
 import re
 from functools import cache
 from typing import Any
 
-from clawft.scan.languages.code.literals import read_number, unescape
-from clawft.scan.languages.code.syntax import Form, Syntax, get_syntax
+from clawft.scanner.languages.code.syntax import StringForm, Syntax, get_syntax
+from clawft.scanner.regex import words
 
-__all__ = [
-    "COMMAND",
-    "END",
-    "LINE",
-    "MIXED",
-    "NAME",
-    "NUMBER",
-    "OPERATOR",
-    "PADDING",
-    "STRING",
-    "WORDS",
-    "Tokens",
-    "tokenize",
-]
+_ESCAPE = re.compile(
+    r"\\(x[0-9a-fA-F]{1,2}|x\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\d{3}|\r?\n|.)",
+    re.DOTALL,
+)
+_DECIMAL = re.compile(r"(?<!\\)\\(\d{1,3})")
+_SIMPLE = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+    "\n": "",
+}
+
+
+def unescape(body: str, form: StringForm) -> str:
+    """The value of the inside of a string."""
+    if form.holes == "{":
+        body = body.replace("{{", "{").replace("}}", "}")
+    if form.raw or "\\" not in body:
+        return body
+    if form.decimal:
+        body = _DECIMAL.sub(lambda found: chr(int(found[1]) % 256), body)
+    return _ESCAPE.sub(_escaped, body)
+
+
+def _escaped(found: "re.Match[str]") -> str:
+    code = found[1]
+    try:
+        if code[0] in "xuU" and len(code) > 1:
+            return chr(int(code[1:].strip("{}"), 16))
+        if code[0] in "01234567" and code != "0":
+            return chr(int(code, 8) if len(code) < 3 or code[0] in "0123" else int(code) % 256)
+    except (ValueError, OverflowError):
+        return code
+    return _SIMPLE.get(code, code.strip("\r\n"))
+
+
+def read_number(text: str) -> Any:
+    """The value of a numeric literal; 0 when it is none."""
+    if text[:2].lower() in ("0x", "0o", "0b"):
+        return _whole(re.sub(r"[uin]\d*$|_", "", text), 0)
+    text = text.replace("_", "").rstrip("LlNnuUfFdD")
+    if len(text) > 1 and text[0] == "0" and text.isdigit() and set(text) <= set("01234567"):
+        return _whole(text, 8)
+    if "." in text:
+        try:
+            return float(text)
+        except ValueError:
+            return 0
+    digits = re.match(r"\d{0,300}", text)
+    return _whole(digits[0] if digits else "", 10)
+
+
+def _whole(digits: str, base: int) -> int:
+    try:
+        return int(digits[:300], base)
+    except ValueError:
+        return 0
+
 
 END, NAME, NUMBER, STRING, MIXED, OPERATOR, LINE, COMMAND, WORDS = range(9)
 MAX_HOLE_DEPTH = 3
@@ -30,29 +80,10 @@ MAX_OPEN = 40  # strings that are never closed, before the search for their ends
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _NESTED = re.compile(r"[{}()]|\"(?:[^\"\\\n]|\\.){0,2000}\"|'(?:[^'\\\n]|\\.){0,2000}'|`[^`]{0,5000}`")
-_FRESH = frozenset(
-    [
-        "def",
-        "class",
-        "import",
-        "from",
-        "return",
-        "function",
-        "const",
-        "let",
-        "var",
-        "export",
-        "func",
-        "fn",
-        "use",
-        "my",
-        "sub",
-        "local",
-    ]
-)
+_FRESH = words("def class import from return function const let var export func fn use my sub local")
 
 
-class Tokens:
+class TokenList:
     """The tokens of a text: their kinds, values and offsets, side by side."""
 
     __slots__ = ("kinds", "match", "offsets", "syntax", "values")
@@ -74,14 +105,14 @@ class _Lexer:
     def __init__(self, text: str, language: str, base: int, depth: int) -> None:
         self.text, self.base, self.depth = text, base, depth
         self.syntax, self.pattern, self.forms = get_syntax(language)
-        self.tokens = Tokens(self.syntax)
+        self.tokens = TokenList(self.syntax)
         self.brackets: list[int] = []  # indices of open brackets
         self.dead: set[str] = set()  # closings that no longer occur
         self.missing: dict[str, int] = {}  # closings that do not occur before a place
-        self.wasted = 0  # characters gone through in vain for the ends of strings with expressions in them
+        self.wasted = 0  # characters searched without success for the ends of strings with expressions in them
         self.waiting: list[tuple[int, str, bool]] = []  # heredocs whose body begins on the next line: token, tag, holes
 
-    def run(self) -> Tokens:
+    def run(self) -> TokenList:
         text, tokens, base, brackets = self.text, self.tokens, self.base, self.brackets
         add_kind, add_value, add_offset = tokens.kinds.append, tokens.values.append, tokens.offsets.append
         length = len(text)
@@ -187,7 +218,7 @@ class _Lexer:
         return position
 
     def _starts_over(self, position: int) -> bool:
-        """Whether a line begins a new statement though a bracket is open: it was left open by mistake."""
+        """Return whether a line begins a new statement though a bracket is open: it was left open by mistake."""
         word = _WORD.match(self.text, position)
         return word is not None and word[0] in _FRESH and self.syntax.blocks == "indent"
 
@@ -198,10 +229,10 @@ class _Lexer:
             return position
         body = self.text[position : end.start()]
         style = ("#{" if self.syntax.name == "ruby" else "$") if holes else ""
-        self._fill(index, body, position, Form("", raw=not holes, holes=style))
+        self._fill(index, body, position, StringForm("", raw=not holes, holes=style))
         return end.end()
 
-    def _fill(self, index: int, body: str, start: int, form: Form) -> None:
+    def _fill(self, index: int, body: str, start: int, form: StringForm) -> None:
         value = self._parts(body, start, form)
         self.tokens.kinds[index] = MIXED if isinstance(value, list) else STRING
         self.tokens.values[index] = value
@@ -235,12 +266,12 @@ class _Lexer:
             value = self._parts(self.text[start:end], start, form)
             kind = COMMAND if form.kind == "command" else MIXED if isinstance(value, list) else STRING
             if "b" in found[key].lower() and isinstance(value, str) and self.syntax.name == "python":
-                value = value.encode("utf-8" if any(ord(one) > 255 for one in value) else "latin-1")
+                value = value.encode("utf-8" if any(ord(part) > 255 for part in value) else "latin-1")
             tokens.add(kind, value, offset)
         return end + len(close)
 
-    def _find_end(self, start: int, close: str, form: Form, *, nested: bool = False) -> int:
-        """Where a string ends; -1 when it does not."""
+    def _find_end(self, start: int, close: str, form: StringForm, *, nested: bool = False) -> int:
+        """Find the end of a string; -1 if it has none."""
         key = f"{close}{form.lines}"
         if key in self.dead or start < self.missing.get(key, 0):
             return -1
@@ -265,8 +296,8 @@ class _Lexer:
             return -1
         return found.end() - len(close)
 
-    def _find_holed(self, start: int, close: str, form: Form) -> int:
-        """Where a string with expressions in it ends: a closing inside an expression is not its own."""
+    def _find_holed(self, start: int, close: str, form: StringForm) -> int:
+        """Find the end of a string with expressions in it: a quote inside an expression does not close it."""
         opener = "${" if form.holes == "$" else form.holes
         depth = 0
         last = start
@@ -295,13 +326,13 @@ class _Lexer:
         self.dead.add(f"{close}True")
         return -1
 
-    def _parts(self, body: str, start: int, form: Form) -> Any:
+    def _parts(self, body: str, start: int, form: StringForm) -> Any:
         """The value of a string: plain text, or a list of texts and of tokens where expressions stand in it."""
         if form.holes and form.holes[0] in body and self.depth < MAX_HOLE_DEPTH:
             return self._split(body, start, form)
         return body if form.raw and form.holes != "{" else unescape(body, form)
 
-    def _split(self, body: str, start: int, form: Form) -> Any:
+    def _split(self, body: str, start: int, form: StringForm) -> Any:
         parts: list[Any] = []
         last = 0
         for found in _holes(form.holes).finditer(body):
@@ -333,7 +364,7 @@ _WORD = re.compile(r"[a-z]+")
 _SPACE = re.compile(r"\A\s+")
 
 
-def tokenize(text: str, language: str) -> Tokens:
+def tokenize(text: str, language: str) -> TokenList:
     """The tokens of a text in a language of the table."""
     return _Lexer(text, language, 0, 0).run()
 

@@ -1,16 +1,14 @@
-"""Whether a program names anything that could leave a fact: one look at its words, before it is read.
-
-Most programs and nearly all examples in documents only compute and print. What a call does is found by its name, so a
-text that lacks every name that does something has no facts, unless it makes names while it runs; then it is read.
-"""
+"""Relevance: which programs, statements and lines of a long text can do anything that leaves a fact."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
+from typing import Any, NamedTuple
 
-from clawft.scan.languages.code.tables import find_names
-
-__all__ = ["may_act"]
+from clawft.scanner.languages.code.lexer import COMMAND, LINE, MIXED, NAME, OPERATOR, STRING, TokenList
+from clawft.scanner.languages.code.tables import find_names
+from clawft.scanner.regex import words
 
 # Effects that only pass on or take apart what another call gave: alone they leave no fact.
 _SILENT = frozenset((
@@ -61,11 +59,11 @@ def _needs(language: str) -> tuple[dict[str, list[frozenset[str]]], list[frozens
             continue  # every class has one; that of a function is reached as a member
         needs.setdefault(words[-1], []).append(frozenset(words[:-1]))
         owners.add(frozenset(words[:-1]))
-    return needs, [one for one in owners if one]
+    return needs, [owner for owner in owners if owner]
 
 
 def may_act(texts: Iterable[str], language: str) -> bool:
-    """Whether texts of one program, taken together, could do anything that leaves a fact."""
+    """Return whether texts of one program, taken together, could do anything that leaves a fact."""
     pattern = _WORD.get(language)
     if pattern is None:
         return True
@@ -85,7 +83,7 @@ def may_act(texts: Iterable[str], language: str) -> bool:
 
 
 def _is_dynamic(text: str, language: str, words: set[str], owners: list[frozenset[str]]) -> bool:
-    """Whether a text asks for something by an address, or by a name that it makes itself."""
+    """Return whether a text asks for something by an address, or by a name that it makes itself."""
     if _SENDS.search(text) or (_GETS.search(text) and _ADDRESS.search(text)):
         return True
     if _LOADED[language].search(text):
@@ -94,4 +92,129 @@ def _is_dynamic(text: str, language: str, words: set[str], owners: list[frozense
         return True
     if language != "javascript" or not _COMPUTED.search(text):
         return False
-    return not words.isdisjoint(_ROOTS) or any(one <= words for one in owners)
+    return not words.isdisjoint(_ROOTS) or any(owner <= words for owner in owners)
+
+
+OUTPUT_CALLS = frozenset(("print", "console", "logger", "logging"))
+_LANGUAGES = frozenset(("python", "javascript"))
+# Calls that only change the form of what they are given.
+_PURE = words(
+    "len str int float round repr sorted list set dict tuple sum min max abs range type bool join format upper"
+    " lower strip ljust rjust center replace title items keys values isoformat strftime now today dumps stringify"
+    " toString toFixed toUpperCase toLowerCase padEnd padStart slice repeat trim toLocaleString toISOString Date"
+    " String Number capitalize count rstrip lstrip total_seconds any all"
+)
+
+
+@cache
+def _names_that_act(language: str) -> frozenset[str]:
+    """The last words of what does something by being named: the environment, the cookies of a page."""
+    found = find_names(language).items()
+    return frozenset(
+        name.rpartition(".")[2] for name, (effect, _) in found if effect == "environment" or effect.startswith("is-")
+    )
+
+
+def skip_output_statement(tokens: TokenList, at: int, limit: int) -> int:
+    """The token after the statement that begins here, if it only tells something; the same token otherwise."""
+    kinds, values = tokens.kinds, tokens.values
+    if tokens.syntax.name not in _LANGUAGES:
+        return at
+    name, opened = values[at], at + 1
+    if values[opened] == "." and kinds[opened + 1] == NAME:
+        name, opened = f"{name}.{values[opened + 1]}", opened + 2
+    end = tokens.match.get(opened, limit) + 1
+    if values[opened] != "(" or end >= limit or not (kinds[end] == LINE or values[end] in (";", "}")):
+        return at
+    if find_names(tokens.syntax.name).get(name, ("", ""))[0] != "quiet":
+        return at
+    return end if _is_idle(tokens, opened + 1, end - 1) else at
+
+
+def _is_idle(tokens: TokenList, start: int, end: int) -> bool:
+    """Return whether no token of a span can have an effect."""
+    kinds, values, acting = tokens.kinds, tokens.values, _names_that_act(tokens.syntax.name)
+    for at in range(start, end):
+        kind, value = kinds[at], values[at]
+        if kind == NAME:
+            if value in acting or (values[at + 1] == "(" and value not in _PURE):
+                return False
+        elif kind == OPERATOR:
+            if value in (":=", "=>") or (value == "(" and values[at - 1] in (")", "]") and kinds[at - 1] == OPERATOR):
+                return False
+        elif kind == MIXED:
+            if not all(_is_idle_hole(part) for part in value):
+                return False
+        elif kind == COMMAND or (kind == STRING and values[at + 1] == "("):
+            return False
+    return True
+
+
+def _is_idle_hole(part: Any) -> bool:
+    return isinstance(part, str) or _is_idle(part, 0, len(part.kinds))
+
+
+MAX_WHOLE = 150_000
+_AROUND = 40  # lines kept on either side of a word that matters
+_MAX_SHORTENED = 150_000
+_MAX_SIDE = 3000  # characters kept on either side of such a word, in a line that is too long
+_WORDS = re.compile(
+    r"\b(?:exec\w*|eval|system|popen|Popen|spawn\w*|subprocess|child_process|socket|connect|requests?|urlopen|urllib|fetch|axios"
+    r"|https?://|curl\w*|atob|b64decode|base64\w*|fromCharCode|unhexlify|fromhex|pack|inflate|gunzip|environ|getenv|process\.env"
+    r"|ENV|readFile\w*|writeFile\w*|open|file_get_contents|__import__|import_module|getattr|Function|loadstring|pickle|marshal"
+    r"|id_rsa|\.ssh|\.aws|Command|Process\w*|shell_exec|passthru|assert|cookie|clipboard|crontab|chmod|unlink|rmtree)\b"
+)
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is short enough to be analysed to its end."""
+    return len(text) <= MAX_WHOLE
+
+
+class ShortenedText(NamedTuple):
+    """The parts of a text that are analysed, one below the other, and where each of them stood."""
+
+    text: str
+    starts: list[int]  # of each part in the shortened text
+    origins: list[int]  # of each part in the whole text
+
+    def place(self, offset: int) -> int:
+        """The offset in the whole text of one in the shortened text."""
+        index = bisect_right(self.starts, offset) - 1
+        return self.origins[index] + offset - self.starts[index] if index >= 0 else offset
+
+
+def shorten(text: str) -> ShortenedText:
+    """The whole of a text of common length; of a long one, the lines around calls that matter."""
+    if is_whole(text):
+        return ShortenedText(text, [0], [0])
+    parts: list[str] = []
+    starts: list[int] = []
+    origins: list[int] = []
+    total = last = 0
+    for found in _WORDS.finditer(text):
+        if found.end() < last - _MAX_SIDE // 2:
+            continue  # well inside what is kept already
+        start, end = _window(text, found.start())
+        start = max(start, last)
+        if start < end:
+            starts.append(total)
+            origins.append(start)
+            parts.append(text[start:end] + "\n")
+            total += end - start + 1
+            last = end
+        if total > _MAX_SHORTENED:
+            break
+    return ShortenedText("".join(parts), starts, origins)
+
+
+def _window(text: str, at: int) -> tuple[int, int]:
+    start = end = at
+    for _ in range(_AROUND):
+        before = text.rfind("\n", max(0, at - _MAX_SIDE), start)
+        after = text.find("\n", end + 1, at + _MAX_SIDE)
+        start = before if before >= 0 else max(0, at - _MAX_SIDE)
+        end = after if after >= 0 else min(len(text), at + _MAX_SIDE)
+        if before < 0 and after < 0:
+            break
+    return start, end

@@ -1,14 +1,14 @@
-"""How the code languages are written: comments, strings, blocks and operators, one row per language."""
+"""The syntax of the code languages: comments, strings, blocks and operators, one row per language."""
 
 import re
 from functools import cache
 
 from msgspec import Struct
 
-__all__ = ["DEFINERS", "SYNTAXES", "Form", "Syntax", "get_syntax"]
+from clawft.scanner.regex import words
 
 
-class Form(Struct, frozen=True):
+class StringForm(Struct, frozen=True):
     """One way to write a string."""
 
     open: str  # a pattern
@@ -25,7 +25,7 @@ class Syntax(Struct, frozen=True):
 
     name: str
     comments: str  # a pattern
-    forms: tuple[Form, ...]
+    forms: tuple[StringForm, ...]
     blocks: str = "braces"  # braces, indent, end
     newlines: bool = True  # a line break may end a statement
     names: str = r"[A-Za-z_]\w*"
@@ -39,15 +39,15 @@ class Syntax(Struct, frozen=True):
 _HASH = r"\#[^\n]*"
 _SLASHES = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)"
 _POD = r"(?:(?<=\n)|\A)=[a-z]\w*[^\n]*(?:\n(?!=(?:cut|end))[^\n]*)*(?:\n=(?:cut|end)[^\n]*)?"
-_DOUBLE, _SINGLE = Form('"', '"'), Form("'", "'")
-_CHAR = Form(r"'(?=(?:[^'\\\n]|\\[^\n]{1,8})')", "'")
-_TRIPLE = (Form('"""', '"""', lines=True), Form("'''", "'''", lines=True))
+_DOUBLE, _SINGLE = StringForm('"', '"'), StringForm("'", "'")
+_CHAR = StringForm(r"'(?=(?:[^'\\\n]|\\[^\n]{1,8})')", "'")
+_TRIPLE = (StringForm('"""', '"""', lines=True), StringForm("'''", "'''", lines=True))
 _PAIRS = r"[({\[<|/!#~^,]"
 
 
-def _c_like(name: str, *forms: Form, typed: bool = True, newlines: bool = False) -> Syntax:
+def _c_like(name: str, *forms: StringForm) -> Syntax:
     comments = _SLASHES if name == "java" else _SLASHES + r"|\#[^\n]*"  # lines for the preprocessor
-    return Syntax(name, comments, (*forms, _DOUBLE, _CHAR), newlines=newlines, typed=typed)
+    return Syntax(name, comments, (*forms, _DOUBLE, _CHAR), newlines=False, typed=True)
 
 
 _ALL = (
@@ -55,22 +55,22 @@ _ALL = (
         "python",
         _HASH,
         (
-            Form('(?:[fF][rR]|[rR][fF])"""', '"""', raw=True, holes="{", lines=True),
-            Form("(?:[fF][rR]|[rR][fF])'''", "'''", raw=True, holes="{", lines=True),
-            Form('[fFtT]"""', '"""', holes="{", lines=True),
-            Form("[fFtT]'''", "'''", holes="{", lines=True),
-            Form('(?:[rR][bB]?|[bB][rR])"""', '"""', raw=True, lines=True),
-            Form("(?:[rR][bB]?|[bB][rR])'''", "'''", raw=True, lines=True),
-            Form('[bBuU]?"""', '"""', lines=True),
-            Form("[bBuU]?'''", "'''", lines=True),
-            Form('(?:[fF][rR]|[rR][fF])"', '"', raw=True, holes="{"),
-            Form("(?:[fF][rR]|[rR][fF])'", "'", raw=True, holes="{"),
-            Form('[fFtT]"', '"', holes="{"),
-            Form("[fFtT]'", "'", holes="{"),
-            Form('(?:[rR][bB]?|[bB][rR])"', '"', raw=True),
-            Form("(?:[rR][bB]?|[bB][rR])'", "'", raw=True),
-            Form('[bBuU]?"', '"'),
-            Form("[bBuU]?'", "'"),
+            StringForm('(?:[fF][rR]|[rR][fF])"""', '"""', raw=True, holes="{", lines=True),
+            StringForm("(?:[fF][rR]|[rR][fF])'''", "'''", raw=True, holes="{", lines=True),
+            StringForm('[fFtT]"""', '"""', holes="{", lines=True),
+            StringForm("[fFtT]'''", "'''", holes="{", lines=True),
+            StringForm('(?:[rR][bB]?|[bB][rR])"""', '"""', raw=True, lines=True),
+            StringForm("(?:[rR][bB]?|[bB][rR])'''", "'''", raw=True, lines=True),
+            StringForm('[bBuU]?"""', '"""', lines=True),
+            StringForm("[bBuU]?'''", "'''", lines=True),
+            StringForm('(?:[fF][rR]|[rR][fF])"', '"', raw=True, holes="{"),
+            StringForm("(?:[fF][rR]|[rR][fF])'", "'", raw=True, holes="{"),
+            StringForm('[fFtT]"', '"', holes="{"),
+            StringForm("[fFtT]'", "'", holes="{"),
+            StringForm('(?:[rR][bB]?|[bB][rR])"', '"', raw=True),
+            StringForm("(?:[rR][bB]?|[bB][rR])'", "'", raw=True),
+            StringForm('[bBuU]?"', '"'),
+            StringForm("[bBuU]?'", "'"),
         ),
         blocks="indent",
         attrs=frozenset((".",)),
@@ -78,7 +78,7 @@ _ALL = (
     Syntax(
         "javascript",
         _SLASHES + r"|\#![^\n]*|<!--[^\n]*",
-        (_DOUBLE, _SINGLE, Form("`", "`", holes="${", lines=True)),
+        (_DOUBLE, _SINGLE, StringForm("`", "`", holes="${", lines=True)),
         names=r"[A-Za-z_$#][\w$]*",
         attrs=frozenset((".", "?.")),
         patterns=True,
@@ -87,16 +87,16 @@ _ALL = (
         "ruby",
         _HASH + "|" + _POD,
         (
-            Form(r"<<[~-]?(?P<tag1>[A-Z]\w*)\b", kind="heredoc", holes="#{"),
-            Form(r"<<[~-]?(?P<quote1>['\"])(?P<tag2>[^'\"\n]+)(?P=quote1)", kind="heredoc"),
-            Form(rf"%[wWiI]{_PAIRS}", raw=True, kind="words", lines=True),
-            Form(rf"%x{_PAIRS}", holes="#{", kind="command", lines=True),
-            Form(rf"%r{_PAIRS}", kind="pattern", lines=True),
-            Form(rf"%q{_PAIRS}", lines=True),
-            Form(rf"%Q?(?<=[(,=\s%Q])(?<!\w\s%){_PAIRS}(?<![<,/])", holes="#{", lines=True),
-            Form('"', '"', holes="#{", lines=True),
-            Form("'", "'", raw=True, lines=True),
-            Form("`", "`", holes="#{", kind="command"),
+            StringForm(r"<<[~-]?(?P<tag1>[A-Z]\w*)\b", kind="heredoc", holes="#{"),
+            StringForm(r"<<[~-]?(?P<quote1>['\"])(?P<tag2>[^'\"\n]+)(?P=quote1)", kind="heredoc"),
+            StringForm(rf"%[wWiI]{_PAIRS}", raw=True, kind="words", lines=True),
+            StringForm(rf"%x{_PAIRS}", holes="#{", kind="command", lines=True),
+            StringForm(rf"%r{_PAIRS}", kind="pattern", lines=True),
+            StringForm(rf"%q{_PAIRS}", lines=True),
+            StringForm(rf"%Q?(?<=[(,=\s%Q])(?<!\w\s%){_PAIRS}(?<![<,/])", holes="#{", lines=True),
+            StringForm('"', '"', holes="#{", lines=True),
+            StringForm("'", "'", raw=True, lines=True),
+            StringForm("`", "`", holes="#{", kind="command"),
         ),
         blocks="end",
         names=r"@{0,2}[A-Za-z_]\w*[?!]?(?![=~]=?)|@{0,2}[A-Za-z_]\w*|\$[\w!?0]\w*",
@@ -109,17 +109,17 @@ _ALL = (
         "perl",
         _HASH + "|" + _POD + r"|(?<=\n)__(?:END|DATA)__\b[\s\S]*",
         (
-            Form(r"<<~?(?P<tag1>[A-Z_]\w*)\b", kind="heredoc", holes="$"),
-            Form(r"<<~?(?P<quote1>['\"])(?P<tag2>[^'\"\n]+)(?P=quote1)", kind="heredoc"),
-            Form(rf"\bq{_PAIRS}(?<!,)(?!>)", lines=True),
-            Form(rf"\bqq{_PAIRS}(?<!,)", holes="$", lines=True),
-            Form(rf"\bqw\s?{_PAIRS}", raw=True, kind="words", lines=True),
-            Form(rf"\bqx{_PAIRS}", holes="$", kind="command", lines=True),
-            Form(rf"\b(?:qr|m){_PAIRS}(?<!,)", kind="pattern", lines=True),
-            Form(rf"\b(?:s|tr|y){_PAIRS}(?<!,)", kind="pattern2", lines=True),
-            Form('"', '"', holes="$", lines=True),
-            Form("'", "'", raw=True, lines=True),
-            Form("`", "`", holes="$", kind="command"),
+            StringForm(r"<<~?(?P<tag1>[A-Z_]\w*)\b", kind="heredoc", holes="$"),
+            StringForm(r"<<~?(?P<quote1>['\"])(?P<tag2>[^'\"\n]+)(?P=quote1)", kind="heredoc"),
+            StringForm(rf"\bq{_PAIRS}(?<!,)(?!>)", lines=True),
+            StringForm(rf"\bqq{_PAIRS}(?<!,)", holes="$", lines=True),
+            StringForm(rf"\bqw\s?{_PAIRS}", raw=True, kind="words", lines=True),
+            StringForm(rf"\bqx{_PAIRS}", holes="$", kind="command", lines=True),
+            StringForm(rf"\b(?:qr|m){_PAIRS}(?<!,)", kind="pattern", lines=True),
+            StringForm(rf"\b(?:s|tr|y){_PAIRS}(?<!,)", kind="pattern2", lines=True),
+            StringForm('"', '"', holes="$", lines=True),
+            StringForm("'", "'", raw=True, lines=True),
+            StringForm("`", "`", holes="$", kind="command"),
         ),
         newlines=False,
         names=r"\$\#?\$*(?:[A-Za-z_]\w*|\d+|[!@&/\\,;.0_](?!\w))|\$\#?\{\^?\w+\}|@\$*[A-Za-z_]\w*|[A-Za-z_]\w*",
@@ -132,11 +132,11 @@ _ALL = (
         "php",
         r"\#(?!\[)(?:[^\n?]|\?(?!>))*|//(?:[^\n?]|\?(?!>))*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|\?>(?:[^<]|<(?!\?))*(?:<\?(?:php|=)?|\Z)|<\?(?:php|=)?",
         (
-            Form(r"<<<[ \t]*(?P<tag1>[A-Za-z_]\w*)", kind="heredoc", holes="$"),
-            Form(r"<<<[ \t]*(?P<quote1>['\"])(?P<tag2>[^'\"\n]+)(?P=quote1)", kind="heredoc"),
-            Form('"', '"', holes="$", lines=True),
-            Form("'", "'", raw=True, lines=True),
-            Form("`", "`", holes="$", kind="command"),
+            StringForm(r"<<<[ \t]*(?P<tag1>[A-Za-z_]\w*)", kind="heredoc", holes="$"),
+            StringForm(r"<<<[ \t]*(?P<quote1>['\"])(?P<tag2>[^'\"\n]+)(?P=quote1)", kind="heredoc"),
+            StringForm('"', '"', holes="$", lines=True),
+            StringForm("'", "'", raw=True, lines=True),
+            StringForm("`", "`", holes="$", kind="command"),
         ),
         newlines=False,
         names=r"\$+[A-Za-z_]\w*|\\?[A-Za-z_]\w*(?:\\[A-Za-z_]\w*)*",
@@ -148,26 +148,26 @@ _ALL = (
         "lua",
         r"--\[(?P<level0>=*)\[[\s\S]*?(?:\](?P=level0)\]|\Z)|--[^\n]*|\A\#![^\n]*",
         (
-            Form(r"\[\[", "]]", raw=True, lines=True),
-            Form(r"\[=\[", "]=]", raw=True, lines=True),
-            Form('"', '"', decimal=True),
-            Form("'", "'", decimal=True),
+            StringForm(r"\[\[", "]]", raw=True, lines=True),
+            StringForm(r"\[=\[", "]=]", raw=True, lines=True),
+            StringForm('"', '"', decimal=True),
+            StringForm("'", "'", decimal=True),
         ),
         blocks="end",
         attrs=frozenset((".", ":")),
         concat=frozenset(("..",)),
         commands=True,
     ),
-    Syntax("go", _SLASHES, (Form("`", "`", raw=True, lines=True), _DOUBLE, _CHAR), attrs=frozenset((".",))),
+    Syntax("go", _SLASHES, (StringForm("`", "`", raw=True, lines=True), _DOUBLE, _CHAR), attrs=frozenset((".",))),
     Syntax(
         "rust",
         _SLASHES,
         (
-            Form('b?r"', '"', raw=True, lines=True),
-            Form('b?r#"', '"#', raw=True, lines=True),
-            Form('b?r##"', '"##', raw=True, lines=True),
-            Form('[bc]?"', '"', lines=True),
-            Form(r"b?'(?=(?:[^'\\\n]|\\[^\n]{1,8})')", "'"),
+            StringForm('b?r"', '"', raw=True, lines=True),
+            StringForm('b?r#"', '"#', raw=True, lines=True),
+            StringForm('b?r##"', '"##', raw=True, lines=True),
+            StringForm('[bc]?"', '"', lines=True),
+            StringForm(r"b?'(?=(?:[^'\\\n]|\\[^\n]{1,8})')", "'"),
         ),
         newlines=False,
         names=r"[A-Za-z_]\w*!(?=\s?[(\[{])|(?:r\#)?[A-Za-z_]\w*",
@@ -176,7 +176,11 @@ _ALL = (
     Syntax(
         "r",
         _HASH,
-        (Form(r"[rR]['\"]-*\(", ")", raw=True), Form('"', '"', lines=True), Form("'", "'", lines=True)),
+        (
+            StringForm(r"[rR]['\"]-*\(", ")", raw=True),
+            StringForm('"', '"', lines=True),
+            StringForm("'", "'", lines=True),
+        ),
         names=r"[A-Za-z.][\w.]*",
         attrs=frozenset(("$", "@", "::", ":::")),
     ),
@@ -184,36 +188,45 @@ _ALL = (
     Syntax(
         "kotlin",
         _SLASHES,
-        (Form('"""', '"""', raw=True, holes="$", lines=True), Form('"', '"', holes="$"), _CHAR),
+        (StringForm('"""', '"""', raw=True, holes="$", lines=True), StringForm('"', '"', holes="$"), _CHAR),
         attrs=frozenset((".", "?.", "::", "!!.")),
     ),
     Syntax(
         "groovy",
         _SLASHES + r"|\#![^\n]*",
-        (*_TRIPLE, Form('"', '"', holes="$"), _SINGLE),
+        (*_TRIPLE, StringForm('"', '"', holes="$"), _SINGLE),
         typed=True,
         commands=True,
     ),
     Syntax(
         "swift",
         _SLASHES + r"|\#![^\n]*",
-        (Form('"""', '"""', holes="\\(", lines=True), Form('"', '"', holes="\\(")),
+        (StringForm('"""', '"""', holes="\\(", lines=True), StringForm('"', '"', holes="\\(")),
         attrs=frozenset((".", "?.", "!.")),
     ),
     _c_like(
         "csharp",
-        Form('(?:\\$@|@\\$)"', '"', raw=True, holes="{", lines=True),
-        Form('@"', '"', raw=True, lines=True),
-        Form('\\$"', '"', holes="{"),
+        StringForm('(?:\\$@|@\\$)"', '"', raw=True, holes="{", lines=True),
+        StringForm('@"', '"', raw=True, lines=True),
+        StringForm('\\$"', '"', holes="{"),
     ),
     _c_like("c"),
     Syntax(
-        "dart", _SLASHES, (*_TRIPLE, Form('"', '"', holes="$"), Form("'", "'", holes="$")), newlines=False, typed=True
+        "dart",
+        _SLASHES,
+        (*_TRIPLE, StringForm('"', '"', holes="$"), StringForm("'", "'", holes="$")),
+        newlines=False,
+        typed=True,
     ),
     Syntax(
         "nim",
         _HASH,
-        (Form('(?:fmt|&)?"""', '"""', holes="{", lines=True), Form('(?:fmt|&)"', '"', holes="{"), _DOUBLE, _CHAR),
+        (
+            StringForm('(?:fmt|&)?"""', '"""', holes="{", lines=True),
+            StringForm('(?:fmt|&)"', '"', holes="{"),
+            _DOUBLE,
+            _CHAR,
+        ),
         blocks="indent",
         concat=frozenset(("&",)),
         commands=True,
@@ -221,7 +234,7 @@ _ALL = (
     Syntax(
         "elixir",
         _HASH,
-        (*_TRIPLE, Form('(?:~[a-zA-Z])?"', '"', holes="#{", lines=True), _SINGLE),
+        (*_TRIPLE, StringForm('(?:~[a-zA-Z])?"', '"', holes="#{", lines=True), _SINGLE),
         blocks="end",
         names=r"[@:]?[A-Za-z_]\w*[?!]?",
         attrs=frozenset((".",)),
@@ -229,7 +242,7 @@ _ALL = (
         commands=True,
     ),
 )
-SYNTAXES = {one.name: one for one in _ALL}
+SYNTAXES = {syntax.name: syntax for syntax in _ALL}
 # The words that begin a function; elsewhere they are names like any other.
 DEFINERS = {
     "python": frozenset(("def", "lambda")),
@@ -252,6 +265,25 @@ DEFINERS = {
     "elixir": frozenset(("def", "defp", "defmacro", "fn")),
 }
 
+STOP_WORDS = words(
+    "if else elif elsif elseif unless while until for then do end rescue ensure except finally catch and or in of"
+    " is as from import instanceof isa eq ne xor x div mod to when with use where foreach bxor not"
+)
+BINARY_OPERATORS = {
+    "or": 1, "||": 1, "??": 1, "?:": 1, "and": 2, "&&": 2, "in": 4, "is": 4, "==": 4, "!=": 4, "===": 4, "!==": 4,
+    "<": 4, ">": 4, "<=": 4, ">=": 4, "=~": 4, "!~": 4, "<=>": 4, "instanceof": 4, "|>": 4, "%>%": 4, "isa": 4, "eq": 4,
+    "ne": 4, "|": 5, "^": 6, "xor": 6, "bxor": 6, "^^^": 6, "&": 7, "<<": 8, ">>": 8, "..": 9, "...": 9, "..<": 9,
+    "..=": 9, "<>": 9, "++": 9, "to": 9, "+": 10, "-": 10, ".": 10, "*": 11, "/": 11, "%": 11, "//": 11, "@": 11,
+    "x": 11, "div": 11, "mod": 11, "as": 12, "**": 13,
+}  # fmt: skip
+PREFIX_OPERATORS = frozenset(
+    ("-", "+", "!", "~", "&", "*", "**", "...", "@", "\\", "&&", "++", "--", "%", "$", "#", "<-", "^", "..")
+)
+PREFIX_WORDS = words(
+    "not await new yield async typeof void delete mut ref move unsafe try throw defined raise return local my our"
+    " let const var val lazy static final inout out go defer co_await box dyn"
+)
+
 _OPERATORS = (
     r"\*\*=|>>>=|===|!==|<=>|\.\.\.|\.\.[=<]|<<=|>>=|&&=|\|\|=|\?\?=|:::|\?->|//=|=>|->|::|\.\.|==|!=|<=|>=|&&|\|\|"
     r"|\?\?|\?\.|\?:|:=|<-|<<|>>|\*\*|//|[-+*/%&|^.~]=|=~|!~|\+\+|--|<>|\|>|&\.|%>%|[^\w\s]|."
@@ -273,7 +305,7 @@ _COMMON = (
 
 
 @cache
-def get_syntax(name: str) -> tuple[Syntax, re.Pattern[str], dict[str, Form]]:
+def get_syntax(name: str) -> tuple[Syntax, re.Pattern[str], dict[str, StringForm]]:
     """A syntax, the pattern that finds its next token, and the string forms by the name of their group."""
     syntax = SYNTAXES[name]
     forms = {f"s{index}": form for index, form in enumerate(syntax.forms)}

@@ -1,4 +1,4 @@
-"""What programs do: one table for shell scripts, PowerShell, batch files, Dockerfiles and Makefiles.
+"""The effects of programs: one table for shell scripts, PowerShell, batch files, Dockerfiles and Makefiles.
 
 `run_call` takes the words of a command and says what it would do, in facts; nothing is run.
 """
@@ -6,117 +6,41 @@
 import re
 from collections.abc import Callable
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import (
-    files,
-    git,
-    installing,
-    interpreters,
-    network,
-    running,
-    system,
-    texts,
-    transfer,
-    windows,
-)
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands.files import FILE_PROGRAMS
+from clawft.scanner.languages.commands.interpreters import INTERPRETER_PROGRAMS, WRAPPER_PROGRAMS
+from clawft.scanner.languages.commands.network import NETWORK_PROGRAMS, TRANSFER_PROGRAMS
+from clawft.scanner.languages.commands.packages import GIT_PROGRAMS, INSTALLER_PROGRAMS
+from clawft.scanner.languages.commands.system import SYSTEM_PROGRAMS
+from clawft.scanner.languages.commands.texts import TEXT_PROGRAMS
+from clawft.scanner.languages.commands.windows import WINDOWS_PROGRAMS
+from clawft.scanner.languages.commands.world import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.regex import words
 
-__all__ = ["NOTHING", "Call", "Value", "World", "is_program", "join_sources", "run_call"]
+__all__ = ["NOTHING", "CommandCall", "CommandContext", "CommandValue", "is_program", "join_sources", "run_call"]
 
-Program = Callable[[World, Call], Value]
+Program = Callable[[CommandContext, CommandCall], CommandValue]
 
+# Where two rows name the same program, the later one counts.
 _PROGRAMS: dict[str, Program] = {
-    **interpreters.PROGRAMS,
-    **texts.PROGRAMS, **files.PROGRAMS, **system.PROGRAMS, **installing.PROGRAMS, **running.PROGRAMS,
-    **network.PROGRAMS,
-    **transfer.PROGRAMS, **git.PROGRAMS,
-    **windows.PROGRAMS,
-}  # fmt: skip
+    **INTERPRETER_PROGRAMS,
+    **TEXT_PROGRAMS,
+    **FILE_PROGRAMS,
+    **SYSTEM_PROGRAMS,
+    **INSTALLER_PROGRAMS,
+    **WRAPPER_PROGRAMS,
+    **NETWORK_PROGRAMS,
+    **TRANSFER_PROGRAMS,
+    **GIT_PROGRAMS,
+    **WINDOWS_PROGRAMS,
+}
 # What changes nothing and tells nothing.
-_QUIET = frozenset(
-    [
-        "true",
-        "false",
-        ":",
-        "test",
-        "[",
-        "[[",
-        "return",
-        "exit",
-        "break",
-        "continue",
-        "shift",
-        "local",
-        "readonly",
-        "unset",
-        "shopt",
-        "setopt",
-        "umask",
-        "ulimit",
-        "wait",
-        "sleep",
-        "kill",
-        "pkill",
-        "killall",
-        "trap",
-        "let",
-        "getopts",
-        "hash",
-        "pushd",
-        "popd",
-        "dirs",
-        "jobs",
-        "fg",
-        "bg",
-        "disown",
-        "alias",
-        "unalias",
-        "bind",
-        "complete",
-        "compgen",
-        "type",
-        "which",
-        "whereis",
-        "date",
-        "mkdir",
-        "touch",
-        "diff",
-        "cmp",
-        "md5sum",
-        "sha1sum",
-        "sha256sum",
-        "shasum",
-        "cksum",
-        "clear",
-        "tput",
-        "stty",
-        "reset",
-        "yes",
-        "nproc",
-        "sync",
-        "cal",
-        "bc",
-        "du",
-        "file",
-        "if",
-        "then",
-        "else",
-        "elif",
-        "fi",
-        "for",
-        "do",
-        "done",
-        "while",
-        "until",
-        "case",
-        "esac",
-        "in",
-        "function",
-        "select",
-        "coproc",
-        "end",
-        "begin",
-    ]
+_QUIET = words(
+    "true false : test [ [[ return exit break continue shift local readonly unset shopt setopt umask ulimit wait"
+    " sleep kill pkill killall trap let getopts hash pushd popd dirs jobs fg bg disown alias unalias bind complete"
+    " compgen type which whereis date mkdir touch diff cmp md5sum sha1sum sha256sum shasum cksum clear tput stty"
+    " reset yes nproc sync cal bc du file if then else elif fi for do done while until case esac in function select"
+    " coproc end begin"
 )
 _WORD = re.compile(r"[a-z_][\w.+-]*$")
 _GLOB = re.compile(r"[?*\[]")
@@ -126,12 +50,12 @@ _VERSIONED = re.compile(r"^(python|pypy|pip|ruby|perl|php|lua|node)-?\d[\d.]*$")
 
 
 def is_program(name: str) -> bool:
-    """Whether a name is one of a program that we know."""
+    """Return whether a name is one of a program that we know."""
     return name in _PROGRAMS or name in _QUIET
 
 
-def run_call(world: World, words: list[Value], call: Call) -> Value:
-    """What a command does. `call` brings its input and its place; its name and arguments are set from the words."""
+def run_call(world: CommandContext, words: list[CommandValue], call: CommandCall) -> CommandValue:
+    """Simulate a command. `call` brings its input and place; its name and arguments are set from the words."""
     head = words[0]
     call.path, call.args = head.text, words[1:]
     name = head.text.rstrip("/").rpartition("/")[2] if "/" in head.text else head.text
@@ -147,7 +71,7 @@ def run_call(world: World, words: list[Value], call: Call) -> Value:
     return _run_unknown(world, head, call)
 
 
-def _find_program(call: Call) -> Program | None:
+def _find_program(call: CommandCall) -> Program | None:
     """A program behind a version, a backslash of Windows, or a pattern such as `/???/c?rl`."""
     name = call.name
     if match := _VERSIONED.match(name):
@@ -167,7 +91,7 @@ def _find_program(call: Call) -> Program | None:
     return None
 
 
-def _run_unknown(world: World, head: Value, call: Call) -> Value:
+def _run_unknown(world: CommandContext, head: CommandValue, call: CommandCall) -> CommandValue:
     """A program that we know nothing of, or a file that is started."""
     content = world.content_of(head.text) if ("/" in head.text or head.text in world.files) else None
     sources = join_sources(head.sources, content.sources if content else ())
@@ -177,4 +101,4 @@ def _run_unknown(world: World, head: Value, call: Call) -> Value:
         if content and content.known and not content.sources:
             world.child(content.text, "shell", "exec", call.offset)
         sources = (world.output(fact),) if sources else ()
-    return Value(f"$({call.name})"[:80], join_sources(sources, call.stdin.sources), known=False)
+    return CommandValue(f"$({call.name})"[:80], join_sources(sources, call.stdin.sources), known=False)

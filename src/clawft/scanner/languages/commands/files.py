@@ -3,56 +3,61 @@
 import posixpath
 import re
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands.options import sources_of, split_options
-from clawft.scan.languages.commands.texts import gather
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands.texts import gather
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_sources,
+    sources_of,
+    split_options,
+)
 
-__all__ = ["PROGRAMS"]
 
-
-def run_cat(world: World, call: Call) -> Value:
+def run_cat(world: CommandContext, call: CommandCall) -> CommandValue:
     return gather(world, call, split_options(call.args, "n" if call.name in ("less", "more") else "").operands)
 
 
-def run_grep(world: World, call: Call) -> Value:
+def run_grep(world: CommandContext, call: CommandCall) -> CommandValue:
     """`grep`, `awk`: a pattern first, then files."""
     options = split_options(
         call.args,
         "efmABCFv" if call.name == "awk" else "efmABCd",
         frozenset(("--include", "--exclude", "--exclude-dir", "--regexp", "--max-count")),
     )
-    given_pattern = options.has("-e", "--regexp", "-f")
-    pattern = [] if given_pattern else options.operands[:1]
-    paths = options.operands if given_pattern else options.operands[1:]
+    has_pattern = options.has("-e", "--regexp", "-f")
+    pattern = [] if has_pattern else options.operands[:1]
+    paths = options.operands if has_pattern else options.operands[1:]
     if call.name in ("awk", "gawk", "mawk"):
         _awk_program(world, call, pattern[0] if pattern else NOTHING)
-    given = gather(world, call, paths)
-    return Value(f"$({call.name})", join_sources(given.sources, sources_of(pattern)), known=False)
+    content = gather(world, call, paths)
+    return CommandValue(f"$({call.name})", join_sources(content.sources, sources_of(pattern)), known=False)
 
 
 _AWK_SYSTEM = re.compile(r"system\s*\(|\|\s*getline|\|\s*\"|getline\s+\w+\s*<")
 _AWK_INET = re.compile(r"/inet[46]?/(?:tcp|udp)/\d+/([^/\"\s]+)/(\w+)")
 
 
-def _awk_program(world: World, call: Call, program: Value) -> None:
+def _awk_program(world: CommandContext, call: CommandCall, program: CommandValue) -> None:
     if match := re.search(r"system\s*\(\s*\"((?:\\.|[^\"\\])*)\"", program.text):
-        world.run_code(Value(match[1].replace('\\"', '"'), program.sources), "shell", call)
+        world.run_code(CommandValue(match[1].replace('\\"', '"'), program.sources), "shell", call)
     if program.known and _AWK_SYSTEM.search(program.text):
         world.child(program.text, "awk", "exec", call.offset)
     if match := _AWK_INET.search(program.text):
         world.fact(Kind.CONNECT, f"{match[1]}:{match[2]}", call.offset, call.name, call.stdin.sources)
 
 
-def run_list(_world: World, call: Call) -> Value:
+def run_list(_world: CommandContext, call: CommandCall) -> CommandValue:
     """`ls` and its kin: names of files, not what is in them."""
-    return Value(f"$({call.name})", (), known=False)
+    return CommandValue(f"$({call.name})", (), known=False)
 
 
-def run_tar(world: World, call: Call) -> Value:
+def run_tar(world: CommandContext, call: CommandCall) -> CommandValue:
     args = call.args
     if args and not args[0].text.startswith("-") and re.fullmatch(r"[a-zA-Z]+", args[0].text):
-        args = [Value("-" + args[0].text), *args[1:]]
+        args = [CommandValue("-" + args[0].text), *args[1:]]
     options = split_options(
         args,
         "fCTXIbHV",
@@ -69,34 +74,38 @@ def run_tar(world: World, call: Call) -> Value:
             )
         ),
     )
-    for one in options.every("--to-command", "--use-compress-program", "-I"):
-        world.run_code(one, "shell", call)
-    for one in options.every("--checkpoint-action"):
-        if one.text.startswith("exec="):
-            world.run_code(Value(one.text[5:], one.sources), "shell", call)
+    for program in options.every("--to-command", "--use-compress-program", "-I"):
+        world.run_code(program, "shell", call)
+    for action in options.every("--checkpoint-action"):
+        if action.text.startswith("exec="):
+            world.run_code(CommandValue(action.text[5:], action.sources), "shell", call)
     archive, folder = options.get("-f", "--file"), options.get("-C", "--directory")
     if options.has("-c", "-r", "-u", "--create", "--append"):
         return _pack(world, call, archive, _below(folder, options.operands))
     if not options.has("-x", "--extract", "--get"):
         return NOTHING
-    given = world.read(archive, call) if archive and archive.text != "-" else call.stdin
-    world.folders[world.resolve(folder.text) if folder else world.cwd] = given.sources
-    return Value("$(tar)", given.sources, known=False) if options.has("-O", "--to-stdout") else NOTHING
+    content = world.read(archive, call) if archive and archive.text != "-" else call.stdin
+    world.folders[world.resolve(folder.text) if folder else world.cwd] = content.sources
+    return CommandValue("$(tar)", content.sources, known=False) if options.has("-O", "--to-stdout") else NOTHING
 
 
-def _below(folder: Value | None, names: list[Value]) -> list[Value]:
+def _below(folder: CommandValue | None, names: list[CommandValue]) -> list[CommandValue]:
     """The names of files as seen from the folder that `-C` goes to."""
     if folder is None:
         return names
     return [
-        Value(posixpath.normpath(posixpath.join(folder.text, one.text)), join_sources(one.sources, folder.sources))
-        for one in names
+        CommandValue(
+            posixpath.normpath(posixpath.join(folder.text, name.text)), join_sources(name.sources, folder.sources)
+        )
+        for name in names
     ]
 
 
-def _pack(world: World, call: Call, archive: Value | None, names: list[Value]) -> Value:
-    content = [world.read(one, call) for one in names]
-    packed = Value(
+def _pack(
+    world: CommandContext, call: CommandCall, archive: CommandValue | None, names: list[CommandValue]
+) -> CommandValue:
+    content = [world.read(name, call) for name in names]
+    packed = CommandValue(
         f"$({call.name})", join_sources(sources_of(content), call.stdin.sources if not names else ()), known=False
     )
     if archive is None or archive.text == "-":
@@ -105,29 +114,29 @@ def _pack(world: World, call: Call, archive: Value | None, names: list[Value]) -
     return NOTHING
 
 
-def run_zip(world: World, call: Call) -> Value:
+def run_zip(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "PxitbnO", frozenset(("--password", "--exclude")))
     if not options.operands:
         return NOTHING
     archive, *names = options.operands
     if archive.text != "-" and not archive.text.endswith(".zip") and "." not in posixpath.basename(archive.text):
-        archive = Value(archive.text + ".zip", archive.sources, archive.known)
+        archive = CommandValue(archive.text + ".zip", archive.sources, archive.known)
     return _pack(world, call, archive, names)
 
 
-def run_seven_zip(world: World, call: Call) -> Value:
-    operands = [one for one in call.args if not one.text.startswith("-")]
+def run_seven_zip(world: CommandContext, call: CommandCall) -> CommandValue:
+    operands = [argument for argument in call.args if not argument.text.startswith("-")]
     if len(operands) < 2:
         return NOTHING
     verb, archive, *names = operands
     if verb.text in ("a", "u"):
         return _pack(world, call, archive, names)
-    secret = any(re.match(r"-[pP].", one.text) for one in call.args)
-    folder = next((one.text[2:] for one in call.args if one.text.startswith("-o")), "")
+    secret = any(re.match(r"-[pP].", argument.text) for argument in call.args)
+    folder = next((argument.text[2:] for argument in call.args if argument.text.startswith("-o")), "")
     return _extract(world, call, archive, folder, locked=secret)
 
 
-def run_unzip(world: World, call: Call) -> Value:
+def run_unzip(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "dPx")
     if not options.operands:
         return NOTHING
@@ -137,42 +146,44 @@ def run_unzip(world: World, call: Call) -> Value:
     return result if options.has("-p", "-c") else NOTHING
 
 
-def _extract(world: World, call: Call, archive: Value, folder: str, *, locked: bool) -> Value:
-    given = world.read(archive, call)
-    sources = given.sources
+def _extract(
+    world: CommandContext, call: CommandCall, archive: CommandValue, folder: str, *, locked: bool
+) -> CommandValue:
+    content = world.read(archive, call)
+    sources = content.sources
     if locked:
         sources = join_sources(
             (world.fact(Kind.LOCKED, world.resolve(archive.text), call.offset, call.name, sources),), sources
         )
     world.folders[world.resolve(folder) if folder else world.cwd] = sources
-    return Value(f"$({call.name})", sources, known=False)
+    return CommandValue(f"$({call.name})", sources, known=False)
 
 
-def run_copy(world: World, call: Call) -> Value:
+def run_copy(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "tmgoST", frozenset(("--target-directory", "--mode", "--suffix")))
     operands = options.operands
     folder = options.get("-t", "--target-directory")
     if folder:
-        operands = [*operands, Value(folder.text + "/", folder.sources)]
+        operands = [*operands, CommandValue(folder.text + "/", folder.sources)]
     if len(operands) < 2:
         return NOTHING
     *sources, target = operands
-    for one in sources:
-        known = world.content_of(one.text)
+    for source in sources:
+        known = world.content_of(source.text)
         name = target.text
         if len(sources) > 1 and not name.endswith("/"):
             name += "/"
         if known is not None:
             world.write(target, known, call)
-            world.copy(one.text, name)
-        elif call.name != "mv" or re.match(r"^[~/$]", one.text):
-            world.write(target, world.read(one, call), call)
+            world.copy(source.text, name)
+        elif call.name != "mv" or re.match(r"^[~/$]", source.text):
+            world.write(target, world.read(source, call), call)
         else:
             world.write(target, NOTHING, call)
     return NOTHING
 
 
-def run_link(world: World, call: Call) -> Value:
+def run_link(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "tS")
     if len(options.operands) < 2:
         return NOTHING
@@ -181,104 +192,104 @@ def run_link(world: World, call: Call) -> Value:
     fact = world.fact(Kind.WRITE, world.resolve(target.text), call.offset, "ln", known.sources if known else ())
     if re.match(r"^[~/$]", source.text):
         read = world.fact(Kind.READ, world.resolve(source.text), call.offset, "ln")
-        world.files[fact.target] = Value(f"$(ln {source.text})", (read,), known=False)
+        world.files[fact.target] = CommandValue(f"$(ln {source.text})", (read,), known=False)
     elif known:
         world.files[fact.target] = known
     return NOTHING
 
 
-def run_tee(world: World, call: Call) -> Value:
+def run_tee(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args)
-    for one in options.operands:
-        world.write(one, call.stdin, call, append=options.has("-a", "--append"))
+    for operand in options.operands:
+        world.write(operand, call.stdin, call, append=options.has("-a", "--append"))
     return call.stdin
 
 
-def run_remove(world: World, call: Call) -> Value:
+def run_remove(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "ns" if call.name == "shred" else "")
     flags = "".join(sorted({name.lstrip("-") for name, _ in options.pairs if len(name) == 2}))
-    for one in options.operands:
+    for operand in options.operands:
         world.fact(
             Kind.DELETE,
-            world.resolve(one.text),
+            world.resolve(operand.text),
             call.offset,
             f"{call.name} -{flags}" if flags else call.name,
-            one.sources,
+            operand.sources,
         )
     return NOTHING
 
 
-def run_disk(world: World, call: Call) -> Value:
+def run_disk(world: CommandContext, call: CommandCall) -> CommandValue:
     """`dd`, `mkfs`, `wipefs`: whole disks are written over; `dd` also copies plain files."""
     if call.name == "dd":
-        pairs = dict(one.text.partition("=")[::2] for one in call.args)
-        given = world.read(Value(pairs["if"]), call) if pairs.get("if") else call.stdin
+        pairs = dict(argument.text.partition("=")[::2] for argument in call.args)
+        content = world.read(CommandValue(pairs["if"]), call) if pairs.get("if") else call.stdin
         target = pairs.get("of", "")
         if re.match(r"/dev/(sd|nvme|hd|vd|disk|rdisk|mmcblk|mapper|xvd)", target):
-            world.fact(Kind.DELETE, target, call.offset, "dd", given.sources)
+            world.fact(Kind.DELETE, target, call.offset, "dd", content.sources)
         elif target:
-            world.write(Value(target), given, call)
-        return NOTHING if target else given
-    for one in split_options(call.args, "tLUoN").operands:
-        if one.text.startswith("/dev/") or "$" in one.text:
-            world.fact(Kind.DELETE, one.text, call.offset, call.name, one.sources)
+            world.write(CommandValue(target), content, call)
+        return NOTHING if target else content
+    for operand in split_options(call.args, "tLUoN").operands:
+        if operand.text.startswith("/dev/") or "$" in operand.text:
+            world.fact(Kind.DELETE, operand.text, call.offset, call.name, operand.sources)
     return NOTHING
 
 
-def run_truncate(world: World, call: Call) -> Value:
-    for one in split_options(call.args, "sr", frozenset(("--size",))).operands:
-        world.fact(Kind.DELETE, world.resolve(one.text), call.offset, call.name, one.sources)
+def run_truncate(world: CommandContext, call: CommandCall) -> CommandValue:
+    for operand in split_options(call.args, "sr", frozenset(("--size",))).operands:
+        world.fact(Kind.DELETE, world.resolve(operand.text), call.offset, call.name, operand.sources)
     return NOTHING
 
 
-def run_find(world: World, call: Call) -> Value:
+def run_find(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
-    at = next((index for index, one in enumerate(texts) if one.startswith(("-", "(", "!"))), len(texts))
-    roots = call.args[:at] or [Value(".")]
+    at = next((index for index, text in enumerate(texts) if text.startswith(("-", "(", "!"))), len(texts))
+    roots = call.args[:at] or [CommandValue(".")]
     names = [
-        one.text
-        for index, one in enumerate(call.args)
+        argument.text
+        for index, argument in enumerate(call.args)
         if index and texts[index - 1] in ("-name", "-iname", "-path", "-wholename")
     ]
     found = [_found(root, name) for root in roots for name in (names or [""])]
-    sources: list[Value] = []
+    sources: list[CommandValue] = []
     for index, text in enumerate(texts):
         if text == "-delete":
-            for one in found:
-                world.fact(Kind.DELETE, world.resolve(one), call.offset, "find -delete")
+            for path in found:
+                world.fact(Kind.DELETE, world.resolve(path), call.offset, "find -delete")
         elif text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((k for k in range(index + 1, len(texts)) if texts[k] in (";", "+", "\\;")), len(texts))
             words = call.args[index + 1 : end]
-            for one in found[:8]:
-                filled = [Value(word.text.replace("{}", one), word.sources, word.known) for word in words]
+            for path in found[:8]:
+                filled = [CommandValue(word.text.replace("{}", path), word.sources, word.known) for word in words]
                 if filled:
                     sources.append(world.run_words(filled, call))
-    return Value("\n".join(found), sources_of(sources), known=not sources)
+    return CommandValue("\n".join(found), sources_of(sources), known=not sources)
 
 
-def _found(root: Value, name: str) -> str:
-    """What `find` gives: the folder with the pattern of names below it."""
+def _found(root: CommandValue, name: str) -> str:
+    """Return the paths that `find` prints: the folder with the pattern of names below it."""
     if not name:
         return root.text
     return name if name.startswith(("*/", "/")) and root.text in (".", "/") else posixpath.join(root.text, name)
 
 
-def run_mode(world: World, call: Call) -> Value:
+def run_mode(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args)
-    operands = [one for one in call.args if not re.match(r"-[RvfcHLP]+$|--", one.text)]
+    operands = [argument for argument in call.args if not re.match(r"-[RvfcHLP]+$|--", argument.text)]
     if call.name == "chmod" and len(operands) > 1:
         mode, *paths = operands
         opens = re.search(
             r"[ugoa]*\+[rwst]*x|\+x|^[0-7]?[1357]|^[0-7]?7[0-7]{2}|[0-7]{2}[2367]$|o\+[rwx]*w|a\+[rwx]*w", mode.text
         )
         if re.match(r"^[0-7]?[2467]\d{3}$|.*[ug]\+[rwx]*s", mode.text) and not mode.text.startswith("0"):
-            for one in paths:
-                world.fact(Kind.PRIVILEGE, f"setuid {world.resolve(one.text)}", call.offset, "chmod")
-        for one in paths if opens else ():
-            content = world.content_of(one.text)
+            for path in paths:
+                world.fact(Kind.PRIVILEGE, f"setuid {world.resolve(path.text)}", call.offset, "chmod")
+        for path in paths if opens else ():
+            content = world.content_of(path.text)
             world.fact(
                 Kind.PERMIT,
-                f"{mode.text} {world.resolve(one.text)}",
+                f"{mode.text} {world.resolve(path.text)}",
                 call.offset,
                 "chmod",
                 content.sources if content else (),
@@ -290,22 +301,22 @@ def run_mode(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_install_file(world: World, call: Call) -> Value:
+def run_install_file(world: CommandContext, call: CommandCall) -> CommandValue:
     return run_copy(world, call)
 
 
-def run_mktemp(_world: World, call: Call) -> Value:
-    return Value(f"/tmp/tmp.{call.offset}", (), known=True)
+def run_mktemp(_world: CommandContext, call: CommandCall) -> CommandValue:
+    return CommandValue(f"/tmp/tmp.{call.offset}", (), known=True)
 
 
-def run_mkfifo(world: World, call: Call) -> Value:
-    for one in split_options(call.args, "m").operands:
-        if one.text not in ("p",) or call.name == "mkfifo":
-            world.fifos.add(world.resolve(one.text))
+def run_mkfifo(world: CommandContext, call: CommandCall) -> CommandValue:
+    for operand in split_options(call.args, "m").operands:
+        if operand.text not in ("p",) or call.name == "mkfifo":
+            world.fifos.add(world.resolve(operand.text))
     return NOTHING
 
 
-PROGRAMS = {
+FILE_PROGRAMS = {
     "cat": run_cat, "less": run_cat, "more": run_cat, "bat": run_cat, "strings": run_cat, "sort": run_cat,
     "type": run_cat,
     "grep": run_grep, "egrep": run_grep, "fgrep": run_grep, "rg": run_grep, "zgrep": run_grep, "awk": run_grep,

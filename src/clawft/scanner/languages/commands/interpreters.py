@@ -1,13 +1,18 @@
-"""Programs that run other programs or code: interpreters, wrappers, and files that are started."""
+"""Programs that run other programs or code: interpreters, wrappers and started files."""
 
 import re
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands.options import split_options, tail_of
-from clawft.scan.languages.commands.system import check_assignment
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
-
-__all__ = ["CODE_OPTIONS", "PROGRAMS", "interpreter_language", "run_file"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands.system import check_assignment
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_sources,
+    split_options,
+    tail_of,
+)
 
 _SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "rbash", "fish", "mksh", "csh", "tcsh")
 _LANGUAGES = {
@@ -35,15 +40,15 @@ def interpreter_language(name: str) -> str:
     return "shell" if plain in _SHELLS else _LANGUAGES.get(plain, "")
 
 
-def run_file(world: World, path: Value, call: Call) -> Value:
+def run_file(world: CommandContext, path: CommandValue, call: CommandCall) -> CommandValue:
     """A file is run: what was written to it, in this document, is what runs."""
     content = world.content_of(path.text)
     sources = join_sources(path.sources, content.sources if content else ())
     fact = world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
-    return Value(f"$({call.name})", (world.output(fact), *call.stdin.sources), known=False)
+    return CommandValue(f"$({call.name})", (world.output(fact), *call.stdin.sources), known=False)
 
 
-def run_shell(world: World, call: Call) -> Value:
+def run_shell(world: CommandContext, call: CommandCall) -> CommandValue:
     index = 0
     texts = call.texts
     from_input = False
@@ -67,17 +72,17 @@ def run_shell(world: World, call: Call) -> Value:
     return world.run_code(call.stdin, "shell", call)
 
 
-def _run_script(world: World, call: Call, path: Value) -> Value:
+def _run_script(world: CommandContext, call: CommandCall, path: CommandValue) -> CommandValue:
     content = world.content_of(path.text)
     if path.text.startswith("/dev/fd/") and content:
         return world.run_code(content, interpreter_language(call.name) or "shell", call)
     return run_file(world, path, call)
 
 
-def run_interpreter(world: World, call: Call) -> Value:
+def run_interpreter(world: CommandContext, call: CommandCall) -> CommandValue:
     """`python -c CODE`, `node -e CODE`, `… script`, or code on the input."""
     language = interpreter_language(call.name)
-    codes: list[Value] = []
+    codes: list[CommandValue] = []
     options = CODE_OPTIONS.get(language, ())
     for index, arg in enumerate(call.args):
         text = arg.text
@@ -105,34 +110,36 @@ def run_interpreter(world: World, call: Call) -> Value:
     return world.run_code(call.stdin, language, call) if call.fed else NOTHING
 
 
-def _run_codes(world: World, codes: list[Value], language: str, call: Call) -> Value:
+def _run_codes(world: CommandContext, codes: list[CommandValue], language: str, call: CommandCall) -> CommandValue:
     """Code on the command line; its input may be data, or code that it runs."""
     if call.stdin.sources and _RUNS_INPUT.search(codes[0].text):
         world.fact(Kind.EXEC, "", call.offset, call.name, call.stdin.sources)
-    joined = "\n".join(one.text for one in codes)
-    code = Value(joined, join_sources(*[one.sources for one in codes]), all(one.known for one in codes))
+    joined = "\n".join(code.text for code in codes)
+    code = CommandValue(joined, join_sources(*[code.sources for code in codes]), all(code.known for code in codes))
     result = world.run_code(code, language, call)
     if language == "applescript":
         result = _asked(world, code.text, result, call)
-    return Value(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
+    return CommandValue(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
 
 
-def _asked(world: World, code: str, result: Value, call: Call) -> Value:
-    """What a dialog or the clipboard gives back to the shell."""
+def _asked(world: CommandContext, code: str, result: CommandValue, call: CommandCall) -> CommandValue:
+    """Return what a dialog or the clipboard gives back to the shell."""
     what = "keyboard" if "hidden answer" in code else "clipboard" if "the clipboard" in code else ""
     if not what:
         return result
-    return Value(result.text, (*result.sources, world.fact(Kind.READ, what, call.offset, call.name)), known=False)
+    return CommandValue(
+        result.text, (*result.sources, world.fact(Kind.READ, what, call.offset, call.name)), known=False
+    )
 
 
-def _run_module(world: World, call: Call, index: int) -> Value:
+def _run_module(world: CommandContext, call: CommandCall, index: int) -> CommandValue:
     rest = call.args[index + 1 :]
     if rest and rest[0].text in ("pip", "pipx", "uv", "pip3"):
         return world.run_words(rest, call)
     if rest and rest[0].text == "http.server":
         world.fact(Kind.LISTEN, rest[1].text if len(rest) > 1 else "8000", call.offset, "http.server")
     world.fact(Kind.EXEC, call.line, call.offset, call.name)
-    return Value(f"$({call.name})", call.stdin.sources, known=False)
+    return CommandValue(f"$({call.name})", call.stdin.sources, known=False)
 
 
 _WRAPPER_VALUES = {
@@ -152,7 +159,7 @@ _WRAPPER_VALUES = {
 _FIRST_OPERAND = ("timeout", "chroot", "flock", "gosu", "su-exec", "taskset", "chrt", "setarch")
 
 
-def run_wrapper(world: World, call: Call) -> Value:
+def run_wrapper(world: CommandContext, call: CommandCall) -> CommandValue:
     """`sudo`, `env`, `nohup`, `xargs` …: the command that follows is what runs."""
     valued = _WRAPPER_VALUES.get(call.name, "")
     index, args = 0, call.args
@@ -165,7 +172,7 @@ def run_wrapper(world: World, call: Call) -> Value:
         if text.startswith("-") and len(text) > 1:
             if call.name == "env" and text in ("-S", "--split-string") and index + 1 < len(args):
                 return world.run_words(
-                    [Value(one, args[index + 1].sources) for one in args[index + 1].text.split()], call
+                    [CommandValue(word, args[index + 1].sources) for word in args[index + 1].text.split()], call
                 )
             index += (
                 2 if not text.startswith("--") and text[-1] in valued and (len(text) == 2 or call.name != "sudo") else 1
@@ -183,67 +190,71 @@ def run_wrapper(world: World, call: Call) -> Value:
     rest = args[index:]
     if not rest:
         if call.name == "xargs":
-            return Value(call.stdin.text, call.stdin.sources, call.stdin.known)
+            return CommandValue(call.stdin.text, call.stdin.sources, call.stdin.known)
         return _whole_environment(world, call) if call.name == "env" else NOTHING
     if call.name in ("xargs", "parallel"):
         return _run_xargs(world, call, rest)
     return world.run_words(rest, call)
 
 
-def _weaken(world: World, call: Call, text: str) -> None:
+def _weaken(world: CommandContext, call: CommandCall, text: str) -> None:
     name, _, value = text.partition("=")
-    check_assignment(world, name, Value(value), call.offset)
+    check_assignment(world, name, CommandValue(value), call.offset)
 
 
-def _whole_environment(world: World, call: Call) -> Value:
-    return Value("$(env)", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
+def _whole_environment(world: CommandContext, call: CommandCall) -> CommandValue:
+    return CommandValue("$(env)", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
 
 
-def _run_xargs(world: World, call: Call, rest: list[Value]) -> Value:
+def _run_xargs(world: CommandContext, call: CommandCall, rest: list[CommandValue]) -> CommandValue:
     """The input becomes arguments; a replacement mark is filled with it."""
     marks = [
-        call.args[index + 1].text for index, one in enumerate(call.args[:-1]) if one.text in ("-I", "-i", "--replace")
+        call.args[index + 1].text
+        for index, argument in enumerate(call.args[:-1])
+        if argument.text in ("-I", "-i", "--replace")
     ]
-    marks += [one.text[2:] for one in call.args if one.text.startswith("-I") and len(one.text) > 2]
+    marks += [argument.text[2:] for argument in call.args if argument.text.startswith("-I") and len(argument.text) > 2]
     mark = marks[0] if marks else "{}"
-    given = call.stdin
+    content = call.stdin
     words = (
-        [Value(one) for one in given.text.split()[:16]]
-        if given.known
-        else [Value(given.text or "$(xargs)", known=False)]
+        [CommandValue(word) for word in content.text.split()[:16]]
+        if content.known
+        else [CommandValue(content.text or "$(xargs)", known=False)]
     )
-    inner = Call(call.name, call.args, NOTHING, call.offset, call.path)
-    if any(mark in one.text for one in rest):
+    inner = CommandCall(call.name, call.args, NOTHING, call.offset, call.path)
+    if any(mark in argument.text for argument in rest):
         result = NOTHING
         for word in words[:4]:
-            filled = [_fill(one, mark, word, given) for one in rest]
+            filled = [_fill(argument, mark, word, content) for argument in rest]
             result = world.run_words(filled, inner)
         return result
-    return world.run_words([*rest, *[Value(one.text, given.sources, one.known) for one in words]], inner)
+    return world.run_words([*rest, *[CommandValue(word.text, content.sources, word.known) for word in words]], inner)
 
 
-def _fill(word: Value, mark: str, text: Value, given: Value) -> Value:
+def _fill(word: CommandValue, mark: str, text: CommandValue, content: CommandValue) -> CommandValue:
     if mark not in word.text:
         return word
-    return Value(
-        word.text.replace(mark, text.text), join_sources(word.sources, given.sources), word.known and text.known
+    return CommandValue(
+        word.text.replace(mark, text.text), join_sources(word.sources, content.sources), word.known and text.known
     )
 
 
-def run_su(world: World, call: Call) -> Value:
+def run_su(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "csg", frozenset(("--command", "--shell")))
     world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
     code = options.get("-c", "--command")
     return world.run_code(code, "shell", call) if code else NOTHING
 
 
-def run_eval(world: World, call: Call) -> Value:
-    text = " ".join(one.text for one in call.args)
-    code = Value(text, join_sources(*[one.sources for one in call.args]), all(one.known for one in call.args))
+def run_eval(world: CommandContext, call: CommandCall) -> CommandValue:
+    text = " ".join(argument.text for argument in call.args)
+    code = CommandValue(
+        text, join_sources(*[argument.sources for argument in call.args]), all(argument.known for argument in call.args)
+    )
     return world.run_code(code, "shell", call, kind=Kind.EVAL) if text else NOTHING
 
 
-def run_source(world: World, call: Call) -> Value:
+def run_source(world: CommandContext, call: CommandCall) -> CommandValue:
     if not call.args:
         return NOTHING
     path = call.args[0]
@@ -257,37 +268,39 @@ def run_source(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_ssh_like(world: World, call: Call) -> Value:
+def run_ssh_like(world: CommandContext, call: CommandCall) -> CommandValue:
     """`docker exec`, `docker run`, `kubectl exec`: what follows runs elsewhere; the host's files may be given along."""
     fact = world.fact(Kind.EXEC, call.line, call.offset, call.name)
     texts = call.texts
     for index, text in enumerate(texts[:-1]):
         if text in ("sh", "bash") and texts[index + 1] in ("-c", "-lc") and index + 2 < len(texts):
             world.child(texts[index + 2], "shell", "exec", call.offset)
-    if "--privileged" in texts or any(re.match(r"(-v|--volume=?)?/?:/|/:/|/var/run/docker.sock", one) for one in texts):
+    if "--privileged" in texts or any(
+        re.match(r"(-v|--volume=?)?/?:/|/:/|/var/run/docker.sock", text) for text in texts
+    ):
         world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
-    return Value(f"$({call.name})", (world.output(fact),), known=False)
+    return CommandValue(f"$({call.name})", (world.output(fact),), known=False)
 
 
-def run_open(world: World, call: Call) -> Value:
+def run_open(world: CommandContext, call: CommandCall) -> CommandValue:
     """`open FILE` and its kin start what they are given; an address is shown."""
     options = split_options(call.args, "abe")
-    for one in options.operands:
-        if re.match(r"https?:", one.text):
-            world.fact(Kind.FETCH, one.text, call.offset, call.name, one.sources)
+    for operand in options.operands:
+        if re.match(r"https?:", operand.text):
+            world.fact(Kind.FETCH, operand.text, call.offset, call.name, operand.sources)
         else:
-            run_file(world, one, call)
+            run_file(world, operand, call)
     return NOTHING
 
 
-def run_installer(world: World, call: Call) -> Value:
+def run_installer(world: CommandContext, call: CommandCall) -> CommandValue:
     """`installer -pkg`, `dpkg -i`, `msiexec /i`, `hdiutil attach`: a package file that runs as it is installed."""
-    for one in call.args:
-        if one.text.startswith("-"):
+    for argument in call.args:
+        if argument.text.startswith("-"):
             continue
-        content = world.content_of(one.text)
-        if re.match(r"https?://", one.text):
-            fetched = world.fact(Kind.FETCH, one.text, call.offset, call.name, one.sources)
+        content = world.content_of(argument.text)
+        if re.match(r"https?://", argument.text):
+            fetched = world.fact(Kind.FETCH, argument.text, call.offset, call.name, argument.sources)
             world.fact(Kind.EXEC, call.line, call.offset, call.name, (fetched,))
         elif content and content.sources:
             world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
@@ -296,14 +309,14 @@ def run_installer(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_make(world: World, call: Call) -> Value:
+def run_make(world: CommandContext, call: CommandCall) -> CommandValue:
     where = split_options(call.args, "Cfj").get("-C")
     content = world.content_of(f"{where.text}/Makefile" if where else "Makefile")
     world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources if content else ())
-    return Value("$(make)", (), known=False)
+    return CommandValue("$(make)", (), known=False)
 
 
-PROGRAMS = {
+WRAPPER_PROGRAMS = {
     **dict.fromkeys(_SHELLS, run_shell),
     **dict.fromkeys(("python", "pypy", "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php",
     "lua", "luajit",
@@ -316,3 +329,70 @@ PROGRAMS = {
     "gmake": run_make,
     "cmake": run_make, "ninja": run_make,
 }  # fmt: skip
+
+
+# Each with its language and the options that code follows.
+_INTERPRETERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "julia": ("julia", ("-e", "-E", "--eval")),
+    "elixir": ("elixir", ("-e", "--eval")),
+    "erl": ("erlang", ("-eval",)),
+    "escript": ("erlang", ()),
+    "bb": ("clojure", ("-e", "--eval")),
+    "clojure": ("clojure", ("-e", "--eval", "-M")),
+    "clj": ("clojure", ("-e", "--eval")),
+    "racket": ("scheme", ("-e", "--eval")),
+    "guile": ("scheme", ("-c",)),
+    "tclsh": ("tcl", ()),
+    "expect": ("tcl", ("-c",)),
+    "runghc": ("haskell", ("-e",)),
+    "runhaskell": ("haskell", ("-e",)),
+    "ghc": ("haskell", ("-e",)),
+    "ocaml": ("ocaml", ("-e",)),
+    "scala": ("scala", ("-e",)),
+    "groovy": ("groovy", ("-e",)),
+    "crystal": ("crystal", ("eval",)),
+    "swift": ("swift", ("-e",)),
+}
+# What these are given is data as a rule; what it makes them run is found in it.
+_TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "psql": ("sql", ("-c", "--command")),
+    "mysql": ("sql", ("-e", "--execute")),
+    "mariadb": ("sql", ("-e", "--execute")),
+    "sqlcmd": ("sql", ("-q", "-Q")),
+    "vim": ("viml", ("-c", "--cmd")),
+    "nvim": ("viml", ("-c", "--cmd")),
+    "vi": ("viml", ("-c",)),
+    "gdb": ("gdb", ("-ex", "--eval-command")),
+    "emacs": ("elisp", ("--eval", "-eval", "--execute")),
+    "gnuplot": ("gnuplot", ("-e",)),
+}
+
+
+def _codes(call: CommandCall, options: tuple[str, ...]) -> list[CommandValue]:
+    return [after for before, after in zip(call.args, call.args[1:], strict=False) if before.text in options]
+
+
+def run_rare_interpreter(world: CommandContext, call: CommandCall) -> CommandValue:
+    """`julia -e CODE`, `tclsh script`, or code on the input."""
+    language, options = _INTERPRETERS[call.name]
+    codes = _codes(call, options)
+    for code in codes:
+        world.run_code(code, language, call)
+    script = next((argument for argument in call.args if not argument.text.startswith("-")), None)
+    if codes:
+        return NOTHING
+    if script is not None:
+        return run_file(world, script, call)
+    return world.run_code(call.stdin, language, call) if call.fed else NOTHING
+
+
+def run_tool(world: CommandContext, call: CommandCall) -> CommandValue:
+    """`psql -c STATEMENT`, `vim -c COMMAND`: what is written there is looked at for commands."""
+    language, options = _TOOLS[call.name]
+    for code in _codes(call, options):
+        if code.known:
+            world.child(code.text, language, "exec", call.offset)
+    return CommandValue(f"$({call.name})", call.stdin.sources, known=False)
+
+
+INTERPRETER_PROGRAMS = {**dict.fromkeys(_INTERPRETERS, run_rare_interpreter), **dict.fromkeys(_TOOLS, run_tool)}

@@ -1,104 +1,51 @@
-"""Programs that talk to other machines: what they fetch, from where, and what they send."""
+"""Programs that talk to other machines: what they fetch, send and copy."""
 
 import posixpath
 import re
 
-from clawft.scan.facts import Fact, Kind
-from clawft.scan.languages.commands.addresses import base_name, received_from
-from clawft.scan.languages.commands.options import Options, sources_of, split_options, tail_of
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
-
-__all__ = ["PROGRAMS"]
-
-_CURL_LONG = frozenset(
-    [
-        "--data",
-        "--data-raw",
-        "--data-binary",
-        "--data-urlencode",
-        "--data-ascii",
-        "--form",
-        "--form-string",
-        "--json",
-        "--header",
-        "--output",
-        "--request",
-        "--url",
-        "--url-query",
-        "--user",
-        "--upload-file",
-        "--proxy",
-        "--user-agent",
-        "--referer",
-        "--cookie",
-        "--cookie-jar",
-        "--config",
-        "--max-time",
-        "--connect-timeout",
-        "--retry",
-        "--retry-delay",
-        "--retry-max-time",
-        "--cacert",
-        "--cert",
-        "--key",
-        "--resolve",
-        "--output-dir",
-        "--write-out",
-        "--range",
-        "--interface",
-        "--limit-rate",
-        "--oauth2-bearer",
-        "--socks5",
-        "--socks5-hostname",
-        "--connect-to",
-        "--dump-header",
-        "--unix-socket",
-        "--capath",
-        "--ciphers",
-        "--proxy-user",
-        "--proxy-header",
-        "--max-redirs",
-        "--max-filesize",
-        "--doh-url",
-        "--dns-servers",
-        "--aws-sigv4",
-        "--mail-from",
-        "--mail-rcpt",
-    ]
+from clawft.scanner.facts import Fact, Kind
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandOptions,
+    CommandValue,
+    base_name,
+    is_address,
+    join_sources,
+    received_from,
+    remote_address,
+    sources_of,
+    split_options,
+    tail_of,
 )
-_WGET_LONG = frozenset(
-    [
-        "--output-document",
-        "--post-data",
-        "--post-file",
-        "--body-data",
-        "--body-file",
-        "--header",
-        "--method",
-        "--directory-prefix",
-        "--input-file",
-        "--user-agent",
-        "--user",
-        "--password",
-        "--http-user",
-        "--http-password",
-        "--output-file",
-        "--tries",
-        "--timeout",
-        "--load-cookies",
-        "--referer",
-    ]
+from clawft.scanner.regex import words
+
+_CURL_LONG = words(
+    "--data --data-raw --data-binary --data-urlencode --data-ascii --form --form-string --json --header --output"
+    " --request --url --url-query --user --upload-file --proxy --user-agent --referer --cookie --cookie-jar --config"
+    " --max-time --connect-timeout --retry --retry-delay --retry-max-time --cacert --cert --key --resolve"
+    " --output-dir --write-out --range --interface --limit-rate --oauth2-bearer --socks5 --socks5-hostname"
+    " --connect-to --dump-header --unix-socket --capath --ciphers --proxy-user --proxy-header --max-redirs"
+    " --max-filesize --doh-url --dns-servers --aws-sigv4 --mail-from --mail-rcpt"
+)
+_WGET_LONG = words(
+    "--output-document --post-data --post-file --body-data --body-file --header --method --directory-prefix"
+    " --input-file --user-agent --user --password --http-user --http-password --output-file --tries --timeout"
+    " --load-cookies --referer"
 )
 
 
-def _reach(world: World, call: Call, address: Value, sent: tuple[Fact, ...], *, sends: bool) -> Fact:
+def _reach(
+    world: CommandContext, call: CommandCall, address: CommandValue, sent: tuple[Fact, ...], *, sends: bool
+) -> Fact:
     kind = Kind.SEND if sends else Kind.FETCH
     return world.fact(kind, address.text, call.offset, call.name, join_sources(sent, address.sources))
 
 
-def run_curl(world: World, call: Call) -> Value:
+def run_curl(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "AbcCdDeEFHKmoPQrtTuUwxXyYz", _CURL_LONG)
-    sent: list[Value] = []
+    sent: list[CommandValue] = []
     sends = False
     for name, value in options.pairs:
         if name in _CURL_DATA:
@@ -130,30 +77,17 @@ def run_curl(world: World, call: Call) -> Value:
     elif method and method.text.upper() in ("POST", "PUT", "PATCH"):
         sends = True
     addresses = [*options.every("--url"), *options.operands]
-    facts = [_reach(world, call, one, sources_of(sent), sends=sends) for one in addresses]
+    facts = [_reach(world, call, address, sources_of(sent), sends=sends) for address in addresses]
     if not facts and (options.has("-K", "--config") or call.fed):
-        facts = [_reach(world, call, Value("", call.stdin.sources, known=False), sources_of(sent), sends=sends)]
+        facts = [_reach(world, call, CommandValue("", call.stdin.sources, known=False), sources_of(sent), sends=sends)]
     received = received_from(world, facts)
     return _store_curl(world, call, options, addresses, received)
 
 
-_CURL_DATA = frozenset(
-    (
-        "-d",
-        "--data",
-        "--data-raw",
-        "--data-binary",
-        "--data-urlencode",
-        "--data-ascii",
-        "-F",
-        "--form",
-        "--form-string",
-        "--json",
-    )
-)
+_CURL_DATA = words("-d --data --data-raw --data-binary --data-urlencode --data-ascii -F --form --form-string --json")
 
 
-def _curl_data(world: World, call: Call, name: str, value: Value) -> Value:
+def _curl_data(world: CommandContext, call: CommandCall, name: str, value: CommandValue) -> CommandValue:
     """The data of one option: text, or `@file` for the content of a file."""
     text = value.text
     at = text.find("@")
@@ -165,67 +99,73 @@ def _curl_data(world: World, call: Call, name: str, value: Value) -> Value:
         at = -1
     if at < 0:
         return value
-    file = Value(text[at + 1 :].partition(";")[0].strip('"'), value.sources, value.known)
+    file = CommandValue(text[at + 1 :].partition(";")[0].strip('"'), value.sources, value.known)
     return call.stdin if file.text == "-" else world.read(file, call)
 
 
-def _header(world: World, call: Call, name: str, value: Value) -> Value:
+def _header(world: CommandContext, call: CommandCall, name: str, value: CommandValue) -> CommandValue:
     if value.text.startswith("@") and name in ("-H", "--header"):
         return world.read(tail_of(value, 1), call)
     return value
 
 
-def _store_curl(world: World, call: Call, options: Options, addresses: list[Value], received: Value) -> Value:
+def _store_curl(
+    world: CommandContext,
+    call: CommandCall,
+    options: CommandOptions,
+    addresses: list[CommandValue],
+    received: CommandValue,
+) -> CommandValue:
     folder = options.get("--output-dir")
     outputs = options.every("-o", "--output")
     if options.has("-O", "--remote-name", "--remote-name-all") or (options.has("-J") and not outputs):
-        outputs = [*outputs, *[Value(base_name(one.text)) for one in addresses]]
-    outputs = [one for one in outputs if one.text not in ("-", "/dev/stdout")]
+        outputs = [*outputs, *[CommandValue(base_name(address.text)) for address in addresses]]
+    outputs = [output for output in outputs if output.text not in ("-", "/dev/stdout")]
     for output in outputs:
-        where = Value(posixpath.join(folder.text, output.text)) if folder else output
+        where = CommandValue(posixpath.join(folder.text, output.text)) if folder else output
         world.write(where, received, call)
     return NOTHING if outputs else received
 
 
-def run_wget(world: World, call: Call) -> Value:
+def run_wget(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "OPioaUtTeQ", _WGET_LONG)
     data = [*options.every("--post-data", "--body-data")]
-    data += [world.read(one, call) for one in options.every("--post-file", "--body-file")]
+    data += [world.read(path, call) for path in options.every("--post-file", "--body-file")]
     headers = options.every(
         "--header", "--user", "--password", "--http-user", "--http-password", "--user-agent", "-U", "--referer"
     )
     sent = sources_of([*data, *headers])
     method = options.get("--method")
     sends = bool(data) or bool(method and method.text.upper() in ("POST", "PUT", "PATCH"))
-    facts = [_reach(world, call, one, sent, sends=sends) for one in options.operands]
+    facts = [_reach(world, call, operand, sent, sends=sends) for operand in options.operands]
     if not facts and options.has("-i", "--input-file"):
-        facts = [_reach(world, call, Value("", known=False), sent, sends=sends)]
+        facts = [_reach(world, call, CommandValue("", known=False), sent, sends=sends)]
     received = received_from(world, facts)
     output = options.get("-O", "--output-document")
     if output and output.text in ("-", "/dev/stdout"):
         return received
     prefix = options.get("-P", "--directory-prefix")
-    for one in options.operands:
-        name = output.text if output else posixpath.join(prefix.text if prefix else "", base_name(one.text))
-        world.write(Value(name), received, call)
+    for operand in options.operands:
+        name = output.text if output else posixpath.join(prefix.text if prefix else "", base_name(operand.text))
+        world.write(CommandValue(name), received, call)
     return NOTHING
 
 
-def run_httpie(world: World, call: Call) -> Value:
+def run_httpie(world: CommandContext, call: CommandCall) -> CommandValue:
     """`http`, `https`, `xh`: METHOD URL name=value name@file Header:value."""
     options = split_options(call.args, "oapfs", frozenset(("--output", "--auth", "--session", "--verify", "--raw")))
-    operands = [one for one in options.operands if one.text not in ("GET", "HEAD", "DELETE")]
-    sends = any(one.text in ("POST", "PUT", "PATCH") for one in operands) or call.fed or options.has("--raw")
-    operands = [one for one in operands if one.text not in ("POST", "PUT", "PATCH")]
+    operands = [operand for operand in options.operands if operand.text not in ("GET", "HEAD", "DELETE")]
+    sends = any(operand.text in ("POST", "PUT", "PATCH") for operand in operands) or call.fed or options.has("--raw")
+    operands = [operand for operand in operands if operand.text not in ("POST", "PUT", "PATCH")]
     sent = [*options.every("-a", "--auth", "--raw"), *([call.stdin] if call.fed else [])]
-    for one in operands[1:]:
-        name, mark, rest = one.text.partition("@")
+    for operand in operands[1:]:
+        name, mark, rest = operand.text.partition("@")
         if mark and "=" not in name and ":" not in name:
-            sent.append(world.read(Value(rest, one.sources), call))
+            sent.append(world.read(CommandValue(rest, operand.sources), call))
             sends = True
         else:
-            sent.append(one)
-            sends = sends or ("=" in one.text and "==" not in one.text)
+            sent.append(operand)
+            sends = sends or ("=" in operand.text and "==" not in operand.text)
     if not operands:
         return NOTHING
     fact = _reach(world, call, operands[0], sources_of(sent), sends=sends)
@@ -236,22 +176,22 @@ def run_httpie(world: World, call: Call) -> Value:
     return received
 
 
-def run_aria2(world: World, call: Call) -> Value:
+def run_aria2(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "odijxskt", frozenset(("--out", "--dir", "--header", "--input-file")))
     sent = sources_of(options.every("--header"))
-    facts = [_reach(world, call, one, sent, sends=False) for one in options.operands]
+    facts = [_reach(world, call, operand, sent, sends=False) for operand in options.operands]
     name, folder = options.get("-o", "--out"), options.get("-d", "--dir")
-    for one in options.operands:
-        path = posixpath.join(folder.text if folder else "", name.text if name else base_name(one.text))
-        world.write(Value(path), received_from(world, facts), call)
+    for operand in options.operands:
+        path = posixpath.join(folder.text if folder else "", name.text if name else base_name(operand.text))
+        world.write(CommandValue(path), received_from(world, facts), call)
     return NOTHING
 
 
-def run_netcat(world: World, call: Call) -> Value:
+def run_netcat(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "ecpswiXxqoIOTV", frozenset(("--exec", "--sh-exec", "--source-port", "--proxy")))
     numbers = options.every("-p", "--source-port")
     if options.has("-l", "--listen"):
-        port = next((one.text for one in [*numbers, *reversed(options.operands)] if one.text.isdigit()), "")
+        port = next((number.text for number in [*numbers, *reversed(options.operands)] if number.text.isdigit()), "")
         fact = world.fact(Kind.LISTEN, port, call.offset, call.name, call.stdin.sources)
     else:
         if not options.operands:
@@ -268,9 +208,9 @@ def run_netcat(world: World, call: Call) -> Value:
     for program in options.every("-e", "-c", "--exec", "--sh-exec"):
         if program.text and not (program.text.isdigit() or call.name == "telnet"):
             # Only an interpreter does what comes over the wire.
-            heard = (received,) if _INTERPRETER.search(program.text) else ()
-            world.fact(Kind.EXEC, program.text, call.offset, call.name, join_sources(heard, program.sources))
-    return Value(f"$({call.name})", (received,), known=False)
+            executed = (received,) if _INTERPRETER.search(program.text) else ()
+            world.fact(Kind.EXEC, program.text, call.offset, call.name, join_sources(executed, program.sources))
+    return CommandValue(f"$({call.name})", (received,), known=False)
 
 
 _INTERPRETER = re.compile(
@@ -281,9 +221,9 @@ _SOCAT_LISTEN = re.compile(r"^(?:tcp|udp|openssl|ssl|tcp4|tcp6|udp4)-(?:listen|l
 _SOCAT_EXEC = re.compile(r"^(?:exec|system|shell):(.+)", re.IGNORECASE | re.DOTALL)
 
 
-def run_socat(world: World, call: Call) -> Value:
+def run_socat(world: CommandContext, call: CommandCall) -> CommandValue:
     ends: list[Fact] = []
-    commands: list[Value] = []
+    commands: list[CommandValue] = []
     for arg in call.args:
         text = arg.text
         if match := _SOCAT_LISTEN.match(text):
@@ -295,22 +235,22 @@ def run_socat(world: World, call: Call) -> Value:
                 )
             )
         elif match := _SOCAT_EXEC.match(text):
-            commands.append(Value(match[1].partition(",")[0].strip("'\""), arg.sources))
+            commands.append(CommandValue(match[1].partition(",")[0].strip("'\""), arg.sources))
         elif text.lower().startswith(("file:", "open:", "gopen:")):
             ends.append(
                 world.fact(Kind.READ, world.resolve(text.partition(":")[2].partition(",")[0]), call.offset, call.name)
             )
-    outputs = tuple(world.output(one) for one in ends)
+    outputs = tuple(world.output(end) for end in ends)
     for command in commands:
         world.fact(Kind.EXEC, command.text, call.offset, call.name, join_sources(outputs, command.sources))
-    reads = tuple(one for one in ends if one.kind is Kind.READ)
+    reads = tuple(end for end in ends if end.kind is Kind.READ)
     for end in ends:
         if end.kind is Kind.CONNECT and reads:
             world.fact(Kind.SEND, end.target, call.offset, call.name, reads)
-    return Value("$(socat)", outputs, known=False)
+    return CommandValue("$(socat)", outputs, known=False)
 
 
-def run_ssh(world: World, call: Call) -> Value:
+def run_ssh(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "BbcDEeFIiJLlmOoPpQRSWw")
     if not options.operands:
         return NOTHING
@@ -324,10 +264,10 @@ def run_ssh(world: World, call: Call) -> Value:
     )
     if sent:
         world.fact(Kind.SEND, host.text.rpartition("@")[2], call.offset, call.name, sent)
-    return Value("$(ssh)", (world.output(fact),), known=False)
+    return CommandValue("$(ssh)", (world.output(fact),), known=False)
 
 
-def run_message(world: World, call: Call) -> Value:
+def run_message(world: CommandContext, call: CommandCall) -> CommandValue:
     """`mosquitto_pub -h HOST -m TEXT`, `logger -n HOST TEXT`, `redis-cli -h HOST`: a message to a named host."""
     host_option = "-n" if call.name == "logger" else "-h"
     options = split_options(
@@ -336,21 +276,188 @@ def run_message(world: World, call: Call) -> Value:
     host = options.get(host_option, "--server", "--host")
     if host is None or not host.text:
         return NOTHING
-    files = [world.read(one, call) for one in options.every("-f", "--file") if one.text]
-    given = [*[value for _, value in options.pairs], *options.operands, *files, call.stdin]
-    world.fact(Kind.SEND, host.text, call.offset, call.name, sources_of(given))
+    files = [world.read(path, call) for path in options.every("-f", "--file") if path.text]
+    content = [*[value for _, value in options.pairs], *options.operands, *files, call.stdin]
+    world.fact(Kind.SEND, host.text, call.offset, call.name, sources_of(content))
     return NOTHING
 
 
-def run_telnet(world: World, call: Call) -> Value:
+def run_telnet(world: CommandContext, call: CommandCall) -> CommandValue:
     return run_netcat(world, call)
 
 
-PROGRAMS = {
+NETWORK_PROGRAMS = {
     "curl": run_curl, "curl.exe": run_curl, "wget": run_wget, "wget2": run_wget, "http": run_httpie,
     "https": run_httpie, "xh": run_httpie, "aria2c": run_aria2, "axel": run_aria2, "nc": run_netcat,
     "ncat": run_netcat, "netcat": run_netcat, "nc.traditional": run_netcat, "nc.openbsd": run_netcat,
     "pwncat": run_netcat, "telnet": run_telnet, "socat": run_socat, "ssh": run_ssh, "sshpass": run_ssh,
     "autossh": run_ssh, "mosquitto_pub": run_message, "logger": run_message, "mqttx": run_message,
     "redis-cli": run_message,
+}  # fmt: skip
+
+
+def run_copy_remote(world: CommandContext, call: CommandCall) -> CommandValue:
+    """`scp`, `rsync`, `rclone copy`: to another machine or from it."""
+    options = split_options(
+        call.args,
+        "cFiJloPSDXe" if call.name == "scp" else "eBTf",
+        frozenset(("--rsh", "--exclude", "--include", "--files-from", "--password-file", "--config")),
+    )
+    operands = options.operands
+    if call.name == "rclone":
+        operands = operands[1:]
+    if len(operands) < 2:
+        return NOTHING
+    *sources, target = operands
+    if address := remote_address(target.text):
+        files = [world.read(source, call) for source in sources if not remote_address(source.text)]
+        world.fact(Kind.SEND, address, call.offset, call.name, join_sources(sources_of(files), target.sources))
+    for source in sources:
+        if address := remote_address(source.text):
+            fact = world.fact(Kind.FETCH, address, call.offset, call.name, source.sources)
+            name = target.text if target.text not in (".", "./") else posixpath.basename(source.text)
+            world.write(CommandValue(name), received_from(world, [fact]), call)
+    return NOTHING
+
+
+def run_cloud(world: CommandContext, call: CommandCall) -> CommandValue:
+    """`aws s3 cp`, `gsutil cp`, `az storage blob upload`, `gcloud storage cp`, `mc cp`."""
+    operands = split_options(
+        call.args,
+        "",
+        frozenset(
+            (
+                "--endpoint-url",
+                "--profile",
+                "--region",
+                "--file",
+                "--name",
+                "-f",
+                "-n",
+                "-c",
+                "--container-name",
+                "--account-name",
+            )
+        ),
+    ).operands
+    verbs = ("cp", "mv", "sync", "rsync", "upload", "put", "pipe")
+    places = [index for index, operand in enumerate(operands) if operand.text in verbs]
+    if not places:
+        return CommandValue(f"$({call.name})", (), known=False)
+    rest = operands[places[0] + 1 :]
+    if rest and is_address(rest[-1].text) and len(rest) > 1:
+        files = [
+            call.stdin if source.text == "-" else world.read(source, call)
+            for source in rest[:-1]
+            if not is_address(source.text)
+        ]
+        if files:
+            world.fact(
+                Kind.SEND, rest[-1].text, call.offset, call.name, join_sources(sources_of(files), rest[-1].sources)
+            )
+            return NOTHING
+    for source in rest[:-1]:
+        if is_address(source.text):
+            received = received_from(
+                world, [world.fact(Kind.FETCH, source.text, call.offset, call.name, source.sources)]
+            )
+            if rest[-1].text == "-":
+                return received
+            world.write(rest[-1], received, call)
+    return NOTHING
+
+
+def run_ftp(world: CommandContext, call: CommandCall) -> CommandValue:
+    options = split_options(call.args, "ubPio" if call.name != "lftp" else "uepc")
+    if not options.operands:
+        return NOTHING
+    host = options.operands[0]
+    files = (
+        [world.read(operand, call) for operand in options.operands[1:]]
+        if call.name in ("ftp-upload", "ftpput", "ncftpput")
+        else []
+    )
+    scripts = options.every("-e", "-c") if call.name == "lftp" else []
+    puts = [
+        CommandValue(match[1])
+        for script in scripts
+        for match in re.finditer(r"\b(?:put|mirror -R|mput)\s+(?:-\S+\s+)*([^\s;]+)", script.text)
+    ]
+    puts += [
+        CommandValue(match[1]) for match in re.finditer(r"^\s*(?:put|mput|send)\s+(\S+)", call.stdin.text, re.MULTILINE)
+    ]
+    files += [world.read(put, call) for put in puts]
+    kind = Kind.SEND if files or call.stdin.sources else Kind.CONNECT
+    fact = world.fact(
+        kind, host.text, call.offset, call.name, join_sources(sources_of(files), call.stdin.sources, host.sources)
+    )
+    return received_from(world, [fact])
+
+
+def run_dns(world: CommandContext, call: CommandCall) -> CommandValue:
+    """A name that is looked up is sent to the server of its domain."""
+    names = [
+        argument
+        for argument in call.args
+        if not argument.text.startswith(("+", "-")) and ("." in argument.text or argument.sources)
+    ]
+    sent = [name for name in names if name.sources]
+    for source in sent:
+        world.fact(Kind.SEND, _suffix(source.text), call.offset, call.name, source.sources)
+    fetched = [
+        world.fact(Kind.FETCH, name.text, call.offset, call.name)
+        for name in names
+        if not name.sources and not name.text.startswith("@")
+    ]
+    return CommandValue(f"$({call.name})", tuple(fetched), known=False)
+
+
+def _suffix(name: str) -> str:
+    """The part of a name that is known before it is looked up."""
+    parts = re.split(r"\$\([^)]*\)?|\$\{[^}]*\}?|\$\w+", name)
+    return parts[-1].lstrip(".") or name
+
+
+def run_ping(world: CommandContext, call: CommandCall) -> CommandValue:
+    options = split_options(call.args, "cipstWwIMQ")
+    pattern = options.get("-p")
+    host = options.operands[-1] if options.operands else NOTHING
+    sources = join_sources(host.sources, pattern.sources if pattern else ())
+    if sources:
+        world.fact(Kind.SEND, _suffix(host.text), call.offset, call.name, sources)
+    return CommandValue("$(ping)", (), known=False)
+
+
+def run_mail(world: CommandContext, call: CommandCall) -> CommandValue:
+    options = split_options(call.args, "sacbrtfoAS")
+    files = [world.read(attachment, call) for attachment in options.every("-a", "-A") if attachment.text]
+    sent = join_sources(call.stdin.sources, sources_of(files), sources_of(options.every("-s")))
+    to = next((operand.text for operand in [*options.operands, *options.every("-t")] if operand.text), "")
+    if to or call.fed:
+        world.fact(Kind.SEND, f"mailto:{to}", call.offset, call.name, sent)
+    return NOTHING
+
+
+def run_messenger(world: CommandContext, call: CommandCall) -> CommandValue:
+    """`telegram-send`, `ntfy publish`: a message, or a file after `--file`."""
+    files = [
+        world.read(argument, call)
+        for argument in call.args
+        if "/" in argument.text and not argument.text.startswith(("-", "http"))
+    ]
+    target = "https://api.telegram.org/bot" if "telegram" in call.name else "https://ntfy.sh"
+    world.fact(
+        Kind.SEND, target, call.offset, call.name, join_sources(sources_of([*files, *call.args]), call.stdin.sources)
+    )
+    return NOTHING
+
+
+TRANSFER_PROGRAMS = {
+    "telegram-send": run_messenger, "ntfy": run_messenger,
+    "scp": run_copy_remote, "rsync": run_copy_remote, "rclone": run_copy_remote, "aws": run_cloud,
+    "gsutil": run_cloud, "gcloud": run_cloud, "az": run_cloud, "mc": run_cloud, "s3cmd": run_cloud,
+    "azcopy": run_cloud, "ftp": run_ftp, "sftp": run_ftp, "lftp": run_ftp, "tftp": run_ftp, "ftpput": run_ftp,
+    "ncftpput": run_ftp, "dig": run_dns, "nslookup": run_dns, "host": run_dns, "drill": run_dns, "kdig": run_dns,
+    "getent": run_dns, "ping": run_ping, "ping6": run_ping, "mail": run_mail, "mailx": run_mail, "sendmail": run_mail,
+    "mutt": run_mail, "msmtp": run_mail, "swaks": run_mail,
 }  # fmt: skip

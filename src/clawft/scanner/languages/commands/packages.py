@@ -1,12 +1,139 @@
-"""Package managers: what they install, and from where."""
+"""Package managers and git: what they install, fetch and push, and from where."""
 
 import re
 
-from clawft.scan.facts import Fact, Kind
-from clawft.scan.languages.commands.options import split_options
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
+from clawft.scanner.facts import Fact, Kind
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    base_name,
+    join_sources,
+    received_from,
+    remote_address,
+    sources_of,
+    split_options,
+)
 
-__all__ = ["PROGRAMS"]
+
+def run_gh(world: CommandContext, call: CommandCall) -> CommandValue:
+    texts = call.texts
+    verb = " ".join(texts[:2])
+    if verb in ("gist create", "release upload", "issue create", "issue comment", "pr create", "pr comment"):
+        options = split_options(
+            call.args[2:],
+            "dfbtR",
+            frozenset(("--desc", "--filename", "--body", "--body-file", "--title", "--repo", "--notes")),
+        )
+        files = [world.read(path, call) for path in options.every("--body-file")]
+        if verb in ("gist create", "release upload"):
+            files += [call.stdin if operand.text == "-" else world.read(operand, call) for operand in options.operands]
+        sent = join_sources(sources_of(files), sources_of(call.args), call.stdin.sources)
+        target = "https://gist.github.com" if verb == "gist create" else "https://github.com"
+        world.fact(Kind.SEND, target, call.offset, "gh " + verb, sent)
+    elif texts[:1] == ["auth"] and "token" in texts:
+        return CommandValue(
+            "$(gh auth token)",
+            (world.fact(Kind.READ, "~/.config/gh/hosts.yml", call.offset, "gh auth token"),),
+            known=False,
+        )
+    elif verb == "repo clone" and len(texts) > 2:
+        _clone(world, call, CommandValue("https://github.com/" + texts[2]), texts[3:])
+    elif texts[:1] == ["api"]:
+        sent = join_sources(sources_of(call.args), call.stdin.sources)
+        kind = (
+            Kind.SEND
+            if any(text in ("-f", "-F", "--input", "--field", "--raw-field") for text in texts)
+            else Kind.FETCH
+        )
+        fact = world.fact(kind, "https://api.github.com", call.offset, "gh api", sent)
+        return received_from(world, [fact])
+    return CommandValue("$(gh)", (), known=False)
+
+
+def _clone(world: CommandContext, call: CommandCall, address: CommandValue, rest: list[str]) -> None:
+    fact = world.fact(Kind.FETCH, address.text, call.offset, call.name + " clone", address.sources)
+    folder = next((argument for argument in rest if not argument.startswith("-")), "")
+    name = folder or base_name(address.text).removesuffix(".git")
+    if name and "$" not in name:
+        world.folders[world.resolve(name)] = (world.output(fact),)
+
+
+def run_git(world: CommandContext, call: CommandCall) -> CommandValue:
+    options = split_options(call.args, "Cc", frozenset(("--git-dir", "--work-tree")))
+    for setting in options.every("-c"):
+        _git_setting(world, call, setting.text.partition("=")[0], setting)
+    if not options.operands:
+        return CommandValue("$(git)", (), known=False)
+    at = next(index for index, argument in enumerate(call.args) if argument is options.operands[0])
+    verb, rest = options.operands[0].text, call.args[at + 1 :]
+    operands = split_options(rest, "mbuo", frozenset(("--depth", "--branch", "--message"))).operands
+    if verb == "clone" and operands:
+        _clone(world, call, operands[0], [operand.text for operand in operands[1:]])
+    elif verb in ("pull", "fetch") and operands and remote_address(operands[0].text):
+        world.fact(Kind.FETCH, operands[0].text, call.offset, "git " + verb, operands[0].sources)
+    elif verb == "remote" and len(operands) > 2 and operands[0].text in ("add", "set-url"):
+        world.files["git-remote:" + operands[1].text] = operands[2]
+    elif verb == "push":
+        _git_push(world, call, operands)
+    elif verb in ("add", "commit"):
+        paths = [
+            world.read(operand, call) for operand in operands if verb == "add" and re.search(r"[~/]", operand.text)
+        ]
+        before = world.files.get("git-index", NOTHING)
+        world.files["git-index"] = CommandValue(
+            "", join_sources(before.sources, sources_of(paths), sources_of(rest)), known=False
+        )
+    elif verb == "config" and operands:
+        value = operands[1] if len(operands) > 1 else NOTHING
+        _git_setting(world, call, operands[0].text, value)
+        if operands[0].text.lower().startswith("credential") or ("--get" in call.texts and "credential" in call.line):
+            return CommandValue(
+                "$(git config)", (world.fact(Kind.READ, "~/.git-credentials", call.offset, "git config"),), known=False
+            )
+    elif verb == "credential" and operands and operands[0].text == "fill":
+        return CommandValue(
+            "$(git credential)",
+            (world.fact(Kind.READ, "~/.git-credentials", call.offset, "git credential"),),
+            known=False,
+        )
+    return CommandValue(f"$(git {verb})", (), known=False)
+
+
+def _git_push(world: CommandContext, call: CommandCall, operands: list[CommandValue]) -> None:
+    name = operands[0] if operands else CommandValue("origin")
+    remote = name if remote_address(name.text) or "/" in name.text else world.files.get("git-remote:" + name.text, name)
+    content = world.files.get("git-index", NOTHING)
+    target = remote.text if remote is not name or remote_address(name.text) else ""
+    if target or content.sources:
+        world.fact(
+            Kind.SEND, target, call.offset, "git push", join_sources(content.sources, remote.sources, name.sources)
+        )
+
+
+def _git_setting(world: CommandContext, call: CommandCall, name: str, value: CommandValue) -> None:
+    low = name.lower()
+    if low in ("core.hookspath", "init.templatedir") and value.text:
+        world.fact(Kind.PERSIST, f"git config {name} {value.text}", call.offset, "git config", value.sources)
+    elif low in (
+        "core.sshcommand",
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "credential.helper",
+    ) or low.startswith("alias."):
+        text = value.text.partition("=")[2] if "=" in value.text and low in value.text.lower() else value.text
+        if low == "core.fsmonitor" or low == "core.sshcommand" or text.startswith("!"):
+            world.run_code(CommandValue(text.lstrip("!"), value.sources), "shell", call)
+    elif low == "http.sslverify" and value.text.lower().endswith("false"):
+        world.fact(Kind.PRIVILEGE, "TLS checks off: " + call.line, call.offset, "git config")
+
+
+GIT_PROGRAMS = {
+    "gh": run_gh, "git": run_git,
+}  # fmt: skip
+
 
 _INSTALLS = {
     "pip": ("install", "download"), "pipx": ("install", "run", "inject"), "npm": ("install", "i", "add", "ci", "exec",
@@ -68,7 +195,7 @@ _LONG = frozenset(
 )
 
 
-def run_manager(world: World, call: Call) -> Value:
+def run_package_installer(world: CommandContext, call: CommandCall) -> CommandValue:
     name = re.sub(r"(?<=pip)3(\.\d+)?$|\.exe$", "", call.name)
     args = call.args
     if name == "uv":
@@ -78,27 +205,27 @@ def run_manager(world: World, call: Call) -> Value:
     verbs = _INSTALLS.get(name, ())
     verb = ""
     if verbs != ("",):
-        at = next((index for index, one in enumerate(args) if one.text in verbs), -1)
+        at = next((index for index, argument in enumerate(args) if argument.text in verbs), -1)
         if at < 0 or (at > 3 and name not in ("apt", "apt-get", "yum", "dnf")):
             return _other_verbs(world, call, name)
         verb, before = args[at].text, args[:at]
-        args = [*args[at + 1 :], *[one for one in before if one.text.startswith("-")]]
+        args = [*args[at + 1 :], *[word for word in before if word.text.startswith("-")]]
     _install(world, call, name, verb, args)
-    return Value(f"$({call.name})", (), known=False)
+    return CommandValue(f"$({call.name})", (), known=False)
 
 
-def _uv(call: Call) -> tuple[str, list[Value]]:
+def _uv(call: CommandCall) -> tuple[str, list[CommandValue]]:
     texts = call.texts
     if texts[:1] == ["pip"]:
         return "pip", call.args[1:]
     if texts[:1] == ["add"]:
-        return "pip", [Value("install"), *call.args[1:]]
+        return "pip", [CommandValue("install"), *call.args[1:]]
     if texts[:2] in (["tool", "run"], ["tool", "install"]):
         return "uvx", call.args[2:]
     return "", []
 
 
-def _other_verbs(world: World, call: Call, name: str) -> Value:
+def _other_verbs(world: CommandContext, call: CommandCall, name: str) -> CommandValue:
     texts = call.texts
     if (
         name in ("npm", "pip", "yarn")
@@ -112,10 +239,10 @@ def _other_verbs(world: World, call: Call, name: str) -> Value:
             world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources if content else ())
     elif name == "gem" and texts[:1] == ["sources"]:
         world.fact(Kind.INSTALL, f"gem:*@{texts[-1]}", call.offset, call.line)
-    return Value(f"$({call.name})", (), known=False)
+    return CommandValue(f"$({call.name})", (), known=False)
 
 
-def _install(world: World, call: Call, name: str, verb: str, args: list[Value]) -> None:
+def _install(world: CommandContext, call: CommandCall, name: str, verb: str, args: list[CommandValue]) -> None:
     short = (
         "ifrcpt"
         if name == "pip"
@@ -133,16 +260,18 @@ def _install(world: World, call: Call, name: str, verb: str, args: list[Value]) 
         packages = named or packages[:1]
     else:
         packages = [*packages, *options.every("--git")]
-    for one in packages:
-        _install_one(world, call, name, one, index)
+    for package in packages:
+        _install_one(world, call, name, package, index)
     if not packages and index:
         world.fact(Kind.INSTALL, f"{name}:@{index}", call.offset, call.line)
-    for one in options.every("-r", "--requirement") if name == "pip" else ():
-        content = world.content_of(one.text)
-        world.fact(Kind.INSTALL, f"{name}:-r {one.text}", call.offset, call.name, content.sources if content else ())
+    for requirements in options.every("-r", "--requirement") if name == "pip" else ():
+        content = world.content_of(requirements.text)
+        world.fact(
+            Kind.INSTALL, f"{name}:-r {requirements.text}", call.offset, call.name, content.sources if content else ()
+        )
 
 
-def _install_one(world: World, call: Call, name: str, package: Value, index: str) -> None:
+def _install_one(world: CommandContext, call: CommandCall, name: str, package: CommandValue, index: str) -> None:
     text = package.text
     if not text or text.startswith(("<", "[")) or text in (".", "..", "-"):
         if text in (".", "..") and (folder := world.folders.get(world.cwd)):
@@ -155,4 +284,8 @@ def _install_one(world: World, call: Call, name: str, package: Value, index: str
         world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
 
 
-PROGRAMS = {**dict.fromkeys(_INSTALLS, run_manager), "pip3": run_manager, "uv": run_manager}
+INSTALLER_PROGRAMS = {
+    **dict.fromkeys(_INSTALLS, run_package_installer),
+    "pip3": run_package_installer,
+    "uv": run_package_installer,
+}

@@ -2,12 +2,16 @@
 
 import re
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands.options import split_options
-from clawft.scan.languages.commands.persistence import find_commands
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
-
-__all__ = ["PROGRAMS", "check_assignment"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    find_commands,
+    join_sources,
+    split_options,
+)
 
 # Settings that turn a protection off when they have this value.
 _WEAK = {
@@ -21,25 +25,27 @@ _WEAK = {
 }  # fmt: skip
 
 
-def check_assignment(world: World, name: str, value: Value, offset: int) -> None:
+def check_assignment(world: CommandContext, name: str, value: CommandValue, offset: int) -> None:
     """A variable that turns a protection off, or loads code into every program."""
     weak = _WEAK.get(name)
     if weak and re.search(weak, value.text):
         world.fact(Kind.PRIVILEGE, f"{name}={value.text}", offset, name, value.sources)
 
 
-def _environment(world: World, call: Call) -> Value:
-    return Value(f"$({call.name})", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
+def _environment(world: CommandContext, call: CommandCall) -> CommandValue:
+    return CommandValue(f"$({call.name})", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
 
 
-def run_printenv(world: World, call: Call) -> Value:
-    names = [one for one in call.texts if not one.startswith("-")]
+def run_printenv(world: CommandContext, call: CommandCall) -> CommandValue:
+    names = [text for text in call.texts if not text.startswith("-")]
     if not names:
         return _environment(world, call)
-    return Value(f"${names[0]}", tuple(world.fact(Kind.ENV, one, call.offset, call.name) for one in names), known=False)
+    return CommandValue(
+        f"${names[0]}", tuple(world.fact(Kind.ENV, name, call.offset, call.name) for name in names), known=False
+    )
 
 
-def run_set(world: World, call: Call) -> Value:
+def run_set(world: CommandContext, call: CommandCall) -> CommandValue:
     if not call.args or call.texts in (["-p"], ["-x"], ["-px"], ["-xp"]):
         return _environment(world, call) if call.name in ("set", "export", "declare", "typeset", "compgen") else NOTHING
     if call.name == "set" and call.texts[:1] == ["+o"] and "history" in call.texts:
@@ -47,65 +53,60 @@ def run_set(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def _reads(what: str) -> object:
-    def run(world: World, call: Call) -> Value:
-        return Value(f"$({call.name})", (world.fact(Kind.READ, what, call.offset, call.name),), known=False)
-
-    return run
-
-
-def run_security(world: World, call: Call) -> Value:
+def run_security(world: CommandContext, call: CommandCall) -> CommandValue:
     verb = call.texts[0] if call.args else ""
     if verb.startswith(("find-", "dump-keychain", "export", "unlock-keychain")):
-        return Value("$(security)", (world.fact(Kind.READ, "keychain", call.offset, f"security {verb}"),), known=False)
+        return CommandValue(
+            "$(security)", (world.fact(Kind.READ, "keychain", call.offset, f"security {verb}"),), known=False
+        )
     if verb in ("add-trusted-cert", "authorizationdb"):
         world.fact(Kind.PRIVILEGE, call.line, call.offset, "security")
     return NOTHING
 
 
-def run_clipboard(world: World, call: Call) -> Value:
+def run_clipboard(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = " ".join(call.texts)
     if call.name == "pbpaste" or call.name == "wl-paste" or re.search(r"(^| )-o|--output|-out", texts):
-        return Value("$(clipboard)", (world.fact(Kind.READ, "clipboard", call.offset, call.name),), known=False)
+        return CommandValue("$(clipboard)", (world.fact(Kind.READ, "clipboard", call.offset, call.name),), known=False)
     return NOTHING
 
 
-def run_screen(world: World, call: Call) -> Value:
+def run_screen(world: CommandContext, call: CommandCall) -> CommandValue:
     fact = world.fact(Kind.READ, "screen", call.offset, call.name)
-    value = Value("$(screen)", (fact,), known=False)
+    value = CommandValue("$(screen)", (fact,), known=False)
     paths = [
-        one
-        for one in call.args
-        if re.search(r"\.(png|jpe?g|tiff?|pdf|bmp|ppm|gif)$", one.text)
-        or (one.text.startswith(("/", "~")) and "$" in one.text)
+        argument
+        for argument in call.args
+        if re.search(r"\.(png|jpe?g|tiff?|pdf|bmp|ppm|gif)$", argument.text)
+        or (argument.text.startswith(("/", "~")) and "$" in argument.text)
     ]
-    for one in paths or [arg for arg in call.args[-1:] if not arg.text.startswith("-")]:
-        world.write(one, value, call)
+    for path in paths or [arg for arg in call.args[-1:] if not arg.text.startswith("-")]:
+        world.write(path, value, call)
     return value
 
 
-def run_crontab(world: World, call: Call) -> Value:
+def run_crontab(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "u")
     if options.has("-l"):
-        return Value("", (), known=True)
+        return CommandValue("", (), known=True)
     if options.has("-e"):
         return NOTHING
     if options.has("-r"):
         world.fact(Kind.DELETE, "crontab", call.offset, "crontab -r")
         return NOTHING
-    given = call.stdin
-    for one in options.operands:
-        if one.text != "-":
-            given = world.content_of(one.text) or one
+    content = call.stdin
+    for operand in options.operands:
+        if operand.text != "-":
+            content = world.content_of(operand.text) or operand
     if call.fed or options.operands:
-        world.fact(Kind.PERSIST, "crontab", call.offset, call.name, given.sources)
-        if given.known or "* *" in given.text:
-            for command in find_commands("user.cron", given.text):
+        world.fact(Kind.PERSIST, "crontab", call.offset, call.name, content.sources)
+        if content.known or "* *" in content.text:
+            for command in find_commands("user.cron", content.text):
                 world.child(command, "shell", "cron", call.offset)
     return NOTHING
 
 
-def run_at(world: World, call: Call) -> Value:
+def run_at(world: CommandContext, call: CommandCall) -> CommandValue:
     if call.args or call.fed:
         world.fact(Kind.PERSIST, call.line, call.offset, call.name, call.stdin.sources)
         if call.fed:
@@ -113,17 +114,17 @@ def run_at(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_service(world: World, call: Call) -> Value:
+def run_service(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
     verbs = {"systemctl": ("enable", "link", "edit", "preset", "reenable"), "launchctl": ("load", "bootstrap",
     "enable", "submit", "kickstart"),
              "update-rc.d": ("defaults", "enable"), "chkconfig": ("on",), "rc-update": ("add",), "pm2": ("startup",
              "save")}  # fmt: skip
     stops = ("stop", "disable", "mask", "unload", "bootout")
-    if any(one in verbs.get(call.name, ()) for one in texts):
-        content = [found.sources for one in texts if (found := world.content_of(one))]
+    if any(text in verbs.get(call.name, ()) for text in texts):
+        content = [found.sources for text in texts if (found := world.content_of(text))]
         world.fact(Kind.PERSIST, call.line, call.offset, call.name, join_sources(*content))
-    elif any(one in stops for one in texts) and re.search(
+    elif any(text in stops for text in texts) and re.search(
         r"firewall|ufw|apparmor|auditd|falcon|clamav|defender|crowdstrike|sentinel|osquery|rsyslog|little.?snitch",
         call.line,
         re.IGNORECASE,
@@ -149,7 +150,7 @@ _PROTECTION_OFF = {
 }  # fmt: skip
 
 
-def run_protection(world: World, call: Call) -> Value:
+def run_protection(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if re.search(_PROTECTION_OFF[call.name], rest, re.IGNORECASE):
         world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name, call.stdin.sources)
@@ -159,21 +160,21 @@ def run_protection(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_history(world: World, call: Call) -> Value:
-    if any(re.match(r"-[a-z]*[cwd]", one) for one in call.texts):
+def run_history(world: CommandContext, call: CommandCall) -> CommandValue:
+    if any(re.match(r"-[a-z]*[cwd]", text) for text in call.texts):
         world.fact(Kind.DELETE, "history", call.offset, call.line)
         return NOTHING
-    return Value("$(history)", (world.fact(Kind.READ, "history", call.offset, call.name),), known=False)
+    return CommandValue("$(history)", (world.fact(Kind.READ, "history", call.offset, call.name),), known=False)
 
 
-def run_journal(world: World, call: Call) -> Value:
+def run_journal(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if re.search(r"--vacuum|--rotate|erase|\bcl\b|clear|-[a-z]*C\b", rest):
         world.fact(Kind.DELETE, "system log", call.offset, call.line)
-    return Value(f"$({call.name})", (), known=False)
+    return CommandValue(f"$({call.name})", (), known=False)
 
 
-def run_defaults(world: World, call: Call) -> Value:
+def run_defaults(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if re.search(r"write.*(LoginHook|LogoutHook|loginwindow)", rest):
         world.fact(Kind.PERSIST, call.line, call.offset, call.name)
@@ -182,7 +183,7 @@ def run_defaults(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_registry(world: World, call: Call) -> Value:
+def run_registry(world: CommandContext, call: CommandCall) -> CommandValue:
     """`reg add` of Windows."""
     texts = call.texts
     rest = " ".join(texts)
@@ -198,59 +199,65 @@ def run_registry(world: World, call: Call) -> Value:
                 texts[1] if len(texts) > 1 else rest,
                 call.offset,
                 "reg add",
-                join_sources(*[one.sources for one in call.args]),
+                join_sources(*[argument.sources for argument in call.args]),
             )
-            data = next((texts[index + 1] for index, one in enumerate(texts[:-1]) if one.lower() == "/d"), "")
+            data = next((texts[index + 1] for index, text in enumerate(texts[:-1]) if text.lower() == "/d"), "")
             if data:
                 world.child(data, "batch", "exec", call.offset)
         elif re.search(r"windows defender|disableantispyware|enablelua|\\policies\\system|amsi", rest, re.IGNORECASE):
             world.fact(Kind.PRIVILEGE, call.line, call.offset, "reg add")
     elif texts[:1] in (["save"], ["export"]) and re.search(r"\\(sam|security|system)\b", rest, re.IGNORECASE):
-        return Value("$(reg)", (world.fact(Kind.READ, "/etc/shadow " + rest, call.offset, "reg save"),), known=False)
+        return CommandValue(
+            "$(reg)", (world.fact(Kind.READ, "/etc/shadow " + rest, call.offset, "reg save"),), known=False
+        )
     return NOTHING
 
 
-def run_schtasks(world: World, call: Call) -> Value:
+def run_schtasks(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
-    if any(one.lower() == "/create" for one in texts):
-        world.fact(Kind.PERSIST, call.line, call.offset, call.name, join_sources(*[one.sources for one in call.args]))
-        action = next((texts[index + 1] for index, one in enumerate(texts[:-1]) if one.lower() == "/tr"), "")
+    if any(text.lower() == "/create" for text in texts):
+        world.fact(
+            Kind.PERSIST, call.line, call.offset, call.name, join_sources(*[argument.sources for argument in call.args])
+        )
+        action = next((texts[index + 1] for index, text in enumerate(texts[:-1]) if text.lower() == "/tr"), "")
         if action:
             world.child(action, "batch", "exec", call.offset)
     return NOTHING
 
 
-def run_keys(world: World, call: Call) -> Value:
+def run_keys(world: CommandContext, call: CommandCall) -> CommandValue:
     """`script`, `showkey`, `xinput test`, `logkeys`: what is typed is recorded."""
     rest = " ".join(call.texts)
     if call.name == "xinput" and "test" not in rest:
         return NOTHING
     fact = world.fact(Kind.READ, "keyboard", call.offset, call.name)
-    value = Value(f"$({call.name})", (fact,), known=False)
+    value = CommandValue(f"$({call.name})", (fact,), known=False)
     if call.name == "script":
         options = split_options(call.args, "ctIOB")
-        for one in options.every("-c"):
-            world.run_code(one, "shell", call)
-        for one in options.operands[:1]:
-            world.write(one, value, call)
+        for setting in options.every("-c"):
+            world.run_code(setting, "shell", call)
+        for operand in options.operands[:1]:
+            world.write(operand, value, call)
         if not options.has("-f", "-F", "--flush"):
             return NOTHING
     return value
 
 
-def run_wallet(world: World, call: Call) -> Value:
+def run_wallet(world: CommandContext, call: CommandCall) -> CommandValue:
     """Password managers and secret stores that print what they hold."""
     if re.search(r"\b(get|show|read|lookup|list|export|item|secrets?|search)\b", " ".join(call.texts)):
-        return Value(f"$({call.name})", (world.fact(Kind.READ, "keychain", call.offset, call.name),), known=False)
+        return CommandValue(
+            f"$({call.name})", (world.fact(Kind.READ, "keychain", call.offset, call.name),), known=False
+        )
     return NOTHING
 
 
-def run_host_facts(world: World, call: Call) -> Value:
-    """Who and where the user is."""
-    return Value(f"$({call.name})", (world.fact(Kind.EXEC, call.line, call.offset, call.name),), known=False)
+def run_host_facts(world: CommandContext, call: CommandCall) -> CommandValue:
+    """Simulate a program that prints who and where the user is."""
+    return CommandValue(f"$({call.name})", (world.fact(Kind.EXEC, call.line, call.offset, call.name),), known=False)
 
 
-PROGRAMS = {
+SYSTEM_PROGRAMS = {
     "printenv": run_printenv, "set": run_set, "export": run_set, "declare": run_set, "typeset": run_set,
     "security": run_security,
     "pbpaste": run_clipboard, "xclip": run_clipboard, "xsel": run_clipboard, "wl-paste": run_clipboard,

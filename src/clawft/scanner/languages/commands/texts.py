@@ -1,30 +1,57 @@
-"""Programs that turn text into text: what goes in flows out, and a constant that is decoded is known again."""
+"""Programs that turn text into text, with constants decoded."""
 
 import base64
 import binascii
 import codecs
 import re
 import zlib
+from functools import partial
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands.escapes import unescape_ansi
-from clawft.scan.languages.commands.options import sources_of, split_options
-from clawft.scan.languages.commands.world import MAX_TEXT, NOTHING, Call, Value, World, join_sources
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands.world import (
+    MAX_TEXT,
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_sources,
+    sources_of,
+    split_options,
+)
 
-__all__ = ["PROGRAMS", "decode_bytes", "gather"]
+_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|c.|.)", re.DOTALL)
+_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+
+
+def unescape_ansi(text: str) -> str:
+    """The text of `$'…'`, `echo -e` and `printf`."""
+    return _ANSI.sub(_unescape_one, text) if "\\" in text else text
+
+
+def _unescape_one(match: re.Match[str]) -> str:
+    code = match[1]
+    if code[0] in "xuU" and len(code) > 1:
+        value = int(code[1:], 16)
+        return chr(value) if value < 0x110000 and not 0xD800 <= value < 0xE000 else ""
+    if code[0].isdigit() and code[0] < "8":
+        return chr(int(code, 8) & 255)
+    return _ANSI_LETTERS.get(code, code if code in "\\'\"?" else "\\" + code)
+
 
 _FORMAT = re.compile(r"%(?:[-+ 0#]*)(?:\d+)?(?:\.\d+)?([a-zA-Z%])|\\c")
 _SED = re.compile(r"^s(.)((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gIi0-9]*)$", re.DOTALL)
 
 
-def gather(world: World, call: Call, paths: list[Value]) -> Value:
+def gather(world: CommandContext, call: CommandCall, paths: list[CommandValue]) -> CommandValue:
     """The text of files, or of the input when none is named."""
     if not paths:
         return call.stdin
-    values = [call.stdin if one.text == "-" else world.read(one, call) for one in paths]
+    values = [call.stdin if path.text == "-" else world.read(path, call) for path in paths]
     if len(values) == 1:
         return values[0]
-    return world.make("".join(one.text for one in values), sources_of(values), known=all(one.known for one in values))
+    return world.make(
+        "".join(value.text for value in values), sources_of(values), known=all(value.known for value in values)
+    )
 
 
 def decode_bytes(data: bytes) -> str:
@@ -44,39 +71,43 @@ def _as_bytes(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _decoded(world: World, call: Call, given: Value, how: str, text: str | None) -> Value:
-    """What a decoder gives: a fact, and the text when it is known."""
-    fact = world.fact(Kind.DECODE, how, call.offset, call.name, given.sources)
+def _decoded(
+    world: CommandContext, call: CommandCall, content: CommandValue, how: str, text: str | None
+) -> CommandValue:
+    """Decode a value: a fact, and the text when it is known."""
+    fact = world.fact(Kind.DECODE, how, call.offset, call.name, content.sources)
     if text is None:
-        return Value(f"$({call.name})", join_sources((fact,), given.sources), known=False)
-    return world.make(text, join_sources((fact,), given.sources))
+        return CommandValue(f"$({call.name})", join_sources((fact,), content.sources), known=False)
+    return world.make(text, join_sources((fact,), content.sources))
 
 
-def run_echo(world: World, call: Call) -> Value:
+def run_echo(world: CommandContext, call: CommandCall) -> CommandValue:
     args = call.args
     escapes = False
     while args and re.fullmatch(r"-[neE]+", args[0].text):
         escapes = escapes or "e" in args[0].text
         args = args[1:]
-    text = " ".join(one.text for one in args)
-    return world.make(unescape_ansi(text) if escapes else text, sources_of(args), known=all(one.known for one in args))
+    text = " ".join(argument.text for argument in args)
+    return world.make(
+        unescape_ansi(text) if escapes else text, sources_of(args), known=all(argument.known for argument in args)
+    )
 
 
-def run_printf(world: World, call: Call) -> Value:
+def run_printf(world: CommandContext, call: CommandCall) -> CommandValue:
     args = call.args
     if len(args) > 1 and args[0].text == "-v":
         args = args[2:]
     args = args[1:] if args and args[0].text == "--" else args
     if not args:
         return NOTHING
-    pattern, rest = unescape_ansi(args[0].text), [one.text for one in args[1:]]
-    known = all(one.known for one in args)
+    pattern, rest = unescape_ansi(args[0].text), [argument.text for argument in args[1:]]
+    known = all(argument.known for argument in args)
     if "%" not in pattern:
         return world.make(pattern, args[0].sources, known=known)
     pieces: list[str] = []
     for _ in range(256):
         taken = [0]
-        pieces.append(_FORMAT.sub(lambda match: _format_one(match, rest, taken), pattern))  # noqa: B023 - used at once
+        pieces.append(_FORMAT.sub(partial(_format_one, rest=rest, taken=taken), pattern))
         del rest[: taken[0]]
         if not rest or not taken[0]:
             break
@@ -100,18 +131,20 @@ def _format_one(match: re.Match[str], rest: list[str], taken: list[int]) -> str:
     return text[:1] if letter == "c" else text
 
 
-def run_base64(world: World, call: Call) -> Value:
+def run_base64(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "wbio", frozenset(("--wrap", "--break", "--input", "--output", "-in", "-out")))
-    given = gather(world, call, [*options.operands, *options.every("-i", "--input")])
-    if given is NOTHING and options.has("-i") and call.fed:
-        given = call.stdin
+    content = gather(world, call, [*options.operands, *options.every("-i", "--input")])
+    if content is NOTHING and options.has("-i") and call.fed:
+        content = call.stdin
     how = call.name.removeprefix("g").removesuffix(".exe")
     if not options.has("-d", "-D", "--decode", "-di", "--d"):
         text = (
-            base64.b64encode(_as_bytes(given.text)).decode() if given.known and how == "base64" else f"$({call.name})"
+            base64.b64encode(_as_bytes(content.text)).decode()
+            if content.known and how == "base64"
+            else f"$({call.name})"
         )
-        return world.make(text, given.sources, known=given.known and how == "base64")
-    result = _decoded(world, call, given, how, _decode_radix(how, given.text) if given.known else None)
+        return world.make(text, content.sources, known=content.known and how == "base64")
+    result = _decoded(world, call, content, how, _decode_radix(how, content.text) if content.known else None)
     if output := options.get("-o", "--output"):
         world.write(output, result, call)
         return NOTHING
@@ -128,14 +161,14 @@ def _decode_radix(how: str, text: str) -> str | None:
         return None
 
 
-def run_xxd(world: World, call: Call) -> Value:
+def run_xxd(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "closg")
-    given = gather(world, call, options.operands[:1])
+    content = gather(world, call, options.operands[:1])
     if not options.has("-r"):
-        known = given.known and options.has("-p")
-        text = _as_bytes(given.text).hex() if known else "$(xxd)"
-        return world.make(text, given.sources, known=known)
-    return _decoded(world, call, given, "hex", _decode_hex(given.text) if given.known else None)
+        known = content.known and options.has("-p")
+        text = _as_bytes(content.text).hex() if known else "$(xxd)"
+        return world.make(text, content.sources, known=known)
+    return _decoded(world, call, content, "hex", _decode_hex(content.text) if content.known else None)
 
 
 def _decode_hex(text: str) -> str | None:
@@ -143,7 +176,7 @@ def _decode_hex(text: str) -> str | None:
     return decode_bytes(bytes.fromhex(digits[: len(digits) // 2 * 2])) if digits else None
 
 
-def run_openssl(world: World, call: Call) -> Value:
+def run_openssl(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
     options = split_options(
         call.args[1:],
@@ -157,82 +190,86 @@ def run_openssl(world: World, call: Call) -> Value:
         )
         if call.stdin.sources:
             world.fact(Kind.SEND, fact.target, call.offset, "openssl s_client", call.stdin.sources)
-        return Value("$(openssl)", (world.output(fact),), known=False)
+        return CommandValue("$(openssl)", (world.output(fact),), known=False)
     source = options.get("-in")
-    given = world.read(source, call) if source else call.stdin
+    content = world.read(source, call) if source else call.stdin
     decodes = "-d" in texts
     plain = not any(
-        one.startswith(("-aes", "-des", "-chacha", "-bf", "-rc4", "-camellia")) or one in ("-k", "-pass")
-        for one in texts
+        text.startswith(("-aes", "-des", "-chacha", "-bf", "-rc4", "-camellia")) or text in ("-k", "-pass")
+        for text in texts
     )
     if decodes and plain:
-        result = _decoded(world, call, given, "base64", _decode_radix("base64", given.text) if given.known else None)
+        result = _decoded(
+            world, call, content, "base64", _decode_radix("base64", content.text) if content.known else None
+        )
     elif decodes:
-        result = _decoded(world, call, given, "openssl", None)
+        result = _decoded(world, call, content, "openssl", None)
     else:
-        result = Value("$(openssl)", given.sources, known=False)
+        result = CommandValue("$(openssl)", content.sources, known=False)
     if output := options.get("-out"):
         world.write(output, result, call)
         return NOTHING
     return result
 
 
-def run_unpack_stream(world: World, call: Call) -> Value:
+def run_unpack_stream(world: CommandContext, call: CommandCall) -> CommandValue:
     """`gunzip`, `zcat`, `xz -d` and their kin as filters; `gzip` passes on what it packs."""
     options = split_options(call.args, "S")
-    given = gather(world, call, options.operands)
+    content = gather(world, call, options.operands)
     unpacks = call.name not in ("gzip", "bzip2", "xz", "zstd") or options.has("-d", "--decompress", "--uncompress")
     to_output = options.has("-c", "--stdout") or call.name.endswith("cat") or not options.operands
-    result = given if not unpacks else _decoded(world, call, given, "gzip", _inflate(given) if given.known else None)
+    result = (
+        content if not unpacks else _decoded(world, call, content, "gzip", _inflate(content) if content.known else None)
+    )
     if not unpacks:
-        result = Value(f"$({call.name})", given.sources, known=False)
+        result = CommandValue(f"$({call.name})", content.sources, known=False)
     if to_output:
         return result
-    for one in options.operands:
-        name = re.sub(r"\.(gz|bz2|xz|zst|Z)$", "", one.text) if unpacks else one.text + ".gz"
+    for operand in options.operands:
+        name = re.sub(r"\.(gz|bz2|xz|zst|Z)$", "", operand.text) if unpacks else operand.text + ".gz"
         world.files[world.resolve(name)] = result
     return NOTHING
 
 
-def _inflate(given: Value) -> str | None:
+def _inflate(content: CommandValue) -> str | None:
     try:
-        return decode_bytes(zlib.decompressobj(47).decompress(_as_bytes(given.text), MAX_TEXT))
+        return decode_bytes(zlib.decompressobj(47).decompress(_as_bytes(content.text), MAX_TEXT))
     except zlib.error:
         return None
 
 
-def run_rev(world: World, call: Call) -> Value:
-    given = gather(world, call, call.args)
-    if not given.known:
-        return _passed(call, given)
-    lines = given.text.split("\n")
+def run_rev(world: CommandContext, call: CommandCall) -> CommandValue:
+    content = gather(world, call, call.args)
+    if not content.known:
+        return _passed(call, content)
+    lines = content.text.split("\n")
     lines = lines[::-1] if call.name == "tac" else [line[::-1] for line in lines]
-    return _decoded(world, call, given, "reversed", "\n".join(lines))
+    return _decoded(world, call, content, "reversed", "\n".join(lines))
 
 
-def _passed(call: Call, given: Value) -> Value:
-    return Value(f"$({call.name})", given.sources, known=False)
+def _passed(call: CommandCall, content: CommandValue) -> CommandValue:
+    return CommandValue(f"$({call.name})", content.sources, known=False)
 
 
-def run_tr(world: World, call: Call) -> Value:
+def run_tr(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args)
-    given = call.stdin
-    if not given.known or not options.operands:
-        return _passed(call, given)
+    content = call.stdin
+    if not content.known or not options.operands:
+        return _passed(call, content)
     first = _tr_set(options.operands[0].text)
     if options.has("-d"):
-        return world.make("".join(char for char in given.text if char not in first), given.sources)
+        return world.make("".join(char for char in content.text if char not in first), content.sources)
     if len(options.operands) < 2 or options.has("-s", "-c"):
-        return world.make(given.text, given.sources)
+        return world.make(content.text, content.sources)
     second = _tr_set(options.operands[1].text)
     if not second:
-        return world.make(given.text, given.sources)
+        return world.make(content.text, content.sources)
     table = {ord(char): second[min(at, len(second) - 1)] for at, char in reversed(list(enumerate(first)))}
-    text = given.text.translate(table)
-    if len(table) > 8 and text.lower() != given.text.lower():
-        rot = codecs.encode(given.text, "rot13") == text
-        return _decoded(world, call, given, "rot13" if rot else "substitution", text)
-    return world.make(text, given.sources)
+    text = content.text.translate(table)
+    if len(table) > 8 and text.lower() != content.text.lower():
+        rot = codecs.encode(content.text, "rot13") == text
+        return _decoded(world, call, content, "rot13" if rot else "substitution", text)
+    return world.make(text, content.sources)
 
 
 _TR_CLASSES = {
@@ -256,27 +293,27 @@ def _tr_set(text: str) -> str:
 _SED_RUNS = re.compile(r"(?:^|[\d$/;{}])\s{0,9}e\s|[^\w\s][gp\d]{0,4}e[gp\d]{0,4}$")  # `1e command`, `s/a/command/e`
 
 
-def run_sed(world: World, call: Call) -> Value:
+def run_sed(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "ef", frozenset(("--expression", "--file")))
     scripts = options.every("-e", "--expression")
     paths = options.operands
     if not scripts and not options.has("-f", "--file"):
         scripts, paths = paths[:1], paths[1:]
-    for one in scripts:
-        if one.known and _SED_RUNS.search(one.text):
-            world.child(one.text, "sed", "exec", call.offset)
+    for script in scripts:
+        if script.known and _SED_RUNS.search(script.text):
+            world.child(script.text, "sed", "exec", call.offset)
     if options.has("-i", "--in-place"):
-        for one in [one for one in paths if one.text]:
-            world.write(one, Value("$(sed)", sources_of(scripts), known=False), call)
+        for path in [file for file in paths if file.text]:
+            world.write(path, CommandValue("$(sed)", sources_of(scripts), known=False), call)
         return NOTHING
-    given = gather(world, call, paths)
-    text, known = given.text, given.known and all(one.known for one in scripts)
+    content = gather(world, call, paths)
+    text, known = content.text, content.known and all(script.known for script in scripts)
     for script in scripts if known else ():
         for step in script.text.split(";"):
             changed = _substitute(step.strip(), text)
             known = known and changed is not None
             text = changed if changed is not None else text
-    return world.make(text if known else "$(sed)", join_sources(given.sources, sources_of(scripts)), known=known)
+    return world.make(text if known else "$(sed)", join_sources(content.sources, sources_of(scripts)), known=known)
 
 
 def _substitute(script: str, text: str) -> str | None:
@@ -292,42 +329,42 @@ def _substitute(script: str, text: str) -> str | None:
     )
 
 
-def run_head(world: World, call: Call) -> Value:
+def run_head(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "nc", frozenset(("--lines", "--bytes")))
     return gather(world, call, options.operands)
 
 
-def run_cut(world: World, call: Call) -> Value:
+def run_cut(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "cdfb", frozenset(("--delimiter", "--fields", "--characters")))
-    given = gather(world, call, options.operands)
+    content = gather(world, call, options.operands)
     span = options.get("-c", "-b", "--characters")
     match = re.fullmatch(r"(\d*)(-?)(\d*)", span.text) if span else None
-    if not given.known or match is None:
-        return _passed(call, given)
+    if not content.known or match is None:
+        return _passed(call, content)
     begin = int(match[1][:6] or 1) - 1
     end = int(match[3][:6]) if match[3] else None if match[2] else begin + 1
-    return world.make("\n".join(line[max(begin, 0) : end] for line in given.text.split("\n")), given.sources)
+    return world.make("\n".join(line[max(begin, 0) : end] for line in content.text.split("\n")), content.sources)
 
 
-def run_filter(_world: World, call: Call) -> Value:
+def run_filter(_world: CommandContext, call: CommandCall) -> CommandValue:
     """Programs that pass on some form of what they read: their arguments and files are part of it."""
     values = (
         call.args
         if call.name in ("jq", "yq", "envsubst", "paste", "expr", "m4", "basename", "dirname", "realpath", "seq")
         else []
     )
-    return Value(f"$({call.name})", join_sources(call.stdin.sources, sources_of(values)), known=False)
+    return CommandValue(f"$({call.name})", join_sources(call.stdin.sources, sources_of(values)), known=False)
 
 
-def run_crypt(world: World, call: Call) -> Value:
+def run_crypt(world: CommandContext, call: CommandCall) -> CommandValue:
     """`gpg`, `age`, `7z`-like programs that read files and write an unreadable form of them."""
     options = split_options(
         call.args, "orupki", frozenset(("--output", "--recipient", "--passphrase", "--passphrase-file", "--batch"))
     )
-    files = [one for one in options.operands if one.text]
-    given = gather(world, call, files)
+    files = [operand for operand in options.operands if operand.text]
+    content = gather(world, call, files)
     decodes = options.has("-d", "--decrypt")
-    result = _decoded(world, call, given, call.name, None) if decodes else _passed(call, given)
+    result = _decoded(world, call, content, call.name, None) if decodes else _passed(call, content)
     output = options.get("-o", "--output")
     if output:
         world.write(output, result, call)
@@ -336,7 +373,7 @@ def run_crypt(world: World, call: Call) -> Value:
     return result
 
 
-PROGRAMS = {
+TEXT_PROGRAMS = {
     "echo": run_echo, "printf": run_printf, "print": run_echo, "base64": run_base64, "gbase64": run_base64,
     "base32": run_base64,
     "basenc": run_base64, "uudecode": run_base64, "xxd": run_xxd, "openssl": run_openssl, "gunzip": run_unpack_stream,

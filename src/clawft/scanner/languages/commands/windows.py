@@ -2,54 +2,52 @@
 
 import re
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands.texts import run_base64
-from clawft.scan.languages.commands.world import NOTHING, Call, Value, World, join_sources
-
-__all__ = ["PROGRAMS", "decode_command"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands.texts import run_base64
+from clawft.scanner.languages.commands.world import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
 
 _URL = re.compile(r"(?:https?|ftp|file)://[^\s'\"<>]+", re.IGNORECASE)
 
 
-def run_certutil(world: World, call: Call) -> Value:
-    low = [one.lower().lstrip("-/") for one in call.texts]
-    operands = [one for one in call.args if not one.text.startswith(("-", "/"))]
+def run_certutil(world: CommandContext, call: CommandCall) -> CommandValue:
+    low = [text.lower().lstrip("-/") for text in call.texts]
+    operands = [argument for argument in call.args if not argument.text.startswith(("-", "/"))]
     if "decode" in low or "decodehex" in low:
         if len(operands) > 1:
             content = world.read(operands[0], call)
             text = content.text
             if content.known:
-                inner = Call(
+                inner = CommandCall(
                     "base64",
-                    [Value("-d")],
-                    Value(re.sub(r"-----[^-\n]+-----", "", text), content.sources),
+                    [CommandValue("-d")],
+                    CommandValue(re.sub(r"-----[^-\n]+-----", "", text), content.sources),
                     call.offset,
                     fed=True,
                 )
                 world.write(operands[1], run_base64(world, inner), call)
             else:
                 fact = world.fact(Kind.DECODE, "base64", call.offset, "certutil -decode", content.sources)
-                world.write(operands[1], Value("$(certutil)", (fact, *content.sources), known=False), call)
-    elif any(one in low for one in ("urlcache", "verifyctl", "url")):
+                world.write(operands[1], CommandValue("$(certutil)", (fact, *content.sources), known=False), call)
+    elif any(word in low for word in ("urlcache", "verifyctl", "url")):
         _download(world, call, operands)
     elif "encode" in low and len(operands) > 1:
-        world.write(operands[1], Value("$(certutil)", world.read(operands[0], call).sources, known=False), call)
+        world.write(operands[1], CommandValue("$(certutil)", world.read(operands[0], call).sources, known=False), call)
     return NOTHING
 
 
-def _download(world: World, call: Call, operands: list[Value]) -> Value:
-    urls = [one for one in operands if _URL.match(one.text) or one.sources]
-    names = [one for one in operands if one not in urls]
+def _download(world: CommandContext, call: CommandCall, operands: list[CommandValue]) -> CommandValue:
+    urls = [operand for operand in operands if _URL.match(operand.text) or operand.sources]
+    names = [operand for operand in operands if operand not in urls]
     for url in urls:
         fact = world.fact(Kind.FETCH, url.text, call.offset, call.name, url.sources)
-        received = Value("$(download)", (world.output(fact),), known=False)
-        world.write(names[-1] if names else Value(url.text.rpartition("/")[2]), received, call)
+        received = CommandValue("$(download)", (world.output(fact),), known=False)
+        world.write(names[-1] if names else CommandValue(url.text.rpartition("/")[2]), received, call)
     return NOTHING
 
 
-def run_bitsadmin(world: World, call: Call) -> Value:
-    texts = [one.lower() for one in call.texts]
-    operands = [one for one in call.args if not one.text.startswith("/")]
+def run_bitsadmin(world: CommandContext, call: CommandCall) -> CommandValue:
+    texts = [text.lower() for text in call.texts]
+    operands = [argument for argument in call.args if not argument.text.startswith("/")]
     if "/transfer" in texts or "/addfile" in texts:
         if "/upload" in texts and len(operands) > 2:
             world.fact(Kind.SEND, operands[-2].text, call.offset, call.name, world.read(operands[-1], call).sources)
@@ -60,14 +58,14 @@ def run_bitsadmin(world: World, call: Call) -> Value:
     return NOTHING
 
 
-def run_script_host(world: World, call: Call) -> Value:
+def run_script_host(world: CommandContext, call: CommandCall) -> CommandValue:
     """`mshta`, `rundll32`, `regsvr32`, `cscript`, `wmic`, `msiexec`: code from a file, an address or the line."""
     line = " ".join(call.texts)
-    sources = join_sources(*[one.sources for one in call.args])
+    sources = join_sources(*[argument.sources for argument in call.args])
     for url in _URL.findall(line):
         sources = join_sources(sources, (world.fact(Kind.FETCH, url, call.offset, call.name),))
-    for one in call.args:
-        content = world.content_of(one.text)
+    for argument in call.args:
+        content = world.content_of(argument.text)
         sources = join_sources(sources, content.sources if content else ())
     world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
     if match := re.search(r"(javascript|vbscript):(.+)", line, re.IGNORECASE | re.DOTALL):
@@ -79,7 +77,7 @@ def run_script_host(world: World, call: Call) -> Value:
 
 def decode_command(text: str) -> str | None:
     """The text of `-EncodedCommand`: base64 of UTF-16."""
-    from clawft.scan.languages.powershell.members import decode_base64
+    from clawft.scanner.languages.powershell.members import decode_base64
 
     data = decode_base64(text)
     if not data:
@@ -88,7 +86,7 @@ def decode_command(text: str) -> str | None:
     return data.decode("utf-16-le" if wide else "utf-8", "replace")
 
 
-def run_powershell(world: World, call: Call) -> Value:
+def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
     for index, arg in enumerate(call.args):
         low = arg.text.lower()
         rest = call.args[index + 1 :]
@@ -96,13 +94,13 @@ def run_powershell(world: World, call: Call) -> Value:
             value = rest[0]
             fact = world.fact(Kind.DECODE, "base64", call.offset, call.name, value.sources)
             text = decode_command(value.text) if value.known else None
-            code = Value(text or "", (fact, *value.sources), known=text is not None)
+            code = CommandValue(text or "", (fact, *value.sources), known=text is not None)
             return world.run_code(code, "powershell", call)
         if re.fullmatch(r"[-/]c(?:o[a-z]*)?", low) and rest:
-            code = Value(
-                " ".join(one.text for one in rest),
-                join_sources(*[one.sources for one in rest]),
-                all(one.known for one in rest),
+            code = CommandValue(
+                " ".join(argument.text for argument in rest),
+                join_sources(*[argument.sources for argument in rest]),
+                all(argument.known for argument in rest),
             )
             if code.text == "-":
                 return world.run_code(call.stdin, "powershell", call)
@@ -132,20 +130,20 @@ def run_powershell(world: World, call: Call) -> Value:
             "text",
             "-",
         ):
-            code = Value(
-                " ".join(one.text for one in call.args[index:]),
-                join_sources(*[one.sources for one in call.args[index:]]),
+            code = CommandValue(
+                " ".join(argument.text for argument in call.args[index:]),
+                join_sources(*[argument.sources for argument in call.args[index:]]),
                 arg.known,
             )
             return world.run_code(code, "powershell", call)
     return world.run_code(call.stdin, "powershell", call) if call.fed else NOTHING
 
 
-def run_cmd(world: World, call: Call) -> Value:
-    for index, one in enumerate(call.texts):
-        if one.lower() in ("/c", "/k", "/r", "//c"):
+def run_cmd(world: CommandContext, call: CommandCall) -> CommandValue:
+    for index, text in enumerate(call.texts):
+        if text.lower() in ("/c", "/k", "/r", "//c"):
             rest = call.args[index + 1 :]
-            code = Value(
+            code = CommandValue(
                 " ".join(arg.text for arg in rest),
                 join_sources(*[arg.sources for arg in rest]),
                 all(arg.known for arg in rest),
@@ -157,7 +155,7 @@ def run_cmd(world: World, call: Call) -> Value:
     return world.run_code(call.stdin, "batch", call) if call.fed else NOTHING
 
 
-def run_service_control(world: World, call: Call) -> Value:
+def run_service_control(world: CommandContext, call: CommandCall) -> CommandValue:
     """`sc create`, `net user`, `netsh advfirewall`, `vssadmin delete shadows`, `bcdedit`."""
     line = " ".join(call.texts).lower()
     if call.name == "sc" and line.startswith(("create", "config")):
@@ -169,10 +167,10 @@ def run_service_control(world: World, call: Call) -> Value:
         or call.name == "cipher"
     ):
         world.fact(Kind.DELETE, call.line, call.offset, call.name)
-    return Value(f"$({call.name})", (), known=False)
+    return CommandValue(f"$({call.name})", (), known=False)
 
 
-PROGRAMS = {
+WINDOWS_PROGRAMS = {
     "certutil": run_certutil, "bitsadmin": run_bitsadmin, "powershell": run_powershell, "pwsh": run_powershell,
     "cmd": run_cmd,
     **dict.fromkeys(("mshta", "rundll32", "regsvr32", "cscript", "wscript", "wmic", "msbuild", "installutil",

@@ -1,20 +1,61 @@
-"""The world that commands act on while they are read: values, files and what was found so far. Nothing is run.
-
-A value is a text with the facts that flow into it. Files are remembered under their names with what was written to
-them, so that what is downloaded, renamed, made executable and started is one flow.
-"""
+"""The state that simulated commands act on: values, files and facts; options and addresses of a command line."""
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, structs
 
-from clawft.scan.documents import Document, make_child
-from clawft.scan.facts import Analysis, Fact, Kind
-from clawft.scan.languages.commands.persistence import find_commands, find_persistence
+from clawft.scanner.facts import Analysis, Document, Fact, Kind, make_child
+from clawft.scanner.intake.language import find_language
+from clawft.scanner.languages.places import find_format
 
-__all__ = ["NOTHING", "Call", "Value", "World", "join_sources"]
+_PLACES = re.compile(
+    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc"
+    r"|xinitrc|xsession|xprofile|inputrc|vimrc)$|(?:^|/)config\.fish$|/fish/conf\.d/|/etc/(?:profile|bash\.bashrc|zshrc|zshenv|rc\.local"
+    r"|environment|crontab|anacrontab|ld\.so\.preload|inittab)\b|/etc/(?:profile\.d|cron[.\w]*|init\.d|systemd|xdg/autostart|update-motd\.d)/"
+    r"|/var/spool/cron|/systemd/(?:system|user)/|/(?:usr/)?lib/systemd/|library/launch(?:agents|daemons)|/startupitems/"
+    r"|\.config/autostart/|\.git/hooks/|/git-core/templates/hooks|\.ssh/(?:authorized_keys|rc)\b"
+    r"|\\currentversion\\(?:run|runonce|winlogon|policies\\explorer\\run)|start menu[\\/]programs[\\/]startup"
+    r"|microsoft\.powershell_profile"
+    r"|windowspowershell[\\/]profile|sitecustomize\.py$|usercustomize\.py$|site-packages/[^/]*\.pth$"
+    r"|(?:^|/)\.husky/[a-z-]+$",
+    re.IGNORECASE,
+)
+
+
+def find_persistence(path: str) -> str:
+    """The place that runs a file of this path again; empty when there is none."""
+    return path if _PLACES.search(path) else ""
+
+
+_CRON_LINE = re.compile(r"^[ \t]*(?:@\w+|(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]+)$", re.MULTILINE)
+_CRON_USER = re.compile(r"[a-z_][a-z0-9_-]*[ \t]+(?=\S)")
+_UNIT_LINE = re.compile(r"^(?:Exec(?:Start|StartPre|StartPost|Stop|Reload)?)=[-@+!:]*([^\n]+)$", re.MULTILINE)
+_ARGUMENTS = re.compile(r"<key>ProgramArguments</key>\s*<array>(.{0,8000}?)</array>", re.DOTALL)
+_STRING = re.compile(r"<string>([^<]*)</string>")
+
+
+def find_commands(path: str, text: str) -> list[str]:
+    """The command lines of a crontab, a unit or a launch agent: what such a place runs."""
+    if "cron" in path:
+        users = "/cron" in path or "crontab" in path.rpartition("/")[2]
+        lines = [match[1] for match in _CRON_LINE.finditer(text)]
+        return [_CRON_USER.sub("", line, count=1) for line in lines] if users else lines
+    if path.endswith(".plist"):
+        found = [_STRING.findall(match[1]) for match in _ARGUMENTS.finditer(text)]
+        return [_plain(words[-1] if "-c" in words else " ".join(words)) for words in found if words]
+    if path.endswith((".service", ".timer", ".desktop")):
+        return [match[1] for match in _UNIT_LINE.finditer(text)]
+    return []
+
+
+def _plain(text: str) -> str:
+    """Text of a property list without its entities."""
+    for mark, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+        text = text.replace(mark, char)
+    return text
+
 
 MAX_SOURCES = 48
 MAX_TEXT = 1 << 18
@@ -27,7 +68,7 @@ _HOLE = re.compile(r"\s*[$`]")  # what is not known stands as it is written
 _TEXT_CHARS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
-class Value(Struct, frozen=True):
+class CommandValue(Struct, frozen=True):
     """A text, and the facts whose values are part of it. Unless `known`, the text is only what it is written as."""
 
     text: str
@@ -35,15 +76,15 @@ class Value(Struct, frozen=True):
     known: bool = True
 
 
-NOTHING = Value("")
+NOTHING = CommandValue("")
 
 
-class Call(Struct):
+class CommandCall(Struct):
     """One command as it would be run: its name without a folder, its arguments, its input, and where it stands."""
 
     name: str
-    args: list[Value]
-    stdin: Value
+    args: list[CommandValue]
+    stdin: CommandValue
     offset: int
     path: str = ""  # the name as written
     fed: bool = False  # its input is a pipe, a file or a here-document, not the terminal
@@ -60,27 +101,29 @@ class Call(Struct):
 
 def join_sources(*many: Iterable[Fact]) -> tuple[Fact, ...]:
     """Facts of several values, each once."""
-    filled = [one for one in many if one]
+    filled = [sources for sources in many if sources]
     if len(filled) < 2:
         return tuple(filled[0])[:MAX_SOURCES] if filled else ()
-    seen = {id(fact): fact for one in filled for fact in one}
+    seen = {id(fact): fact for sources in filled for fact in sources}
     return tuple(seen.values())[:MAX_SOURCES]
 
 
-class World:
-    """What is known while the commands of one document are read."""
+class CommandContext:
+    """The state in which the commands of one document are simulated."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.facts: list[Fact] = []
         self.children: list[Document] = []
-        self.files: dict[str, Value] = {}
+        self.files: dict[str, CommandValue] = {}
         self.folders: dict[str, tuple[Fact, ...]] = {}  # what was unpacked or cloned into a folder
         self.fifos: set[str] = set()
-        self.writers: dict[str, Callable[[Value], None]] = {}  # what takes the text written to a `>( )`
+        self.writers: dict[str, Callable[[CommandValue], None]] = {}  # what takes the text written to a `>( )`
         self.cwd = ""
         self.anchor: int | None = None  # the place of an inner text, whose own offsets mean nothing
-        self.run_shell: Callable[[str, Call], Value] | None = None  # reads inner shell text in this same world
+        self.run_shell: Callable[[str, CommandCall], CommandValue] | None = (
+            None  # reads inner shell text in this same world
+        )
         self._seen: dict[tuple[object, ...], Fact] = {}
         self._work = 0
         self._chain = 0
@@ -95,12 +138,12 @@ class World:
         """A fact, once for each line and flow."""
         at = self.anchor if self.anchor is not None else offset
         line = self.document.line_at(at)
-        given = tuple(sources)
+        unique = tuple(sources)
         target = target[:MAX_TARGET]
-        key = (kind, target, line, tuple([id(one) for one in given]))
+        key = (kind, target, line, tuple([id(source) for source in unique]))
         found = self._seen.get(key)
         if found is None:
-            found = self._seen[key] = Fact(kind, target, self.document, line, via, given)
+            found = self._seen[key] = Fact(kind, target, self.document, line, via, unique)
             self.facts.append(found)
         return found
 
@@ -113,23 +156,23 @@ class World:
 
     # Values.
 
-    def make(self, text: str, sources: Iterable[Fact] = (), *, known: bool = True) -> Value:
+    def make(self, text: str, sources: Iterable[Fact] = (), *, known: bool = True) -> CommandValue:
         """A value of bounded size, as long as there is work left."""
         self._work += len(text)
         if len(text) > MAX_TEXT or self._work > MAX_WORK:
-            return Value(text[:MAX_TARGET], tuple(sources), known=False)
-        return Value(text, tuple(sources), known)
+            return CommandValue(text[:MAX_TARGET], tuple(sources), known=False)
+        return CommandValue(text, tuple(sources), known)
 
     # Commands.
 
-    def run_words(self, words: list[Value], outer: Call) -> Value:
+    def run_words(self, words: list[CommandValue], outer: CommandCall) -> CommandValue:
         """A command inside another one: `sudo …`, `find -exec …`; it has the input of the outer one."""
-        from clawft.scan.languages.commands import run_call  # the table holds programs that come back here
+        from clawft.scanner.languages.commands import run_call  # the table holds programs that come back here
 
         if self._chain >= MAX_CHAIN or not words:
             return NOTHING
         self._chain += 1
-        value = run_call(self, words, Call("", [], outer.stdin, outer.offset, fed=outer.fed))
+        value = run_call(self, words, CommandCall("", [], outer.stdin, outer.offset, fed=outer.fed))
         self._chain -= 1
         return value
 
@@ -144,8 +187,8 @@ class World:
             path = posixpath.normpath(path)
         return path
 
-    def read(self, path: Value, call: Call) -> Value:
-        """What a file holds, as a value that has the reading among its sources."""
+    def read(self, path: CommandValue, call: CommandCall) -> CommandValue:
+        """Return the content of a file, as a value that has the reading among its sources."""
         if path.text.startswith("/dev/fd/") and path.text in self.files:
             return self.files[path.text]
         if _NO_FILE.match(path.text):
@@ -157,10 +200,10 @@ class World:
             before = join_sources(before, folder)
         fact = self.fact(Kind.READ, where, call.offset, call.name, before)
         if content and content.known:
-            return Value(content.text, join_sources((fact,), content.sources))
-        return Value(f"$({call.name} {path.text})"[:MAX_TARGET], (fact,), known=False)
+            return CommandValue(content.text, join_sources((fact,), content.sources))
+        return CommandValue(f"$({call.name} {path.text})"[:MAX_TARGET], (fact,), known=False)
 
-    def write(self, path: Value, content: Value, call: Call, *, append: bool = False) -> None:
+    def write(self, path: CommandValue, content: CommandValue, call: CommandCall, *, append: bool = False) -> None:
         """Text goes into a file: remembered, and analysed in the language of the file's name."""
         if path.text.startswith("/dev/fd/") and (writer := self.writers.get(path.text)):
             writer(content)
@@ -183,9 +226,7 @@ class World:
         if content.known and len(content.text) > 3:
             self._inner_file(where, content, call)
 
-    def _inner_file(self, where: str, content: Value, call: Call) -> None:
-        from clawft.scan.intake.kinds import find_language
-        from clawft.scan.languages.places import find_format
+    def _inner_file(self, where: str, content: CommandValue, call: CommandCall) -> None:
 
         commands = find_commands(where, content.text)
         for command in commands:
@@ -206,14 +247,14 @@ class World:
         if before in self.files:
             self.files[after] = self.files[before]
         elif folder := self._folder_of(before):
-            self.files[after] = Value(after, folder, known=False)
+            self.files[after] = CommandValue(after, folder, known=False)
 
-    def content_of(self, path: str) -> Value | None:
-        """What was written to a file, or unpacked around it, earlier in the same document."""
+    def content_of(self, path: str) -> CommandValue | None:
+        """Find what was written to a file, or unpacked around it, earlier in the same document."""
         where = self.resolve(path)
         found = self.files.get(where)
         if found is None and (folder := self._folder_of(where)):
-            return Value(where, folder, known=False)
+            return CommandValue(where, folder, known=False)
         return found
 
     def _folder_of(self, where: str) -> tuple[Fact, ...]:
@@ -241,15 +282,107 @@ class World:
         inner = make_child(self.document, text, language, how, at)
         self.children.append(structs.replace(inner, context=context) if context else inner)
 
-    def run_code(self, code: Value, language: str, call: Call, *, kind: Kind = Kind.EXEC) -> Value:
+    def run_code(self, code: CommandValue, language: str, call: CommandCall, *, kind: Kind = Kind.EXEC) -> CommandValue:
         """Code is run: a fact, and the code itself as a document (or read right here when it is plain shell)."""
         whole = code.known or _HOLE.match(code.text) is not None or not code.text
         # Data that is put into constant code is not what runs; commands in the holes are read again with the code.
         sources = code.sources if whole else ()
         fact = self.fact(kind, code.text if code.known else "", call.offset, call.name, sources)
         if code.known or not whole:
-            decoded = [one.target for one in code.sources if one.kind is Kind.DECODE]
+            decoded = [source.target for source in code.sources if source.kind is Kind.DECODE]
             if language == "shell" and self.run_shell and not decoded:
                 return self.run_shell(code.text, call)
             self.child(code.text, language, decoded[0] if decoded else "exec", call.offset)
-        return Value(f"$({call.name})", (self.output(fact),), known=False)
+        return CommandValue(f"$({call.name})", (self.output(fact),), known=False)
+
+
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+_REMOTE = re.compile(r"^(?:[\w.$-]+@)?([\w.${}\[\]-]+|\[[0-9a-f:]+\]):(?!\\)", re.IGNORECASE)
+
+
+def is_address(text: str) -> bool:
+    """Return whether a word is a URL."""
+    return _SCHEME.match(text) is not None
+
+
+def received_from(world: CommandContext, facts: list[Fact]) -> CommandValue:
+    name = facts[0].target if facts else ""
+    return CommandValue(f"$(fetch {name})", tuple(world.output(fact) for fact in facts), known=False)
+
+
+def base_name(address: str) -> str:
+    return address.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2] or "index.html"
+
+
+def remote_address(text: str) -> str:
+    if is_address(text):
+        return text
+    match = _REMOTE.match(text)
+    return (
+        "" if match is None or len(match[1]) < 2 else text.rpartition("@")[2] if "@" in text.partition(":")[0] else text
+    )
+
+
+class CommandOptions(Struct):
+    """Options in order, each with its value, and the operands."""
+
+    pairs: list[tuple[str, CommandValue]]
+    operands: list[CommandValue]
+
+    def get(self, *names: str) -> CommandValue | None:
+        """The last value of an option, under any of its names."""
+        return next((value for name, value in reversed(self.pairs) if name in names), None)
+
+    def every(self, *names: str) -> list[CommandValue]:
+        return [value for name, value in self.pairs if name in names]
+
+    def has(self, *names: str) -> bool:
+        return any(name in names for name, _ in self.pairs)
+
+
+def tail_of(value: CommandValue, start: int) -> CommandValue:
+    """The rest of a value, with its sources."""
+    return CommandValue(value.text[start:], value.sources, value.known)
+
+
+def sources_of(values: Sequence[CommandValue]) -> tuple[Fact, ...]:
+    return join_sources(*[value.sources for value in values if value.sources])
+
+
+def split_options(args: Sequence[CommandValue], short: str = "", long: frozenset[str] = frozenset()) -> CommandOptions:
+    """Options and operands; `short` are the letters, `long` the words (with their dashes) that take a value."""
+    options = CommandOptions([], [])
+    index, size = 0, len(args)
+    while index < size:
+        arg = args[index]
+        text = arg.text
+        index += 1
+        if len(text) < 2 or text[0] != "-":
+            options.operands.append(arg)
+        elif text == "--":
+            options.operands.extend(args[index:])
+            break
+        elif text.startswith("--") or text in long:
+            name, equals, _ = text.partition("=")
+            if equals:
+                options.pairs.append((name, tail_of(arg, len(name) + 1)))
+            elif name in long and index < size:
+                options.pairs.append((name, args[index]))
+                index += 1
+            else:
+                options.pairs.append((name, NOTHING))
+        else:
+            index += _short(options, arg, short, args[index] if index < size else NOTHING)
+    return options
+
+
+def _short(options: CommandOptions, arg: CommandValue, short: str, following: CommandValue) -> int:
+    """Letters after one dash; how many of the following words they took."""
+    for at in range(1, min(len(arg.text), 40)):
+        letter = arg.text[at]
+        if letter in short:
+            attached = at + 1 < len(arg.text)
+            options.pairs.append(("-" + letter, tail_of(arg, at + 1) if attached else following))
+            return 0 if attached else 1
+        options.pairs.append(("-" + letter, NOTHING))
+    return 0

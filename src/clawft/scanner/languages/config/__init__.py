@@ -6,20 +6,19 @@ addresses, packages and settings of agents become facts.
 
 from typing import Any
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis, Kind
-from clawft.scan.languages.config.agents import read_agent_settings, read_environment
-from clawft.scan.languages.config.builds import BUILDS, read_build
-from clawft.scan.languages.config.editors import read_editor_settings
-from clawft.scan.languages.config.lines import read_lines
-from clawft.scan.languages.config.packages import read_packages
-from clawft.scan.languages.config.pipelines import read_pipeline
-from clawft.scan.languages.config.prose import read_comments, read_strings
-from clawft.scan.languages.config.reading import find_yaml_calls, read_config
-from clawft.scan.languages.config.sections import read_sections
-from clawft.scan.languages.config.sheet import Sheet
-from clawft.scan.languages.config.skills import read_frontmatter
-from clawft.scan.languages.places import find_format, name_of, plain_path
+from clawft.scanner.facts import Analysis, Document, Kind
+from clawft.scanner.languages.config.agents import (
+    read_agent_settings,
+    read_editor_settings,
+    read_environment,
+    read_frontmatter,
+)
+from clawft.scanner.languages.config.formats import find_yaml_calls, read_config
+from clawft.scanner.languages.config.packages import read_packages
+from clawft.scanner.languages.config.pipelines import BUILDS, read_build, read_pipeline
+from clawft.scanner.languages.config.sheet import ConfigSheet, read_comments, read_strings
+from clawft.scanner.languages.config.system import read_lines, read_sections
+from clawft.scanner.languages.places import find_format, name_of, plain_path
 
 __all__ = ["analyse"]
 
@@ -28,7 +27,7 @@ _TREES = frozenset({"json", "yaml", "toml", "ini", "plist", "env"})
 
 def analyse(document: Document) -> Analysis:
     """The facts of a configuration, and the command lines in it."""
-    sheet = Sheet(document)
+    sheet = ConfigSheet(document)
     form = _form_of(document)
     if form in BUILDS:
         read_build(sheet, form)
@@ -59,7 +58,7 @@ def _form_of(document: Document) -> str:
     return named or document.language
 
 
-def _read_tree(sheet: Sheet, tree: Any, path: str) -> None:
+def _read_tree(sheet: ConfigSheet, tree: Any, path: str) -> None:
     known = False
     if isinstance(tree, dict):
         known = read_agent_settings(sheet, tree)

@@ -1,20 +1,13 @@
-"""Reads JSON, YAML, TOML, INI and property lists into plain values, however broken they are.
-
-What cannot be read as a whole is read piece by piece: each quoted string or `key: value` line for itself, so that a
-stray comma hides nothing. The second value says what was wrong, empty when nothing was.
-"""
+"""Parse JSON, YAML, TOML, INI and property lists into plain values, however broken they are."""
 
 import json
 import re
 from typing import Any
 
-from clawft.format.toml import read_toml
-from clawft.scan.lazy import lazy
-
-__all__ = ["AGAIN", "find_yaml_calls", "read_config"]
+from clawft.scanner.regex import lazy
+from clawft.skills.parse.text import read_toml
 
 AGAIN = "\0"  # ends a key that stands twice in one object: programs differ in which of the two they take
-_MAX_DEPTH = 200
 _JSON_PIECE = lazy(r'"|//|/\*|,(?=\s*+[}\]])')
 _JSON_STRING = lazy(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _JSON_COLON = lazy(r"\s{0,100}:")
@@ -71,7 +64,7 @@ def _read_json_pieces(text: str) -> dict[str, list[str]]:
 
 
 def _end_of_string(text: str, start: int) -> int:
-    """Where the string that begins at a quote ends: at its other quote, or with the text."""
+    """Find the end of the string that begins at a quote: at its other quote, or with the text."""
     match = _JSON_STRING.match(text, start + 1)
     return match.end() if match else len(text)
 
@@ -130,8 +123,8 @@ def _unescape(quoted: str) -> str:
 
 
 def _read_yaml(text: str) -> tuple[list[Any], str]:
-    from clawft.format.notes import Notes
-    from clawft.format.yaml import load_yaml
+    from clawft.skills.parse.diagnostics import DiagnosticCollector
+    from clawft.skills.parse.yaml import load_yaml
 
     values, complaint = [], ""
     parts = _YAML_MARK.split(text, 500) if _YAML_MARK.search(text) else [text]
@@ -139,7 +132,7 @@ def _read_yaml(text: str) -> tuple[list[Any], str]:
         if not part.strip():
             continue
         try:
-            value, broken = load_yaml(part, Notes("", part))
+            value, broken = load_yaml(part, DiagnosticCollector("", part))
         except (ValueError, RecursionError):
             value, broken = None, "broken"
         if broken and not (isinstance(value, dict) and value):

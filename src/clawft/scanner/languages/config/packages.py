@@ -3,11 +3,9 @@
 import re
 from typing import Any
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.config.sheet import Sheet, as_command, strings_of, walk
-from clawft.scan.lazy import lazy
-
-__all__ = ["add_requirement", "read_packages"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.config.sheet import ConfigSheet, as_command, strings_of, walk
+from clawft.scanner.regex import lazy
 
 _NPM_HOOKS = lazy(r"^((pre|post)?(install|prepare|uninstall)|prepublish|dependencies)$")
 _COMPOSER_HOOKS = lazy(r"^(pre|post)-(install|update|autoload|root-package|create-project|package|status|archive)")
@@ -30,7 +28,7 @@ _REGISTRY_HOSTS = lazy(
 )
 
 
-def read_packages(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
+def read_packages(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
     """Note what a manifest installs and runs; whether it was one."""
     before = len(sheet.facts) + len(sheet.children)
     name = path.rpartition("/")[2]
@@ -53,7 +51,7 @@ def read_packages(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
     return len(sheet.facts) + len(sheet.children) > before
 
 
-def _read_scripts(sheet: Sheet, scripts: dict[str, Any], settings: dict[str, Any], *, composer: bool) -> None:
+def _read_scripts(sheet: ConfigSheet, scripts: dict[str, Any], settings: dict[str, Any], *, composer: bool) -> None:
     """Scripts, with those that a life-cycle script calls counted as part of it."""
     unasked: dict[str, str] = {}
     tool = "composer" if composer else "npm"
@@ -68,15 +66,15 @@ def _read_scripts(sheet: Sheet, scripts: dict[str, Any], settings: dict[str, Any
             continue
         unasked[key] = hook
         line = "\n".join(strings_of(scripts[key]))
-        called = [one for match in _RUN_SCRIPT.finditer(line) for one in match.groups() if one]
+        called = [group for match in _RUN_SCRIPT.finditer(line) for group in match.groups() if group]
         called += re.findall(r"@([\w:-]+)", line) if composer else []
-        pending.extend((prefix + one, hook) for one in called for prefix in ("", "pre", "post"))
+        pending.extend((prefix + name, hook) for name in called for prefix in ("", "pre", "post"))
     for key, value in scripts.items():
         for line in strings_of(value):
             sheet.run(line, "scripts", key, hook=unasked.get(key, ""), env=settings)
 
 
-def _read_npm(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_npm(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     for section in _NPM_DEPENDENCIES:
         if isinstance(entries := tree.get(section), dict):
             for keys, spec in walk(entries):
@@ -90,15 +88,15 @@ def _read_npm(sheet: Sheet, tree: dict[str, Any]) -> None:
         if isinstance(found, dict):
             for event, command in found.items():
                 sheet.run(command, holder, event, hook=f"git:{event}")
-    for one in strings_of(_dict(tree.get("openclaw")).get("extensions")):
-        sheet.add(Kind.HOOK, "openclaw:extension", "extensions", via=one)
+    for extension in strings_of(_dict(tree.get("openclaw")).get("extensions")):
+        sheet.add(Kind.HOOK, "openclaw:extension", "extensions", via=extension)
     staged = tree.get("lint-staged")
     if isinstance(staged, dict):
         for _, command in walk(staged):
             sheet.run(command, "lint-staged")
 
 
-def _add_npm(sheet: Sheet, section: str, name: str, spec: str) -> None:
+def _add_npm(sheet: ConfigSheet, section: str, name: str, spec: str) -> None:
     name = name.rpartition("/node_modules/")[2]
     if spec.startswith("npm:"):
         real = spec[4:]
@@ -112,7 +110,7 @@ def _add_npm(sheet: Sheet, section: str, name: str, spec: str) -> None:
         sheet.add(Kind.INSTALL, f"npm:{name}", section, via=name)
 
 
-def _read_lock(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_lock(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     """A lock file: only what comes from elsewhere than the public registry tells something."""
     odd = 0
     for holder in ("packages", "dependencies"):
@@ -126,12 +124,12 @@ def _read_lock(sheet: Sheet, tree: dict[str, Any]) -> None:
                 )
 
 
-def _read_pyproject(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_pyproject(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     project, system, tool = (_dict(tree.get(key)) for key in ("project", "build-system", "tool"))
     optional, groups = _dict(project.get("optional-dependencies")), _dict(tree.get("dependency-groups"))
     for holder in (project.get("dependencies"), system.get("requires"), *optional.values(), *groups.values()):
-        for one in strings_of(holder):
-            add_requirement(sheet, one)
+        for text in strings_of(holder):
+            add_requirement(sheet, text)
     if system.get("backend-path"):
         where = "/".join(
             [*strings_of(system["backend-path"])[:1], str(system.get("build-backend", "")).replace(".", "/")]
@@ -158,7 +156,7 @@ def _read_pyproject(sheet: Sheet, tree: dict[str, Any]) -> None:
             _read_table(sheet, "pip", {key: source}, "sources")
 
 
-def _read_table(sheet: Sheet, manager: str, table: dict[str, Any], *keys: str) -> None:
+def _read_table(sheet: ConfigSheet, installer: str, table: dict[str, Any], *keys: str) -> None:
     for name, spec in table.items():
         address = (
             next((spec[key] for key in ("git", "url", "registry-index") if isinstance(spec.get(key), str)), "")
@@ -166,17 +164,17 @@ def _read_table(sheet: Sheet, manager: str, table: dict[str, Any], *keys: str) -
             else ""
         )
         if address:
-            sheet.add(Kind.INSTALL, f"{manager}:{address}", *keys, name, via=address)
+            sheet.add(Kind.INSTALL, f"{installer}:{address}", *keys, name, via=address)
         elif name.lower() != "python" and not (isinstance(spec, dict) and "path" in spec):
             real = (
                 spec.get("package", name)
                 if isinstance(spec, dict) and isinstance(spec.get("package", name), str)
                 else name
             )
-            sheet.add(Kind.INSTALL, f"{manager}:{real}", *keys, via=real)
+            sheet.add(Kind.INSTALL, f"{installer}:{real}", *keys, via=real)
 
 
-def _read_cargo(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_cargo(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     build = _dict(tree.get("package")).get("build")
     if isinstance(build, str):
         sheet.add(Kind.HOOK, "cargo:build", "build", via=build)
@@ -195,7 +193,7 @@ def _read_cargo(sheet: Sheet, tree: dict[str, Any]) -> None:
             sheet.add(Kind.INSTALL, f"cargo:*@{address}", via=address)
 
 
-def _read_gyp(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_gyp(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     for keys, text in walk(tree):
         for match in _GYP_COMMAND.finditer(text):
             sheet.run(match[1], *keys, hook="npm:gyp")
@@ -205,18 +203,18 @@ def _read_gyp(sheet: Sheet, tree: dict[str, Any]) -> None:
                 sheet.run(action["action"], "action", hook="npm:gyp")
 
 
-def _read_lists(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_lists(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     for key in ("packages", "dev-packages"):
         _read_table(sheet, "pip", _dict(tree.get(key)), key)
     for entry in _list(tree.get("dependencies")):
-        for one in strings_of(entry.get("pip")) if isinstance(entry, dict) else ():
-            add_requirement(sheet, one)
+        for requirement in strings_of(entry.get("pip")) if isinstance(entry, dict) else ():
+            add_requirement(sheet, requirement)
     for source in _list(tree.get("source")):
         if isinstance(source, dict) and isinstance(source.get("url"), str):
             sheet.add(Kind.INSTALL, f"pip:*@{source['url']}", "url", via=source["url"])
 
 
-def _read_registries(sheet: Sheet, tree: dict[str, Any], name: str) -> None:
+def _read_registries(sheet: ConfigSheet, tree: dict[str, Any], name: str) -> None:
     """Another registry for everything: .npmrc, .yarnrc, bunfig.toml, pip.conf, a publishConfig does not count."""
     if name in (
         ".npmrc",
@@ -229,7 +227,7 @@ def _read_registries(sheet: Sheet, tree: dict[str, Any], name: str) -> None:
         "setup.cfg",
         "uv.toml",
     ):
-        manager = "pip" if name in ("pip.conf", "pip.ini", "setup.cfg", "uv.toml") else "npm"
+        installer = "pip" if name in ("pip.conf", "pip.ini", "setup.cfg", "uv.toml") else "npm"
         for keys, value in walk(tree):
             key = keys[-1].lower().replace("_", "-") if keys else ""
             if key.endswith(("registry", "registryserver", "index-url", "find-links", "-url")) or (
@@ -238,12 +236,12 @@ def _read_registries(sheet: Sheet, tree: dict[str, Any], name: str) -> None:
                 for address in value.split():
                     if "://" in address:
                         extra = "+" if "extra" in key else "*"
-                        sheet.add(Kind.INSTALL, f"{manager}:{extra}@{address}", *keys, via=address)
+                        sheet.add(Kind.INSTALL, f"{installer}:{extra}@{address}", *keys, via=address)
             elif key in ("script-shell", "yarnpath", "yarn-path", "onload-script", "init-module", "node-options"):
                 sheet.run(value, *keys, hook=f"npm:{keys[-1]}")
 
 
-def add_requirement(sheet: Sheet, line: str, *keys: str, index: str = "") -> None:
+def add_requirement(sheet: ConfigSheet, line: str, *keys: str, index: str = "") -> None:
     """Note a requirement as pip writes them: a name with a version, or an address."""
     line = line.partition(" #")[0].strip()
     name, at, address = line.partition(" @ ")

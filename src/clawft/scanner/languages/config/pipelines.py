@@ -1,14 +1,84 @@
-"""Pipelines and containers: steps of CI, git hook managers, compose files, Kubernetes, cloud-init, Ansible."""
+"""Build files, CI pipelines and containers: the commands they run and what they may reach."""
 
 import re
+from html import unescape
 from typing import Any
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.config.sheet import Sheet, strings_of
-from clawft.scan.lazy import lazy
-from clawft.scan.vocabulary.hosts import Place, judge_address
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.config.sheet import ConfigSheet, strings_of
+from clawft.scanner.regex import lazy
+from clawft.scanner.vocabulary.hosts import HostKind, judge_address
 
-__all__ = ["read_pipeline"]
+_STRINGS = lazy(r"\"((?:[^\"\\\n]|\\.){1,4000})\"|'((?:[^'\\\n]|\\.){1,4000})'")
+_MSBUILD = lazy(
+    r"<Exec\b[^<>]{0,400}?\bCommand=\"([^\"]{1,4000})\"|<(?:Pre|Post)BuildEvent>([^<]{1,4000})</|<Command>([^<]{1,4000})</Command>",
+    re.IGNORECASE,
+)
+_MAVEN = lazy(r"<executable>([^<]{1,400})</executable>|<argument>([^<]{1,4000})</argument>")
+_GRADLE = lazy(r"\b(?:commandLine|executable|args)\b[ \t(=]*([^\n]{1,4000})|([\"'][^\n]{1,2000}[\"'])\.execute\(")
+_CMAKE = lazy(r"\bCOMMAND[ \t]+([^\n]{1,4000})")
+_JENKINS = lazy(
+    r"\b(?:sh|bat|powershell|pwsh)[ \t]*\(?[ \t]*(?:script:[ \t]*)?('''|\"\"\"|'|\")(.{1,8000}?)\1", re.DOTALL
+)
+_HEREDOC = lazy(r"\bcommand\s{0,20}=\s{0,20}<<[-~]?(\w{1,40})\n((?:[^\n]*\n){1,200}?)[ \t]*\1\b")
+_TERRAFORM = lazy(
+    r"^[ \t]*(?:command|program|inline|user_data|interpreter)[ \t]*=[ \t]*(\[[^\]]{1,4000}\]|[^\n]{1,4000})",
+    re.MULTILINE,
+)
+_MAX = 500
+
+
+def read_build(sheet: ConfigSheet, form: str) -> None:
+    """Note the commands that a build runs."""
+    for command in BUILDS[form](sheet.document.text)[:_MAX]:
+        if command.strip():
+            sheet.run(command, hook=f"{form}:build")
+
+
+def _read_msbuild(text: str) -> list[str]:
+    return [unescape(match[1] or match[2] or match[3]) for match in _MSBUILD.finditer(text)]
+
+
+def _read_maven(text: str) -> list[str]:
+    words = [unescape(match[1] or match[2]) for match in _MAVEN.finditer(text)]
+    return [word for word in words if " " in word]
+
+
+def _read_gradle(text: str) -> list[str]:
+    return [line for match in _GRADLE.finditer(text) for line in _join(match[1] or match[2])]
+
+
+def _read_cmake(text: str) -> list[str]:
+    return [match[1].strip().rstrip(")") for match in _CMAKE.finditer(text)]
+
+
+def _read_jenkins(text: str) -> list[str]:
+    return [match[2] for match in _JENKINS.finditer(text)]
+
+
+def _read_terraform(text: str) -> list[str]:
+    return [
+        *(line for match in _TERRAFORM.finditer(text) for line in _join(match[1])),
+        *(match[2] for match in _HEREDOC.finditer(text)),
+    ]
+
+
+def _join(words: str) -> list[str]:
+    """The command in a list of quoted words: the long one, or all of them."""
+    found = [(match[1] or match[2] or "").replace('\\"', '"') for match in _STRINGS.finditer(words)]
+    long = [entry for entry in found if " " in entry]
+    return long or ([" ".join(found)] if found else [])
+
+
+BUILDS = {
+    "msbuild": _read_msbuild,
+    "maven": _read_maven,
+    "gradle": _read_gradle,
+    "cmake": _read_cmake,
+    "jenkins": _read_jenkins,
+    "terraform": _read_terraform,
+}
+
 
 _SECRET = lazy(r"\$\{\{\s*(?:secrets|vars)\.(\w+)\s*\}\}|\$\{\{\s*(?:github\.token)\s*\}\}")
 _ALL_SECRETS = lazy(r"\$\{\{\s*to_?json\(\s*secrets\s*\)\s*\}\}", re.IGNORECASE)
@@ -22,7 +92,7 @@ _HOST_PATHS = lazy(
 )
 
 
-def read_pipeline(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
+def read_pipeline(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
     """Note the steps of a pipeline and the reach of containers; whether it was such a file."""
     before = len(sheet.facts) + len(sheet.children)
     if isinstance(tree.get("jobs"), dict) or isinstance(tree.get("runs"), dict):
@@ -44,7 +114,7 @@ def read_pipeline(sheet: Sheet, tree: dict[str, Any], path: str) -> bool:
     return len(sheet.facts) + len(sheet.children) > before
 
 
-def _read_others(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_others(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     if "kind" in tree and "apiVersion" in tree:
         _read_manifest(sheet, tree, 0)
     for key in ("runcmd", "bootcmd"):
@@ -54,7 +124,7 @@ def _read_others(sheet: Sheet, tree: dict[str, Any]) -> None:
         _read_steps(sheet, tree["tasks"])
 
 
-def _read_workflow(sheet: Sheet, tree: dict[str, Any]) -> None:
+def _read_workflow(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     events = tree.get("on", tree.get("True", tree.get("true")))
     if "pull_request_target" in (events if isinstance(events, dict | list) else [events]):
         sheet.add(Kind.HOOK, "github:pull_request_target", via="pull_request_target")
@@ -70,7 +140,7 @@ def _read_workflow(sheet: Sheet, tree: dict[str, Any]) -> None:
                 sheet.add(Kind.HOOK, f"github:action-{key}", key, via=f"node {job[key]}")
 
 
-def _read_step(sheet: Sheet, step: dict[str, Any], outer: dict[str, Any]) -> None:
+def _read_step(sheet: ConfigSheet, step: dict[str, Any], outer: dict[str, Any]) -> None:
     env = {key: _plain(str(value)) for key, value in {**outer, **_dict(step.get("env"))}.items()}
     run = step.get("run", step.get("script", step.get("bash")))
     if isinstance(run, dict):
@@ -90,13 +160,13 @@ def _plain(text: str) -> str:
     return _EXPRESSION.sub("VALUE", text)
 
 
-def _read_steps(sheet: Sheet, tree: Any, depth: int = 0) -> None:
+def _read_steps(sheet: ConfigSheet, tree: Any, depth: int = 0) -> None:
     """Steps at any depth of a pipeline."""
     if depth > 8:
         return
     if isinstance(tree, list):
-        for one in tree:
-            _read_steps(sheet, one, depth + 1)
+        for entry in tree:
+            _read_steps(sheet, entry, depth + 1)
     elif isinstance(tree, dict):
         for key, value in tree.items():
             if key in _STEP_KEYS:
@@ -106,7 +176,7 @@ def _read_steps(sheet: Sheet, tree: Any, depth: int = 0) -> None:
                 _read_steps(sheet, value, depth + 1)
 
 
-def _read_pre_commit(sheet: Sheet, repos: list[Any]) -> None:
+def _read_pre_commit(sheet: ConfigSheet, repos: list[Any]) -> None:
     for repo in repos:
         if not isinstance(repo, dict) or not isinstance(repo.get("repo"), str):
             continue
@@ -118,16 +188,16 @@ def _read_pre_commit(sheet: Sheet, repos: list[Any]) -> None:
                 sheet.run(" ".join(words), "entry", hook="git:pre-commit")
 
 
-def _read_lefthook(sheet: Sheet, event: str, value: dict[str, Any]) -> None:
+def _read_lefthook(sheet: ConfigSheet, event: str, value: dict[str, Any]) -> None:
     for holder in ("commands", "scripts", "jobs"):
-        for name, one in _items(value.get(holder)):
-            if isinstance(one, dict) and isinstance(one.get("run"), str):
-                sheet.run(one["run"], event, str(name), hook=f"git:{event}")
-            elif isinstance(one, dict) and holder == "scripts":
+        for name, entry in _items(value.get(holder)):
+            if isinstance(entry, dict) and isinstance(entry.get("run"), str):
+                sheet.run(entry["run"], event, str(name), hook=f"git:{event}")
+            elif isinstance(entry, dict) and holder == "scripts":
                 sheet.add(Kind.HOOK, f"git:{event}", event, via=f".lefthook/{event}/{name}")
 
 
-def _read_service(sheet: Sheet, name: str, service: dict[str, Any]) -> None:
+def _read_service(sheet: ConfigSheet, name: str, service: dict[str, Any]) -> None:
     """A compose service: what it may reach of the machine, and what it runs."""
     env = service.get("environment")
     mounts = dict(_mounts(service.get("volumes")))
@@ -139,15 +209,15 @@ def _read_service(sheet: Sheet, name: str, service: dict[str, Any]) -> None:
     for key in ("pid", "ipc", "network_mode", "userns_mode"):
         if service.get(key) == "host" and key != "network_mode":
             sheet.add(Kind.PRIVILEGE, f"container shares the host's {key}", "services", name, key, via=key)
-    for one in strings_of(service.get("cap_add")):
-        if one.upper() in ("ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE"):
-            sheet.add(Kind.PRIVILEGE, f"capability {one}", "services", name, "cap_add", via=one)
+    for capability in strings_of(service.get("cap_add")):
+        if capability.upper() in ("ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE"):
+            sheet.add(Kind.PRIVILEGE, f"capability {capability}", "services", name, "cap_add", via=capability)
     for source in mounts.values():
         _add_mount(sheet, source, "services", name, "volumes")
 
 
 def _mounts(volumes: Any) -> list[tuple[str, str]]:
-    """Where each volume stands in the container, and which folder of the host it is."""
+    """Return the path of each volume in the container, and the folder of the host that it is."""
     found = []
     for volume in volumes if isinstance(volumes, list) else ():
         if isinstance(volume, dict):
@@ -161,33 +231,33 @@ def _mounts(volumes: Any) -> list[tuple[str, str]]:
 def _outside(command: Any, mounts: dict[str, str]) -> Any:
     """A command with the paths of the host in place of those of the container, where they lead to something."""
     if isinstance(command, list):
-        return [_outside(one, mounts) for one in command]
+        return [_outside(part, mounts) for part in command]
     for inside, outside in mounts.items():
         if isinstance(command, str) and len(inside) > 1 and _HOST_PATHS.match(outside):
             command = re.sub(rf"{re.escape(inside)}(?![\w.-])", outside.replace("\\", ""), command)
     return command
 
 
-def _add_image(sheet: Sheet, image: Any, *keys: str) -> None:
+def _add_image(sheet: ConfigSheet, image: Any, *keys: str) -> None:
     """An image that comes from a bare address; a registry with a name is someone's."""
-    if isinstance(image, str) and judge_address(image) is Place.BARE:
+    if isinstance(image, str) and judge_address(image) is HostKind.BARE:
         sheet.add(Kind.INSTALL, f"docker:http://{image}", *keys, via=image)
 
 
-def _add_mount(sheet: Sheet, source: str, *keys: str) -> None:
+def _add_mount(sheet: ConfigSheet, source: str, *keys: str) -> None:
     if _HOST_PATHS.match(source):
         sheet.add(Kind.PRIVILEGE, f"container mounts {source}", *keys, via=source)
         if source not in ("/", "/proc", "/sys", "/dev") and "docker.sock" not in source:
             sheet.add(Kind.READ, source, *keys, via="volume")
 
 
-def _read_manifest(sheet: Sheet, tree: Any, depth: int) -> None:
+def _read_manifest(sheet: ConfigSheet, tree: Any, depth: int) -> None:
     """A Kubernetes object: its containers and volumes, wherever they are nested."""
     if depth > 12:
         return
     if isinstance(tree, list):
-        for one in tree:
-            _read_manifest(sheet, one, depth + 1)
+        for entry in tree:
+            _read_manifest(sheet, entry, depth + 1)
     elif isinstance(tree, dict):
         _add_image(sheet, tree.get("image"), "image")
         if "image" in tree and ("command" in tree or "args" in tree):

@@ -1,12 +1,11 @@
 """PowerShell scripts and command lines: what they would do when they ran."""
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
-from clawft.scan.languages.commands import World
-from clawft.scan.languages.powershell.cmdlets import run_command
-from clawft.scan.languages.powershell.members import call_member
-from clawft.scan.languages.powershell.reader import Reader
-from clawft.scan.languages.windows import find_windows
+from clawft.scanner.facts import Analysis, Document
+from clawft.scanner.languages.commands import CommandContext
+from clawft.scanner.languages.long_texts import find_windows
+from clawft.scanner.languages.powershell.cmdlets import run_command
+from clawft.scanner.languages.powershell.members import call_member
+from clawft.scanner.languages.powershell.reader import PowerShellReader
 
 __all__ = ["analyse"]
 
@@ -20,8 +19,8 @@ _MARKS = (
 
 def analyse(document: Document) -> Analysis:
     """The facts of a script."""
-    world = World(document)
-    reader = Reader(document.text, world, run_command, call_member)
+    world = CommandContext(document)
+    reader = PowerShellReader(document.text, world, run_command, call_member)
     for begin, end in find_windows(document.text, _MARKS):
         reader.read_script(begin, end)
     return world.finish()

@@ -1,4 +1,4 @@
-"""Cmdlets of PowerShell and their short names: what each does, in facts."""
+"""Cmdlets of PowerShell and their aliases: what each does, in facts."""
 
 import re
 from collections.abc import Callable
@@ -6,53 +6,78 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import NOTHING, Call, Value, join_sources, run_call
-from clawft.scan.languages.commands.persistence import find_persistence
-from clawft.scan.languages.powershell.names import ALIASES, SWITCHES
-from clawft.scan.languages.powershell.operators import as_text, flatten
-from clawft.scan.languages.powershell.values import Item, sources_in
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, run_call
+from clawft.scanner.languages.commands.world import find_persistence
+from clawft.scanner.languages.powershell.operators import Item, as_text, flatten, sources_in
+from clawft.scanner.regex import words
 
 if TYPE_CHECKING:
-    from clawft.scan.languages.powershell.reader import Reader
-
-__all__ = ["run_command"]
+    from clawft.scanner.languages.powershell.reader import PowerShellReader
 
 
-class Parameters(Struct):
+ALIASES = {
+    "iex": "invoke-expression", "iwr": "invoke-webrequest", "irm": "invoke-restmethod", "saps": "start-process",
+    "start": "start-process",
+    "icm": "invoke-command", "gc": "get-content", "cat": "get-content", "type": "get-content", "gci": "get-childitem",
+    "ls": "get-childitem",
+    "dir": "get-childitem", "gi": "get-item", "sc": "set-content", "ac": "add-content", "ri": "remove-item",
+    "rm": "remove-item",
+    "del": "remove-item", "erase": "remove-item", "rd": "remove-item", "rmdir": "remove-item", "cp": "copy-item",
+    "copy": "copy-item",
+    "cpi": "copy-item", "mv": "move-item", "move": "move-item", "mi": "move-item", "ren": "move-item",
+    "rni": "move-item",
+    "rename-item": "move-item", "sp": "set-itemproperty", "ni": "new-item", "sajb": "start-job",
+    "gcb": "get-clipboard", "%": "foreach-object",
+    "foreach": "foreach-object", "?": "where-object", "where": "where-object", "select": "select-object",
+    "echo": "write-output",
+    "write": "write-output", "tee": "tee-object", "sal": "set-alias", "nal": "set-alias", "new-alias": "set-alias",
+    "ipmo": "import-module",
+    "iwmi": "invoke-wmimethod", "invoke-cimmethod": "invoke-wmimethod", "cd": "set-location", "sl": "set-location",
+    "chdir": "set-location", "ii": "invoke-item",
+    "start-threadjob": "start-job", "sls": "select-string", "clhy": "clear-history", "h": "get-history",
+    "history": "get-history",
+}  # fmt: skip
+SWITCHES = words(
+    "usebasicparsing force recurse wait passthru raw append nonewwindow asjob asplaintext assecurestring noclobber"
+    " verbose hidden nonewline disablekeepalive skipcertificatecheck nologo noprofile sta xor"
+)
+
+
+class CmdletParameters(Struct):
     """The named and the plain arguments of a cmdlet."""
 
     named: dict[str, Item]
     plain: list[Item]
 
-    def get(self, *names: str, place: int = -1) -> Value | None:
+    def get(self, *names: str, place: int = -1) -> CommandValue | None:
         """The value of a parameter, by the beginning of its name or by its place."""
         for name in names:
-            for given, value in self.named.items():
-                if given == name or (len(given) > 1 and name.startswith(given)):
+            for argument, value in self.named.items():
+                if argument == name or (len(argument) > 1 and name.startswith(argument)):
                     return as_text(value)
         return as_text(self.plain[place]) if 0 <= place < len(self.plain) else None
 
     def has(self, name: str) -> bool:
-        return any(name.startswith(given) for given in self.named if len(given) > 2)
+        return any(name.startswith(argument) for argument in self.named if len(argument) > 2)
 
 
-def read_parameters(args: list[Item]) -> Parameters:
+def read_parameters(args: list[Item]) -> CmdletParameters:
     """Split arguments into named and plain ones."""
-    parameters = Parameters({}, [])
+    parameters = CmdletParameters({}, [])
     index = 0
     while index < len(args):
         arg = args[index]
         index += 1
         match = (
             re.fullmatch(r"[-\u2013\u2014]([A-Za-z]\w*)(:?)(.*)", arg.text, re.DOTALL)
-            if isinstance(arg, Value)
+            if isinstance(arg, CommandValue)
             else None
         )
-        if match is None or not isinstance(arg, Value):
+        if match is None or not isinstance(arg, CommandValue):
             parameters.plain.append(arg)
         elif match[3]:
-            parameters.named[match[1].lower()] = Value(match[3], arg.sources, arg.known)
+            parameters.named[match[1].lower()] = CommandValue(match[3], arg.sources, arg.known)
         elif _is_switch(match[1].lower()) or index >= len(args) or _is_name(args[index]):
             parameters.named[match[1].lower()] = NOTHING
         else:
@@ -62,90 +87,97 @@ def read_parameters(args: list[Item]) -> Parameters:
 
 
 def _is_switch(name: str) -> bool:
-    return name in SWITCHES or (len(name) > 2 and any(one.startswith(name) for one in SWITCHES))
+    return name in SWITCHES or (len(name) > 2 and any(switch.startswith(name) for switch in SWITCHES))
 
 
 def _is_name(item: Item) -> bool:
-    return isinstance(item, Value) and re.match(r"[-\u2013\u2014][A-Za-z]+:?$", item.text) is not None
+    return isinstance(item, CommandValue) and re.match(r"[-\u2013\u2014][A-Za-z]+:?$", item.text) is not None
 
 
-def run_command(reader: "Reader", name: str, args: list[Item], call: Call) -> Item:
-    """What a command does: a cmdlet, or a program that other shells know too."""
+def run_command(reader: "PowerShellReader", name: str, args: list[Item], call: CommandCall) -> Item:
+    """Simulate a command: a cmdlet, or a program that other shells know too."""
     low = name.lower()
     alias = reader.variables.get("alias " + low)
     if alias is not None:
         low = as_text(alias).text.lower()
     if low in ("curl", "wget"):
-        native = not any(re.match(r"-(uri|outf|meth|bod|useb|head)", one.lower()) for one in call.texts)
-        low = low if native and any(one.startswith("-") for one in call.texts) else "invoke-webrequest"
+        native = not any(re.match(r"-(uri|outf|meth|bod|useb|head)", text.lower()) for text in call.texts)
+        low = low if native and any(text.startswith("-") for text in call.texts) else "invoke-webrequest"
     low = ALIASES.get(low, low)
     call.name = name
     handler = _CMDLETS.get(low)
     if handler is not None:
         return handler(reader, read_parameters(args), call)
     if not re.match(r"^[\w.~$\\/:-]+$", low):
-        return Value("", call.stdin.sources, known=False)
+        return CommandValue("", call.stdin.sources, known=False)
     if re.fullmatch(
         r"(get|set|new|out|write|format|convertto|convertfrom|measure|sort|group|select|test|join|split|resolve|update)-\w+",
         low,
     ):
-        return Value(
+        return CommandValue(
             f"$({low})",
             join_sources(call.stdin.sources, sources_in(flatten(args)) if low[0] in "cjso" else ()),
             known=False,
         )
-    return run_call(reader.world, [Value(low if "\\" not in name and "/" not in name else name), *call.args], call)
+    return run_call(
+        reader.world, [CommandValue(low if "\\" not in name and "/" not in name else name), *call.args], call
+    )
 
 
-def _evaluate(reader: "Reader", given: Parameters, call: Call) -> Item:
-    code = given.get("command", place=0) or call.stdin
+def _evaluate(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    code = parameters.get("command", place=0) or call.stdin
     world = reader.world
     fact = world.fact(Kind.EVAL, code.text if code.known else "", call.offset, call.name, code.sources)
     if code.known:
-        how = next((one.target for one in code.sources if one.kind is Kind.DECODE), "exec")
+        how = next((source.target for source in code.sources if source.kind is Kind.DECODE), "exec")
         world.child(code.text, "powershell", how, call.offset)
-    return Value("$(iex)", (world.output(fact),), known=False)
+    return CommandValue("$(iex)", (world.output(fact),), known=False)
 
 
-def _web_request(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _web_request(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     world = reader.world
-    url = given.get("uri", place=0) or NOTHING
-    method = given.get("method")
-    body = [one for one in (given.get("body"), given.get("form")) if one]
+    url = parameters.get("uri", place=0) or NOTHING
+    method = parameters.get("method")
+    body = [value for value in (parameters.get("body"), parameters.get("form")) if value]
     headers = [
-        one
-        for one in (given.get("headers"), given.get("credential"), given.get("useragent"), given.get("websession"))
-        if one
+        value
+        for value in (
+            parameters.get("headers"),
+            parameters.get("credential"),
+            parameters.get("useragent"),
+            parameters.get("websession"),
+        )
+        if value
     ]
-    if file := given.get("infile"):
+    if file := parameters.get("infile"):
         body.append(world.read(file, call))
     if call.fed and not body and call.stdin.sources and not url.sources:
         body.append(call.stdin)
     sends = bool(body) or bool(method and method.text.upper() in ("POST", "PUT", "PATCH"))
     kind = Kind.SEND if sends else Kind.FETCH
     fact = world.fact(kind, url.text, call.offset, call.name, sources_in((url, *body, *headers)))
-    received = Value(f"$({call.name})", (world.output(fact),), known=False)
-    if target := given.get("outfile"):
+    received = CommandValue(f"$({call.name})", (world.output(fact),), known=False)
+    if target := parameters.get("outfile"):
         world.write(target, received, call)
         return NOTHING
     return received
 
 
-def _start_process(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _start_process(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     world = reader.world
-    path = given.get("filepath", place=0) or NOTHING
-    rest = given.get("argumentlist", "args", place=1 if not given.get("filepath") else 0)
-    verb = given.get("verb")
+    path = parameters.get("filepath", place=0) or NOTHING
+    rest = parameters.get("argumentlist", "args", place=1 if not parameters.get("filepath") else 0)
+    verb = parameters.get("verb")
     if verb and verb.text.lower() == "runas":
         world.fact(Kind.PRIVILEGE, f"runas {path.text}", call.offset, call.name)
     if re.match(r"https?://", path.text):
         return NOTHING
-    words = [path, *[Value(one, rest.sources, rest.known) for one in rest.text.split()]] if rest else [path]
-    return run_call(world, words, Call("", [], NOTHING, call.offset)) if path.text else NOTHING
+    words = [path, *[CommandValue(word, rest.sources, rest.known) for word in rest.text.split()]] if rest else [path]
+    return run_call(world, words, CommandCall("", [], NOTHING, call.offset)) if path.text else NOTHING
 
 
-def _get_content(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path = given.get("path", "literalpath", place=0)
+def _get_content(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path = parameters.get("path", "literalpath", place=0)
     if path is None:
         return NOTHING
     if path.text.lower().startswith("env:"):
@@ -153,87 +185,94 @@ def _get_content(reader: "Reader", given: Parameters, call: Call) -> Item:
     return reader.world.read(path, call)
 
 
-def _env_item(reader: "Reader", name: str, call: Call) -> Item:
+def _env_item(reader: "PowerShellReader", name: str, call: CommandCall) -> Item:
     name = name.strip("\\/*") or "*"
-    return Value("$env:" + name, (reader.world.fact(Kind.ENV, name.upper(), call.offset, call.name),), known=False)
+    return CommandValue(
+        "$env:" + name, (reader.world.fact(Kind.ENV, name.upper(), call.offset, call.name),), known=False
+    )
 
 
-def _children(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path = given.get("path", "literalpath", place=0) or Value(".")
+def _children(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path = parameters.get("path", "literalpath", place=0) or CommandValue(".")
     if path.text.lower().startswith("env:"):
         return _env_item(reader, path.text[4:], call)
-    name = given.get("filter", "include")
-    return Value(f"{path.text}/{name.text}" if name and name.text else path.text, path.sources, path.known)
+    name = parameters.get("filter", "include")
+    return CommandValue(f"{path.text}/{name.text}" if name and name.text else path.text, path.sources, path.known)
 
 
-def _set_content(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path = given.get("path", "filepath", "literalpath", place=0)
-    value = given.get("value", "inputobject", place=1) or call.stdin
+def _set_content(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path = parameters.get("path", "filepath", "literalpath", place=0)
+    value = parameters.get("value", "inputobject", place=1) or call.stdin
     if path is not None:
-        reader.world.write(path, value, call, append=call.name.lower() in ("add-content", "ac") or given.has("append"))
+        reader.world.write(
+            path, value, call, append=call.name.lower() in ("add-content", "ac") or parameters.has("append")
+        )
     return call.stdin if call.name.lower() in ("tee", "tee-object") else NOTHING
 
 
-def _new_item(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path, value = given.get("path", place=0), given.get("value")
+def _new_item(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path, value = parameters.get("path", place=0), parameters.get("value")
     if path and value:
         reader.world.write(path, value, call)
     return NOTHING
 
 
-def _copy(reader: "Reader", given: Parameters, call: Call) -> Item:
-    source, target = given.get("path", "literalpath", place=0), given.get("destination", "newname", place=1)
+def _copy(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    source, target = parameters.get("path", "literalpath", place=0), parameters.get("destination", "newname", place=1)
     if source and target:
         return run_call(
             reader.world,
-            [Value("mv" if call.name.lower()[0] in "mr" else "cp"), source, target],
-            Call("", [], NOTHING, call.offset),
+            [CommandValue("mv" if call.name.lower()[0] in "mr" else "cp"), source, target],
+            CommandCall("", [], NOTHING, call.offset),
         )
     return NOTHING
 
 
-def _remove(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path = given.get("path", "literalpath", place=0) or call.stdin
-    flags = " -Recurse" if given.has("recurse") else ""
-    flags += " -Force" if given.has("force") else ""
+def _remove(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path = parameters.get("path", "literalpath", place=0) or call.stdin
+    flags = " -Recurse" if parameters.has("recurse") else ""
+    flags += " -Force" if parameters.has("force") else ""
     if path.text:
         reader.world.fact(Kind.DELETE, reader.world.resolve(path.text), call.offset, call.name + flags, path.sources)
     return NOTHING
 
 
-def _pack(reader: "Reader", given: Parameters, call: Call) -> Item:
-    source, target = given.get("path", "literalpath", place=0) or call.stdin, given.get("destinationpath", place=1)
+def _pack(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    source, target = (
+        parameters.get("path", "literalpath", place=0) or call.stdin,
+        parameters.get("destinationpath", place=1),
+    )
     if target:
         content = reader.world.read(source, call)
-        reader.world.write(target, Value("$(archive)", content.sources, known=False), call)
+        reader.world.write(target, CommandValue("$(archive)", content.sources, known=False), call)
     return NOTHING
 
 
-def _unpack(reader: "Reader", given: Parameters, call: Call) -> Item:
-    source, target = given.get("path", "literalpath", place=0), given.get("destinationpath", place=1)
+def _unpack(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    source, target = parameters.get("path", "literalpath", place=0), parameters.get("destinationpath", place=1)
     if source:
         content = reader.world.read(source, call)
         reader.world.folders[reader.world.resolve(target.text) if target else reader.world.cwd] = content.sources
     return NOTHING
 
 
-def _persists(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _persists(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     sources = join_sources(
-        sources_in([as_text(one) for one in (*given.named.values(), *given.plain)]), call.stdin.sources
+        sources_in([as_text(value) for value in (*parameters.named.values(), *parameters.plain)]), call.stdin.sources
     )
     reader.world.fact(Kind.PERSIST, call.line, call.offset, call.name, sources)
     return NOTHING
 
 
-def _task_action(reader: "Reader", given: Parameters, call: Call) -> Item:
-    program, rest = given.get("execute", place=0) or NOTHING, given.get("argument", place=1)
+def _task_action(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    program, rest = parameters.get("execute", place=0) or NOTHING, parameters.get("argument", place=1)
     line = f"{program.text} {rest.text if rest else ''}".strip()
     reader.world.child(line, "batch", "exec", call.offset)
-    return Value(line, sources_in([one for one in (program, rest) if one]), program.known)
+    return CommandValue(line, sources_in([part for part in (program, rest) if part]), program.known)
 
 
-def _property(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path, value = given.get("path", "literalpath", place=0), given.get("value", place=2)
+def _property(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path, value = parameters.get("path", "literalpath", place=0), parameters.get("value", place=2)
     if path and find_persistence(path.text + "\\"):
         reader.world.fact(Kind.PERSIST, path.text, call.offset, call.name, value.sources if value else ())
         if value and value.known:
@@ -243,131 +282,137 @@ def _property(reader: "Reader", given: Parameters, call: Call) -> Item:
     return NOTHING
 
 
-def _new_object(reader: "Reader", given: Parameters, call: Call) -> Item:
-    from clawft.scan.languages.powershell.members import call_member
+def _new_object(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    from clawft.scanner.languages.powershell.members import call_member
 
-    name = given.get("typename", "comobject", place=0) or NOTHING
-    rest = given.named.get("argumentlist", given.plain[1] if len(given.plain) > 1 else [])
-    typed = Value(f"[{name.text.lower().removeprefix('system.')}]", known=False)
-    return call_member(reader, typed, "new", list(flatten(rest)) or list(given.plain[1:]), call.offset)
+    name = parameters.get("typename", "comobject", place=0) or NOTHING
+    rest = parameters.named.get("argumentlist", parameters.plain[1] if len(parameters.plain) > 1 else [])
+    typed = CommandValue(f"[{name.text.lower().removeprefix('system.')}]", known=False)
+    return call_member(reader, typed, "new", list(flatten(rest)) or list(parameters.plain[1:]), call.offset)
 
 
-def _weakens(reader: "Reader", _given: Parameters, call: Call) -> Item:
+def _weakens(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
     if call.name.lower() != "set-executionpolicy" or re.search(r"bypass|unrestricted", call.line, re.IGNORECASE):
         reader.world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
     return NOTHING
 
 
 def _reads(what: str) -> "Handler":
-    def run(reader: "Reader", _given: Parameters, call: Call) -> Item:
-        return Value(f"$({what})", (reader.world.fact(Kind.READ, what, call.offset, call.name),), known=False)
+    def run(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
+        return CommandValue(f"$({what})", (reader.world.fact(Kind.READ, what, call.offset, call.name),), known=False)
 
     return run
 
 
-def _read_host(reader: "Reader", given: Parameters, call: Call) -> Item:
-    if given.has("assecurestring"):
-        return Value("$(keyboard)", (reader.world.fact(Kind.READ, "keyboard", call.offset, call.name),), known=False)
-    return Value("$(read)", known=False)
+def _read_host(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    if parameters.has("assecurestring"):
+        return CommandValue(
+            "$(keyboard)", (reader.world.fact(Kind.READ, "keyboard", call.offset, call.name),), known=False
+        )
+    return CommandValue("$(read)", known=False)
 
 
-def _clears(reader: "Reader", _given: Parameters, call: Call) -> Item:
+def _clears(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
     reader.world.fact(
         Kind.DELETE, "history" if "history" in call.name.lower() else "system log", call.offset, call.line
     )
     return NOTHING
 
 
-def _bits(reader: "Reader", given: Parameters, call: Call) -> Item:
-    source, target = given.get("source", place=0) or NOTHING, given.get("destination", place=1)
+def _bits(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    source, target = parameters.get("source", place=0) or NOTHING, parameters.get("destination", place=1)
     fact = reader.world.fact(Kind.FETCH, source.text, call.offset, call.name, source.sources)
     reader.world.write(
-        target or Value(source.text.rpartition("/")[2]),
-        Value("$(bits)", (reader.world.output(fact),), known=False),
+        target or CommandValue(source.text.rpartition("/")[2]),
+        CommandValue("$(bits)", (reader.world.output(fact),), known=False),
         call,
     )
     return NOTHING
 
 
-def _mail(reader: "Reader", given: Parameters, call: Call) -> Item:
-    to = given.get("to") or NOTHING
-    files = [reader.world.read(one, call) for one in (given.get("attachments"),) if one]
-    values = [as_text(one) for one in given.named.values()]
+def _mail(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    to = parameters.get("to") or NOTHING
+    files = [reader.world.read(value, call) for value in (parameters.get("attachments"),) if value]
+    values = [as_text(value) for value in parameters.named.values()]
     reader.world.fact(Kind.SEND, "mailto:" + to.text, call.offset, call.name, sources_in((*values, *files)))
     return NOTHING
 
 
-def _resolve(reader: "Reader", given: Parameters, call: Call) -> Item:
-    name = given.get("name", place=0)
+def _resolve(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    name = parameters.get("name", place=0)
     if name and name.sources:
         reader.world.fact(Kind.SEND, name.text, call.offset, call.name, name.sources)
-    return Value("$(dns)", known=False)
+    return CommandValue("$(dns)", known=False)
 
 
-def _install(reader: "Reader", given: Parameters, call: Call) -> Item:
-    name = given.get("name", place=0)
-    source = given.get("repository", "source")
+def _install(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    name = parameters.get("name", place=0)
+    source = parameters.get("repository", "source")
     if name:
         target = f"psgallery:{name.text}" + (f"@{source.text}" if source and source.text else "")
         reader.world.fact(Kind.INSTALL, target, call.offset, call.name)
     return NOTHING
 
 
-def _block(reader: "Reader", given: Parameters, call: Call) -> Item:
+def _block(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     """A script block was read where it stands; a file that is named runs."""
-    path = given.get("filepath")
+    path = parameters.get("filepath")
     if path and (content := reader.world.content_of(path.text)):
         reader.world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
-    return Value("$(job)", sources_in([as_text(one) for one in given.plain]), known=False)
+    return CommandValue("$(job)", sources_in([as_text(argument) for argument in parameters.plain]), known=False)
 
 
-def _passes(_reader: "Reader", given: Parameters, call: Call) -> Item:
-    values = [as_text(one) for one in given.plain]
+def _passes(_reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    values = [as_text(argument) for argument in parameters.plain]
     if call.stdin.text or call.stdin.sources:
-        return Value(
-            call.stdin.text, join_sources(call.stdin.sources, sources_in(values)), call.stdin.known and not given.plain
+        return CommandValue(
+            call.stdin.text,
+            join_sources(call.stdin.sources, sources_in(values)),
+            call.stdin.known and not parameters.plain,
         )
     return (
         values[0]
         if len(values) == 1
-        else Value(" ".join(one.text for one in values), sources_in(values), all(one.known for one in values))
+        else CommandValue(
+            " ".join(value.text for value in values), sources_in(values), all(value.known for value in values)
+        )
     )
 
 
-def _each(_reader: "Reader", given: Parameters, call: Call) -> Item:
-    """What a block gives for each item: all that is in it, and what came in."""
-    blocks = [as_text(one) for one in given.plain]
-    return Value("$(each)", join_sources(call.stdin.sources, sources_in(blocks)), known=False)
+def _each(_reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    """Return the result of a block for each item: all that is in it, and what came in."""
+    blocks = [as_text(argument) for argument in parameters.plain]
+    return CommandValue("$(each)", join_sources(call.stdin.sources, sources_in(blocks)), known=False)
 
 
-def _alias(reader: "Reader", given: Parameters, _call: Call) -> Item:
-    name, value = given.get("name", place=0), given.get("value", place=1 if not given.get("name") else 0)
+def _alias(reader: "PowerShellReader", parameters: CmdletParameters, _call: CommandCall) -> Item:
+    name, value = parameters.get("name", place=0), parameters.get("value", place=1 if not parameters.get("name") else 0)
     if name and value and value.known:
         reader.variables["alias " + name.text.lower()] = value
     return NOTHING
 
 
-def _import(reader: "Reader", given: Parameters, call: Call) -> Item:
-    path = given.get("name", place=0)
+def _import(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    path = parameters.get("name", place=0)
     if path and (content := reader.world.content_of(path.text)):
         reader.world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
     return NOTHING
 
 
-def _wmi(reader: "Reader", given: Parameters, call: Call) -> Item:
-    line = given.get("argumentlist", "arguments")
+def _wmi(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+    line = parameters.get("argumentlist", "arguments")
     if line:
         return reader.world.run_code(line, "batch", call)
     return NOTHING
 
 
-def _location(reader: "Reader", given: Parameters, _call: Call) -> Item:
-    path = given.get("path", place=0)
+def _location(reader: "PowerShellReader", parameters: CmdletParameters, _call: CommandCall) -> Item:
+    path = parameters.get("path", place=0)
     reader.world.cwd = path.text if path and path.known and "$" not in path.text and path.text != "." else ""
     return NOTHING
 
 
-Handler = Callable[["Reader", Parameters, Call], Item]
+Handler = Callable[["PowerShellReader", CmdletParameters, CommandCall], Item]
 _CMDLETS: dict[str, Handler] = {
     "invoke-expression": _evaluate, "invoke-webrequest": _web_request, "invoke-restmethod": _web_request,
     "start-process": _start_process,
@@ -395,5 +440,5 @@ _CMDLETS: dict[str, Handler] = {
     "out-string": _passes,
     "select-object": _passes, "where-object": _passes, "select-string": _get_content, "foreach-object": _each,
     "convertto-json": _passes,
-    "write-host": lambda _reader, _given, _call: NOTHING, "out-null": lambda _reader, _given, _call: NOTHING,
+    "write-host": lambda _reader, _parameters, _call: NOTHING, "out-null": lambda _reader, _parameters, _call: NOTHING,
 }  # fmt: skip

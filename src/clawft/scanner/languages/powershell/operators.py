@@ -1,122 +1,157 @@
-"""Operators of PowerShell over constants: joined, formatted, replaced, cast; what is not known flows on."""
+"""Tokens, values and operators of PowerShell, over constants."""
 
 import re
 from collections.abc import Callable, Iterable
 
-from clawft.scan.languages.commands import NOTHING, Value, World
-from clawft.scan.languages.powershell.values import Item, sources_in
+from clawft.scanner.facts import Fact
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources
 
-__all__ = ["MAX_ITEMS", "apply_operator", "as_text", "flatten"]
+Item = CommandValue | list[CommandValue]
+
+
+def sources_in(values: Iterable[CommandValue]) -> tuple[Fact, ...]:
+    return join_sources(*[value.sources for value in values])
+
+
+SPACE = re.compile(r"(?:[ \t\r\f\v\xa0]|`\r?\n|<#.*?(?:#>|\Z))+", re.DOTALL)
+VARIABLE = re.compile(
+    r"(?:\$(?=\S)|@(?=[A-Za-z_]))(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_][\w.()]*)?)|([$?^_]))"
+)
+WORD = re.compile(r"(?:[^\s`'\"|;{}()&<>,$@#]|(?<=[\w.-])[#@&](?=\S)|`[^\n])+")
+NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:kb|mb|gb)?\b", re.IGNORECASE)
+TYPE = re.compile(r"\[([A-Za-z_][\w.]*(?:\[\])?)\]")
+MEMBER = re.compile(r"(::|\.)([A-Za-z_]\w*|['\"][^'\"\n]{1,60}['\"])")
+OPERATOR = re.compile(r"-([a-zA-Z]{1,12})\b(?!-)")
+
+
+def name_of(match: re.Match[str]) -> str:
+    name = (match[1] or match[2] or match[3]).lower()
+    scope, colon, rest = name.partition(":")
+    return rest if colon and scope in ("global", "script", "local", "private", "using", "variable") else name
+
+
+def unescape(word: str) -> str:
+    """A word without the backticks in it."""
+    return re.sub(r"`(.)", r"\1", word) if "`" in word else word
+
 
 MAX_ITEMS = 20_000
 _HOLE = re.compile(r"\{(\d{1,3})(?:[,:][^{}]{0,20})?\}")
 
 
-def flatten(value: "Item | Iterable[Item]") -> list[Value]:
+def flatten(value: "Item | Iterable[Item]") -> list[CommandValue]:
     """A value as a flat list."""
-    if isinstance(value, Value):
+    if isinstance(value, CommandValue):
         return [value]
-    flat: list[Value] = []
-    for one in value:
-        if isinstance(one, Value):
-            flat.append(one)
+    flat: list[CommandValue] = []
+    for element in value:
+        if isinstance(element, CommandValue):
+            flat.append(element)
         else:
-            flat.extend(one)
+            flat.extend(element)
         if len(flat) > MAX_ITEMS:
             break
     return flat
 
 
-def as_text(value: Item) -> Value:
+def as_text(value: Item) -> CommandValue:
     """A value as one text, the items of a list with blanks between them."""
-    if isinstance(value, Value):
+    if isinstance(value, CommandValue):
         return value
-    return Value(" ".join(one.text for one in value)[: 1 << 18], sources_in(value), all(one.known for one in value))
+    return CommandValue(
+        " ".join(element.text for element in value)[: 1 << 18],
+        sources_in(value),
+        all(element.known for element in value),
+    )
 
 
-def apply_operator(world: World, name: str, left: Item, right: Item) -> Item:
-    """What an operator gives."""
+def apply_operator(world: CommandContext, name: str, left: Item, right: Item) -> Item:
+    """Apply an operator."""
     handler = _OPERATORS.get(name)
     if handler is not None:
         return handler(world, left, right)
     if name.startswith("["):
         return _cast(name, left)
     values = [*flatten(left), *flatten(right)]
-    return Value("", sources_in(values), known=False)
+    return CommandValue("", sources_in(values), known=False)
 
 
-def _plus(world: World, left: Item, right: Item) -> Item:
+def _plus(world: CommandContext, left: Item, right: Item) -> Item:
     if isinstance(left, list):
         return [*left, *flatten(right)][:MAX_ITEMS]
     one, two = as_text(left), as_text(right)
     return world.make(one.text + two.text, sources_in((one, two)), known=one.known and two.known)
 
 
-def _join(world: World, left: Item, right: Item) -> Item:
+def _join(world: CommandContext, left: Item, right: Item) -> Item:
     values = flatten(left)
     glue = as_text(right).text if right is not NOTHING else ""
-    return world.make(glue.join(one.text for one in values), sources_in(values), known=all(one.known for one in values))
+    return world.make(
+        glue.join(value.text for value in values), sources_in(values), known=all(value.known for value in values)
+    )
 
 
-def _format(world: World, left: Item, right: Item) -> Item:
+def _format(world: CommandContext, left: Item, right: Item) -> Item:
     pattern, values = as_text(left), flatten(right)
-    known = pattern.known and all(one.known for one in values)
+    known = pattern.known and all(value.known for value in values)
     text = _HOLE.sub(lambda hole: values[int(hole[1])].text if int(hole[1]) < len(values) else "", pattern.text)
     return world.make(text, sources_in((pattern, *values)), known=known)
 
 
-def _replace(world: World, left: Item, right: Item) -> Item:
+def _replace(world: CommandContext, left: Item, right: Item) -> Item:
     text, pair = as_text(left), flatten(right)
     old, new = (pair[0].text if pair else ""), (pair[1].text if len(pair) > 1 else "")
     plain = re.sub(r"\\(.)", r"\1", old)
     if re.search(r"(?<!\\)[*+?^$\[\](){}|.]", old) or not plain:
-        return Value(text.text, text.sources, known=False)
+        return CommandValue(text.text, text.sources, known=False)
     return world.make(
         re.sub(re.escape(plain), lambda _: new, text.text, flags=re.IGNORECASE), text.sources, known=text.known
     )
 
 
-def _split(_world: World, left: Item, right: Item) -> Item:
+def _split(_world: CommandContext, left: Item, right: Item) -> Item:
     text = as_text(left)
     mark = re.sub(r"\\(.)", r"\1", flatten(right)[0].text if right is not NOTHING and flatten(right) else "")
     parts = text.text.split(mark) if mark else text.text.split()
-    return [Value(one, text.sources, text.known) for one in parts[:MAX_ITEMS]]
+    return [CommandValue(part, text.sources, text.known) for part in parts[:MAX_ITEMS]]
 
 
-def _numbers(values: Iterable[Value]) -> list[int]:
-    return [int(one.text) for one in values if re.fullmatch(r"-?\d{1,9}", one.text.strip())]
+def _numbers(values: Iterable[CommandValue]) -> list[int]:
+    return [int(value.text) for value in values if re.fullmatch(r"-?\d{1,9}", value.text.strip())]
 
 
-def _xor(_world: World, left: Item, right: Item) -> Item:
+def _xor(_world: CommandContext, left: Item, right: Item) -> Item:
     key = _numbers(flatten(right))
     if not key:
-        return Value("", sources_in(flatten(left)), known=False)
-    return [Value(str(one ^ key[0])) for one in _numbers(flatten(left))] or NOTHING
+        return CommandValue("", sources_in(flatten(left)), known=False)
+    return [CommandValue(str(number ^ key[0])) for number in _numbers(flatten(left))] or NOTHING
 
 
-def _range(_world: World, left: Item, right: Item) -> Item:
+def _range(_world: CommandContext, left: Item, right: Item) -> Item:
     ends = _numbers((as_text(left), as_text(right)))
     if len(ends) < 2:
         return NOTHING
     low, high = ends
     step = 1 if high >= low else -1
-    return [Value(str(one)) for one in range(low, high + step, step)[:4096]]
+    return [CommandValue(str(index)) for index in range(low, high + step, step)[:4096]]
 
 
-def _index(_world: World, left: Item, right: Item) -> Item:
+def _index(_world: CommandContext, left: Item, right: Item) -> Item:
     places = _numbers(flatten(right))
     if not places:
         values = flatten(left)
-        return Value("", sources_in(values), known=False)
-    items = [Value(char, left.sources, left.known) for char in left.text] if isinstance(left, Value) else left
+        return CommandValue("", sources_in(values), known=False)
+    items = (
+        [CommandValue(char, left.sources, left.known) for char in left.text] if isinstance(left, CommandValue) else left
+    )
     picked = [items[place] for place in places[:4096] if -len(items) <= place < len(items)]
     return picked[0] if len(picked) == 1 else picked or NOTHING
 
 
-def _times(world: World, left: Item, right: Item) -> Item:
+def _times(world: CommandContext, left: Item, right: Item) -> Item:
     one, count = as_text(left), _numbers(flatten(right))
     if one.known and count and one.text.isdigit():
-        return Value(str(int(one.text[:9]) * count[0]))
+        return CommandValue(str(int(one.text[:9]) * count[0]))
     return world.make(
         one.text * min(max(count[0], 0), 64) if count else "", one.sources, known=one.known and bool(count)
     )
@@ -127,13 +162,15 @@ def _cast(name: str, value: Item) -> Item:
     if name in ("[char]", "[char[]]"):
         values = flatten(value)
         if name == "[char[]]" and len(values) == 1 and not values[0].text.isdigit():
-            return [Value(char, values[0].sources, values[0].known) for char in values[0].text[:MAX_ITEMS]]
-        chars = [Value(chr(one) if 0 <= one < 0x110000 else "", (), known=True) for one in _numbers(values)]
+            return [CommandValue(char, values[0].sources, values[0].known) for char in values[0].text[:MAX_ITEMS]]
+        chars = [
+            CommandValue(chr(number) if 0 <= number < 0x110000 else "", (), known=True) for number in _numbers(values)
+        ]
         return chars[0] if len(chars) == 1 else chars or value
     return value
 
 
-_OPERATORS: dict[str, Callable[[World, Item, Item], Item]] = {
+_OPERATORS: dict[str, Callable[[CommandContext, Item, Item], Item]] = {
     "+": _plus, "join": _join, "f": _format, "replace": _replace, "creplace": _replace, "ireplace": _replace,
     "split": _split,
     "csplit": _split, "isplit": _split, "bxor": _xor, "..": _range, "index": _index, "*": _times, "as": lambda _w,

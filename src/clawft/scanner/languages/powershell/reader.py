@@ -1,13 +1,13 @@
-"""Expressions of PowerShell: strings, variables, members and operators, with constants folded."""
+"""PowerShell, read in one pass: commands, pipelines and expressions, with constants folded. Nothing is refused."""
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import NOTHING, Value, World, join_sources
-from clawft.scan.languages.powershell.operators import MAX_ITEMS, apply_operator, as_text, flatten
-from clawft.scan.languages.powershell.tokens import (
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands.system import check_assignment
+from clawft.scanner.languages.powershell.operators import (
+    MAX_ITEMS,
     MEMBER,
     NUMBER,
     OPERATOR,
@@ -15,34 +15,45 @@ from clawft.scan.languages.powershell.tokens import (
     TYPE,
     VARIABLE,
     WORD,
+    Item,
+    apply_operator,
+    as_text,
+    flatten,
     name_of,
+    sources_in,
     unescape,
 )
-from clawft.scan.languages.powershell.values import Item, sources_in
-
-__all__ = ["CallMember", "ExpressionReader", "joined"]
+from clawft.scanner.regex import words
 
 MAX_DEPTH = 16
 _PROMPT = re.compile(r"PS [^>\n]{0,80}>[ \t]*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "", "a": "", "b": ""}
+CallMember = Callable[["PowerShellReader", Item, str, list[Item], int], Item]
+MAX_STEPS = 60_000
+_ASSIGN = re.compile(r"[ \t]*(\+?=)(?!=)[ \t]*")
+_KEY = re.compile(r"(?:[A-Za-z][\w-]*|'[^'\n]*'|\"[^\"\n$]*\")[ \t]*=(?!=)[ \t]*")
+_KEYWORD = re.compile(r"[A-Za-z]{2,12}(?![\w-])")
+_KEYWORDS = words(
+    "if elseif else while for foreach do until try catch finally switch param return begin process end trap throw"
+    " break continue exit using class in data workflow filter"
+)
+RunCommand = Callable[["PowerShellReader", str, list[Item], CommandCall], Item]
 
-CallMember = Callable[["ExpressionReader", Item, str, list[Item], int], Item]
 
+class PowerShellReader:
+    """Reads a script and notes what it does in a world."""
 
-class ExpressionReader(ABC):
-    """A place in a script at which expressions are read; statements are read by the class that extends it."""
-
-    def __init__(self, text: str, world: World, member: CallMember) -> None:
+    def __init__(self, text: str, world: CommandContext, run: RunCommand, member: CallMember) -> None:
         self.text = text
         self.at = 0
         self.world = world
         self.variables: dict[str, Item] = {}
+        self.functions: dict[str, tuple[int, int]] = {}
+        self._run_command = run
         self._call_member = member
         self._depth = 0
-
-    @abstractmethod
-    def read_until(self, closing: str) -> list[Item]:
-        """Statements up to a closing mark, which is passed; what they give."""
+        self._steps = 0
+        self._called: set[str] = set()
 
     def skip(self, *, lines: bool = False) -> None:
         """Blanks and comments; line breaks and `;` too where a statement may begin."""
@@ -60,6 +71,242 @@ class ExpressionReader(ABC):
                     self.at = prompt.end()
             else:
                 return
+
+    def read_script(self, begin: int, end: int) -> None:
+        """A span of the text, functions that nobody calls included."""
+        whole = self.text
+        self.at, self.text = begin, whole if end >= len(whole) else whole[:end]
+        self.read_until("")
+        self.text = whole
+        for name in [function for function in self.functions if function not in self._called]:
+            self.call_function(name, [], NOTHING)
+
+    def read_until(self, closing: str) -> list[Item]:
+        """Statements up to a closing mark, which is passed; what they give."""
+        outputs: list[Item] = []
+        while self.at < len(self.text) and self._steps < MAX_STEPS:
+            self._steps += 1
+            self.skip(lines=True)
+            char = self.text[self.at : self.at + 1]
+            if not char:
+                break
+            if char == closing:
+                self.at += 1
+                return outputs
+            before = self.at
+            if char in ")}]":
+                self.at += 1
+                continue
+            value = self._statement()
+            if value is not NOTHING:
+                outputs.append(value)
+            if self.at == before:
+                self.at += 1
+        return outputs
+
+    def _statement(self) -> Item:
+        match = VARIABLE.match(self.text, self.at)
+        if match:
+            assign = _ASSIGN.match(self.text, match.end())
+            if assign:
+                self.at = assign.end()
+                value = self._pipeline()
+                self._assign(name_of(match), value, append=assign[1] == "+=", at=match.start())
+                return NOTHING
+        typed = TYPE.match(self.text, self.at)
+        if (
+            typed
+            and (match := VARIABLE.match(self.text, typed.end()))
+            and (assign := _ASSIGN.match(self.text, match.end()))
+        ):
+            self.at = assign.end()
+            self._assign(name_of(match), self._pipeline(), append=assign[1] == "+=", at=match.start())
+            return NOTHING
+        if key := _KEY.match(self.text, self.at):  # of a table: @{ name = value }
+            self.at = key.end()
+            return self._pipeline()
+        word = _KEYWORD.match(self.text, self.at)
+        if word and word[0].lower() in ("function", "filter"):
+            self.at = word.end()
+            self._function()
+            return NOTHING
+        if word and word[0].lower() in _KEYWORDS:
+            self.at = word.end()
+            self.skip()
+            if word[0].lower() == "foreach" and self.text.startswith("(", self.at):
+                self._foreach()
+            return NOTHING
+        return self._pipeline()
+
+    def _foreach(self) -> None:
+        """`foreach ($x in values)`: the variable holds all of them."""
+        self.at += 1
+        self.skip()
+        match = VARIABLE.match(self.text, self.at)
+        if match is None:
+            return
+        self.at = match.end()
+        self.skip()
+        if self.text[self.at : self.at + 2].lower() == "in":
+            self.at += 2
+        values = flatten(self._pipeline())
+        first = values[0] if values else NOTHING
+        known = len(values) == 1 and first.known
+        self.variables[name_of(match)] = CommandValue(first.text, sources_in(values), known)
+
+    def _assign(self, name: str, value: Item, *, append: bool, at: int) -> None:
+        held = self.variables.get(name)
+        if append and held is not None:
+            value = apply_operator(self.world, "+", held, value)
+        self.variables[name] = value
+        if name.startswith("env:"):
+            check_assignment(self.world, name[4:].upper(), as_text(value), at)
+
+    def _function(self) -> None:
+        self.skip()
+        name = WORD.match(self.text, self.at)
+        if name is None:
+            return
+        self.at = name.end()
+        open_at = self.text.find("{", self.at, self.at + 2000)
+        if open_at < 0:
+            return
+        self.at = open_at + 1
+        end = self._find_close(open_at)
+        self.functions[name[0].lower()] = (open_at + 1, end)
+        self.at = end + 1
+
+    def _find_close(self, at: int) -> int:
+        """The brace that closes the one at a place; strings are passed roughly."""
+        depth = 0
+        for match in re.compile(r"[{}]|'[^'\n]*'|\"(?:`.|[^\"`\n])*\"|#[^\n]*", re.DOTALL).finditer(self.text, at):
+            mark = match[0]
+            depth += (mark == "{") - (mark == "}")
+            if depth == 0 and mark == "}":
+                return match.start()
+        return len(self.text)
+
+    def call_function(self, name: str, args: list[Item], stdin: CommandValue) -> Item:
+        """The body of a function with its arguments."""
+        span = self.functions[name]
+        self._called.add(name)
+        if self._depth >= 6:
+            return NOTHING
+        before, saved = self.at, self.text
+        names = re.findall(r"\$(\w+)", re.split(r"\)\s*\n", self.text[span[0] : span[1]], maxsplit=1)[0][:600])
+        plain = [
+            argument
+            for argument in args
+            if not (isinstance(argument, CommandValue) and argument.text.startswith("-") and argument.known)
+        ]
+        for parameter, value in zip(names, plain, strict=False):
+            self.variables[parameter.lower()] = value
+        self.variables["args"] = list(flatten(args))
+        self.variables["_"] = stdin
+        self._depth += 1
+        self.at, self.text = span[0], self.text[: span[1]]
+        outputs = self.read_until("")
+        self.at, self.text = before, saved
+        self._depth -= 1
+        return joined(outputs)
+
+    def _pipeline(self) -> Item:
+        value = self._element(NOTHING, fed=False)
+        while True:
+            self.skip()
+            if not self.text.startswith("|", self.at) or self.text.startswith("||", self.at):
+                return self._redirected(value)
+            self.at += 1
+            self.skip(lines=True)
+            self.variables["_"] = value
+            value = self._element(value, fed=True)
+
+    def _redirected(self, value: Item) -> Item:
+        match = re.compile(r"\d?(>>?)(?!&)[ \t]*").match(self.text, self.at)
+        if match is None:
+            return value
+        self.at = match.end()
+        before = self.at
+        target = as_text(self._argument())
+        if self.at > before and target.text.lower() not in ("$null", ""):
+            self.world.write(target, as_text(value), CommandCall(">", [], NOTHING, before), append=match[1] == ">>")
+        return NOTHING
+
+    def _element(self, stdin: Item, *, fed: bool) -> Item:
+        self.skip()
+        char = self.text[self.at : self.at + 1]
+        if (
+            char in "&."
+            and char
+            and self.text[self.at + 1 : self.at + 2] in " \t('\"$"
+            and not self.text.startswith("&&", self.at)
+        ):
+            self.at += 1
+            self.skip()
+            return self._command(self._primary(), stdin, fed=fed)
+        if char and (
+            char in "$('\"@[{" or char.isdigit() or (char == "-" and self.text[self.at + 1 : self.at + 2].isalpha())
+        ):
+            return self._expression()
+        word = WORD.match(self.text, self.at)
+        if word is None:
+            return NOTHING
+        offset = self.at
+        self.at = word.end()
+        return self._command(CommandValue(unescape(word[0])), stdin, fed=fed, offset=offset)
+
+    def _command(self, name: Item, stdin: Item, *, fed: bool, offset: int = -1) -> Item:
+        offset = offset if offset >= 0 else self.at
+        args: list[Item] = []
+        while self.at < len(self.text) and len(args) < 200:
+            self.skip()
+            char = self.text[self.at : self.at + 1]
+            if char in ("", "\n", ";", "|", ")", "}", "&") or re.compile(r"\d?>>?").match(self.text, self.at):
+                if re.compile(r"\d>&\d|\*?>&\d").match(self.text, self.at):
+                    self.at = re.compile(r"[\d*]?>&\d").match(self.text, self.at).end()  # type: ignore[union-attr]
+                    continue
+                break
+            before = self.at
+            if char == ",":
+                self.at += 1
+                continue
+            args.append(self._argument())
+            if self.at == before:
+                self.at += 1
+        head = as_text(name)
+        arguments = as_text(stdin)
+        call = CommandCall(head.text, [as_text(argument) for argument in args], arguments, offset, head.text, fed)
+        function = head.text.lower()
+        if function in self.functions and self._depth < 6:
+            return self.call_function(function, args, arguments)
+        if head.sources and not head.known:
+            self.world.fact(Kind.EXEC, "", offset, "&", head.sources)
+            return NOTHING
+        return self._run_command(self, head.text, args, call)
+
+    def _argument(self) -> Item:
+        """One argument of a command: a word as it stands, or an expression without blanks."""
+        char = self.text[self.at : self.at + 1]
+        if char == "@" and (match := VARIABLE.match(self.text, self.at)) and name_of(match) not in self.variables:
+            self.at += 1  # no table of arguments but a word: curl.exe -d @file
+            named = as_text(self._argument())
+            return CommandValue("@" + named.text, named.sources, named.known)
+        if char in ("$", "(", "'", '"', "@", "{", "["):
+            value = self._postfix(self._primary())
+            rest = WORD.match(self.text, self.at)
+            if rest and isinstance(value, CommandValue) and char in "$'\"":
+                self.at = rest.end()
+                value = CommandValue(value.text + unescape(rest[0]), value.sources, value.known)
+            return value
+        word = WORD.match(self.text, self.at)
+        if word is None:
+            return NOTHING
+        self.at = word.end()
+        text = unescape(word[0])
+        if self.text[self.at : self.at + 1] in ("$", "'", '"') and text and not text.endswith(":"):
+            tail = as_text(self._argument())
+            return CommandValue(text + tail.text, tail.sources, tail.known)
+        return CommandValue(text)
 
     def _expression(self) -> Item:
         if self._depth >= MAX_DEPTH:
@@ -88,7 +335,7 @@ class ExpressionReader(ABC):
         self._depth -= 1
         return value
 
-    def _list(self, first: Item) -> list[Value]:
+    def _list(self, first: Item) -> list[CommandValue]:
         """Operands with commas between them."""
         values = list(flatten(first))
         while self.text.startswith(",", self.at):
@@ -143,12 +390,12 @@ class ExpressionReader(ABC):
             return self._type()
         if number := NUMBER.match(text, at):
             self.at = number.end()
-            return Value(
+            return CommandValue(
                 str(int(number[0], 16)) if number[0][:2].lower() == "0x" and len(number[0]) < 20 else number[0]
             )
         if word := WORD.match(text, at):
             self.at = word.end()
-            return Value(unescape(word[0]))
+            return CommandValue(unescape(word[0]))
         return NOTHING
 
     def _bracketed(self, char: str) -> Item:
@@ -168,7 +415,9 @@ class ExpressionReader(ABC):
         outputs = self.read_until("}" if self.text[begin - 1] == "{" else ")")
         self._depth -= 1
         if block:
-            return Value(self.text[begin : max(begin, self.at - 1)][:20_000], sources_in(flatten(outputs)), known=True)
+            return CommandValue(
+                self.text[begin : max(begin, self.at - 1)][:20_000], sources_in(flatten(outputs)), known=True
+            )
         if char == "@" or len(outputs) > 1:
             return flatten(outputs)
         return outputs[0] if outputs else NOTHING
@@ -188,12 +437,12 @@ class ExpressionReader(ABC):
                 "env:comspec",
                 "env:public",
             ):
-                return Value({"env:userprofile": "~", "env:home": "~"}.get(name, "$" + name))
+                return CommandValue({"env:userprofile": "~", "env:home": "~"}.get(name, "$" + name))
             fact = self.world.fact(Kind.ENV, name[4:].upper(), at, "$" + name)
-            return Value("$" + name, (fact,), known=False)
+            return CommandValue("$" + name, (fact,), known=False)
         if name == "home":
-            return Value("~")
-        return Value("$" + name, known=name == "profile")
+            return CommandValue("~")
+        return CommandValue("$" + name, known=name == "profile")
 
     def _type(self) -> Item:
         match = TYPE.match(self.text, self.at)
@@ -203,7 +452,7 @@ class ExpressionReader(ABC):
         self.at = match.end()
         name = match[1].lower().removeprefix("system.")
         if self.text.startswith("::", self.at):
-            return Value(f"[{name}]", known=False)
+            return CommandValue(f"[{name}]", known=False)
         self.skip()
         following = self.text[self.at : self.at + 1]
         if following and (following in "$('\"@[" or following.isdigit()) and self._depth < MAX_DEPTH:
@@ -211,7 +460,7 @@ class ExpressionReader(ABC):
             value = apply_operator(self.world, f"[{name}]", self._postfix(self._primary()), NOTHING)
             self._depth -= 1
             return value
-        return Value(f"[{name}]", known=False)
+        return CommandValue(f"[{name}]", known=False)
 
     def _postfix(self, value: Item) -> Item:
         """Members, calls and indexes after a value."""
@@ -247,9 +496,7 @@ class ExpressionReader(ABC):
     def _flat_args(outputs: list[Item]) -> list[Item]:
         return list(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], list) else outputs
 
-    # Strings.
-
-    def _single(self) -> Value:
+    def _single(self) -> CommandValue:
         at = self.at + 1
         pieces: list[str] = []
         while True:
@@ -265,16 +512,16 @@ class ExpressionReader(ABC):
             pieces.append("'")
             at = end + 2
         self.at = end + 1
-        return Value("".join(pieces))
+        return CommandValue("".join(pieces))
 
-    def _here_string(self) -> Value:
+    def _here_string(self) -> CommandValue:
         quote = self.text[self.at + 1]
         end = self.text.find("\n" + quote + "@", self.at)
         body = self.text[self.at + 2 : end if end >= 0 else len(self.text)].strip("\r\n")
         self.at = end + 3 if end >= 0 else len(self.text)
-        return Value(body) if quote == "'" else self.expand_string(body)
+        return CommandValue(body) if quote == "'" else self.expand_string(body)
 
-    def _double(self) -> Value:
+    def _double(self) -> CommandValue:
         match = re.compile(r"\"((?:`.|\"\"|[^\"`])*)(?:\"|\Z)", re.DOTALL).match(self.text, self.at)
         if match is None:
             self.at += 1
@@ -282,31 +529,31 @@ class ExpressionReader(ABC):
         self.at = match.end()
         return self.expand_string(match[1].replace('""', '"'))
 
-    def expand_string(self, body: str) -> Value:
+    def expand_string(self, body: str) -> CommandValue:
         """A string in double quotes with its variables and `$( )` filled in."""
         if "$" not in body and "`" not in body:
-            return Value(body)
-        pieces: list[Value] = []
+            return CommandValue(body)
+        pieces: list[CommandValue] = []
         at = 0
         for match in re.compile(
             r"`(.)|\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\$(?:\{([^}\n]{1,80})\}|([A-Za-z_]\w*(?::[A-Za-z_]\w*)?))",
             re.DOTALL,
         ).finditer(body):
-            pieces.append(Value(body[at : match.start()]))
+            pieces.append(CommandValue(body[at : match.start()]))
             at = match.end()
             if match[1] is not None:
-                pieces.append(Value(_ESCAPES.get(match[1], match[1])))
+                pieces.append(CommandValue(_ESCAPES.get(match[1], match[1])))
             elif match[2] is not None:
                 pieces.append(self._inner(match[2]))
             else:
                 pieces.append(as_text(self._variable((match[3] or match[4]).lower(), self.at - 1)))
-        pieces.append(Value(body[at:]))
-        known = all(one.known for one in pieces)
+        pieces.append(CommandValue(body[at:]))
+        known = all(piece.known for piece in pieces)
         return self.world.make(
-            "".join(one.text for one in pieces), join_sources(*[one.sources for one in pieces]), known=known
+            "".join(piece.text for piece in pieces), join_sources(*[piece.sources for piece in pieces]), known=known
         )
 
-    def _inner(self, text: str) -> Value:
+    def _inner(self, text: str) -> CommandValue:
         if self._depth >= MAX_DEPTH:
             return NOTHING
         saved, at = self.text, self.at

@@ -5,12 +5,11 @@ what stands to its right; its value flows on to the left and into the name that 
 is enough to see a key read here and sent there, or a command line that is run.
 """
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
-from clawft.scan.languages.commands import World
-from clawft.scan.languages.rare.reader import Reader
-from clawft.scan.languages.rare.tables import find_manner
-from clawft.scan.languages.windows import find_windows
+from clawft.scanner.facts import Analysis, Document
+from clawft.scanner.languages.commands import CommandContext
+from clawft.scanner.languages.long_texts import find_windows
+from clawft.scanner.languages.rare.manners import get_rare_language
+from clawft.scanner.languages.rare.reader import RareLanguageReader
 
 __all__ = ["analyse"]
 
@@ -19,8 +18,8 @@ _MARKS = ("http", "exec", "system", "shell", "Shell", "process", "Process", ".ss
 
 def analyse(document: Document) -> Analysis:
     """The facts of a program in one of the rare languages."""
-    world = World(document)
-    reader = Reader(world, find_manner(document.language), document.language)
+    world = CommandContext(document)
+    reader = RareLanguageReader(world, get_rare_language(document.language), document.language)
     for begin, end in find_windows(document.text, _MARKS):
         reader.read(document.text[begin:end], begin)
     return world.finish()

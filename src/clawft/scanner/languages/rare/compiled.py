@@ -1,11 +1,9 @@
 """Compiled languages that the larger machinery has no table for: Zig, D, V, Crystal, Pascal, GDScript."""
 
-from clawft.scan.languages.rare.manner import BACK, CHARACTER, DOUBLE, SINGLE, SLASHES, STARS, Manner
+from clawft.scanner.languages.rare.manners import BACK, CHARACTER, DOUBLE, SINGLE, SLASHES, STARS, RareLanguage
 
-__all__ = ["MANNERS"]
-
-MANNERS = {
-    "zig": Manner(
+COMPILED_LANGUAGES = {
+    "zig": RareLanguage(
         {
             "exec": "std.process.Child.run std.ChildProcess.exec std.process.execv std.process.Child.init"
             " std.ChildProcess.init .Child.run .Child.init .exec system c.system",
@@ -21,7 +19,7 @@ MANNERS = {
         joins="++",
         names=r"@?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*",
     ),
-    "d": Manner(
+    "d": RareLanguage(
         {
             "exec": "executeShell spawnShell pipeShell wait system",
             "exec:argv": "execute spawnProcess pipeProcess execv",
@@ -41,7 +39,7 @@ MANNERS = {
         strings=DOUBLE + "|" + BACK,
         joins="~",
     ),
-    "v": Manner(
+    "v": RareLanguage(
         {
             "exec": "os.execute os.system os.execvp os.execute_or_exit",
             "http": "http.get http.fetch http.get_text",
@@ -61,7 +59,7 @@ MANNERS = {
         strings=r"[rc]?" + SINGLE + "|" + DOUBLE,
         holes=r"\$\{?(\w+)\}?",
     ),
-    "crystal": Manner(
+    "crystal": RareLanguage(
         {
             "exec": "system Process.run Process.exec Process.new",
             "http": "HTTP::Client.get HTTP::Client.exec",
@@ -80,7 +78,7 @@ MANNERS = {
         holes=r"\#\{(\w+)\}",
         commands=r"`([^`\n]+)`",
     ),
-    "pascal": Manner(
+    "pascal": RareLanguage(
         {
             "exec": "fpSystem ExecuteProcess RunCommand ShellExecute WinExec Shell",
             "http": "TFPHTTPClient.SimpleGet .Get .SimpleGet",
@@ -97,7 +95,7 @@ MANNERS = {
         folded=False,
         escapes=False,
     ),
-    "gdscript": Manner(
+    "gdscript": RareLanguage(
         {
             "exec": "OS.execute OS.create_process OS.shell_open",
             "http": ".request",
@@ -110,7 +108,7 @@ MANNERS = {
         },
         strings=DOUBLE + r"|'(?:[^'\\\n]|\\.)*'",
     ),
-    "scala": Manner(
+    "scala": RareLanguage(
         {
             "exec": "Process sys.process.Process scala.sys.process.Process os.proc .exec",
             "http": "Source.fromURL requests.get scala.io.Source.fromURL .getURL quickRequest.get",

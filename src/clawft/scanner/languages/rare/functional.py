@@ -1,13 +1,11 @@
-"""Haskell, OCaml, Erlang, F# and Julia."""
+"""Functional languages: Haskell, OCaml, Erlang, F#, Julia, Clojure, Scheme and Emacs Lisp."""
 
-from clawft.scan.languages.rare.manner import BACK, CHARACTER, DOUBLE, STARS, Manner
-
-__all__ = ["MANNERS"]
+from clawft.scanner.languages.rare.manners import BACK, CHARACTER, DOUBLE, STARS, SYMBOL, RareLanguage
 
 _TRIPLE = r'"""(?:[^"]|"(?!""))*(?:"""|\Z)'
 
-MANNERS = {
-    "haskell": Manner(
+FUNCTIONAL_LANGUAGES = {
+    "haskell": RareLanguage(
         {
             "exec": "callCommand system shell readCreateProcess spawnCommand createProcess runCommand"
             " callProcess readProcess rawSystem proc spawnProcess readProcessWithExitCode",
@@ -30,7 +28,7 @@ MANNERS = {
         spaced=True,
         assigns="= <-",
     ),
-    "ocaml": Manner(
+    "ocaml": RareLanguage(
         {
             "exec": "Sys.command Unix.system Unix.open_process_in Unix.open_process Unix.open_process_out"
             " Unix.execv Unix.execvp Unix.create_process Lwt_process.pread",
@@ -52,7 +50,7 @@ MANNERS = {
         spaced=True,
         ends=";",
     ),
-    "erlang": Manner(
+    "erlang": RareLanguage(
         {
             "exec": "os:cmd open_port",
             "http": "httpc:request hackney:get hackney:request gun:get",
@@ -75,7 +73,7 @@ MANNERS = {
         words=True,
         ends=";",
     ),
-    "fsharp": Manner(
+    "fsharp": RareLanguage(
         {
             "exec": "Process.Start .Start",
             "http": ".DownloadString .GetStringAsync .DownloadData Http.RequestString .GetAsync",
@@ -93,7 +91,7 @@ MANNERS = {
         assigns="= <-",
         ends="",
     ),
-    "julia": Manner(
+    "julia": RareLanguage(
         {
             "exec": "run success readchomp readlines Base.run",
             "pipe": "pipeline",
@@ -118,5 +116,81 @@ MANNERS = {
         strings=_TRIPLE + "|" + DOUBLE + "|" + BACK,
         joins="*",
         holes=r"\$\(?(\w+)\)?",
+    ),
+}
+
+
+LISP_LANGUAGES = {
+    "clojure": RareLanguage(
+        {
+            "exec": "sh shell/sh clojure.java.shell/sh shell p/shell babashka.process/shell process p/process"
+            " babashka.process/process p/sh .exec",
+            "eval": "eval load-string read-string load-reader",
+            "read": "slurp io/reader clojure.java.io/reader line-seq",
+            "write": "spit",
+            "http": "http/get client/get curl/get http/request org.httpkit.client/get babashka.http-client/get",
+            "http:POST": "http/post client/post curl/post http/put babashka.http-client/post",
+            "env": "System/getenv",
+            "home": "fs/home",
+            "path": "io/file fs/path fs/file",
+            "concat": "str",
+            "delete": "fs/delete-tree io/delete-file fs/delete",
+            "wrap": "fs/expand-home str/trim json/generate-string deref",
+            "none": "println prn require ns comment",
+        },
+        comments=r";[^\n]*|[?\\]\\?[^\s\w]",
+        names=SYMBOL,
+        joins="",
+        heads=True,
+        ends="",
+    ),
+    "scheme": RareLanguage(
+        {
+            "exec": "system system* process process* shell subprocess run run-process",
+            "eval": "eval eval-string",
+            "read": "file->string file->bytes open-input-file call-with-input-file with-input-from-file file->lines",
+            "http": "get-pure-port call/input-url get http-get http-request string->url http-sendrecv/url",
+            "http:POST": "post-pure-port post http-post http-sendrecv",
+            "env": "getenv get-environment-variable",
+            "write": "display-to-file write-to-file",
+            "home": "find-system-path",
+            "path": "build-path",
+            "concat": "string-append",
+            "delete": "delete-file delete-directory/files",
+            "wrap": "port->string string->bytes/utf-8 expand-user-path",
+            "decode:base64": "base64-decode",
+            "none": "displayln display require module provide",
+        },
+        comments=r";[^\n]*|\#\|(?:[^|]|\|(?!\#))*(?:\|\#|\Z)|\#\\[^\s\w]|\#lang[^\n]*",
+        strings=r"\#?" + DOUBLE,
+        names=SYMBOL,
+        joins="",
+        heads=True,
+        ends="",
+    ),
+    "elisp": RareLanguage(
+        {
+            "exec": "shell-command shell-command-to-string async-shell-command start-process-shell-command"
+            " call-process-shell-command compile",
+            "exec:argv": "call-process start-process make-process process-lines",
+            "eval": "eval eval-buffer eval-string load-with-code-conversion",
+            "load": "load load-file",
+            "read": "insert-file-contents insert-file-contents-literally find-file-noselect",
+            "http": "url-retrieve-synchronously url-retrieve request plz url-insert-file-contents",
+            "download": "url-copy-file",
+            "env": "getenv",
+            "write": "append-to-file",
+            "concat": "concat",
+            "decode:base64": "base64-decode-string",
+            "path": "expand-file-name",
+            "delete": "delete-file delete-directory",
+            "wrap": "read format buffer-string",
+            "none": "message require provide",
+        },
+        comments=r";[^\n]*|[?\\]\\?[^\s\w]",
+        names=SYMBOL,
+        joins="",
+        heads=True,
+        ends="",
     ),
 }

@@ -1,11 +1,10 @@
-"""How a rare language is written and what its calls do: one `Manner` each."""
+"""The rare languages: how each is written, and what its calls do."""
 
 import re
 from functools import cache
+from importlib import import_module
 
 from msgspec import Struct
-
-__all__ = ["Manner", "compile_manner", "find_effect"]
 
 # What is never closed goes to the end of the text: to look for its end at every quote would take time without bounds.
 DOUBLE = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
@@ -20,14 +19,14 @@ SYMBOL = r"[A-Za-z_*+!?<>=:-][\w*+!?<>=./:$-]*"
 WORD = r"[^\s\[\]{}\";]+"
 
 
-class Manner(Struct, frozen=True, eq=False):
+class RareLanguage(Struct, frozen=True, eq=False):
     """A language, as far as the reader needs it."""
 
     calls: dict[str, str]  # effect → names; one that begins with a dot is a method of any object
     comments: str = r"\#[^\n]*"
     strings: str = DOUBLE
     names: str = DOTTED
-    joins: str = "+"  # operators that put texts together, apart by spaces; "" also stands for standing side by side
+    joins: str = "+"  # operators that put texts together, apart by spaces; "" also means side by side
     sides: bool = False  # texts side by side are one text
     spaced: bool = False  # a call is written `name argument argument`, brackets only hold things together
     heads: bool = False  # a call is written (name …) or `name …`: only what comes first is called
@@ -45,7 +44,7 @@ class Manner(Struct, frozen=True, eq=False):
 
 
 @cache
-def compile_manner(manner: Manner) -> re.Pattern[str]:
+def compile_rare_language(manner: RareLanguage) -> re.Pattern[str]:
     parts = (
         ("c", manner.comments),
         ("s", manner.strings),
@@ -58,7 +57,7 @@ def compile_manner(manner: Manner) -> re.Pattern[str]:
 
 
 @cache
-def _names(manner: Manner) -> dict[str, tuple[str, str]]:
+def _names(manner: RareLanguage) -> dict[str, tuple[str, str]]:
     table: dict[str, tuple[str, str]] = {}
     for effect, names in manner.calls.items():
         kind, _, argument = effect.partition(":")
@@ -70,8 +69,8 @@ def _names(manner: Manner) -> dict[str, tuple[str, str]]:
 _PARTS = re.compile(r"::|\.|->|:|/")
 
 
-def find_effect(manner: Manner, name: str) -> tuple[str, str] | None:
-    """What a call of this name does: by its whole name, or as a method by the last part of it."""
+def find_effect(manner: RareLanguage, name: str) -> tuple[str, str] | None:
+    """Find the effect of a call: by its whole name, or as a method by the last part of it."""
     table = _names(manner)
     if manner.folded:
         name = name.lower()
@@ -79,3 +78,22 @@ def find_effect(manner: Manner, name: str) -> tuple[str, str] | None:
         return table[name]
     parts = _PARTS.split(name)
     return table.get("." + parts[-1]) if len(parts) > 1 or name.startswith(".") else None
+
+
+# Each language, and where it is described.
+LANGUAGES = {
+    **dict.fromkeys(("vbscript", "autohotkey", "autoit"), "tools:WINDOWS_SCRIPT_LANGUAGES"),
+    **dict.fromkeys(("haskell", "ocaml", "erlang", "fsharp", "julia"), "functional:FUNCTIONAL_LANGUAGES"),
+    **dict.fromkeys(("clojure", "scheme", "elisp"), "functional:LISP_LANGUAGES"),
+    **dict.fromkeys(("tcl", "awk", "viml", "gnuplot", "cmake", "nix", "jq"), "tools:TOOL_LANGUAGES"),
+    **dict.fromkeys(("sed", "sql", "latex", "m4", "gdb", "registry", "workflow"), "tools:LINE_LANGUAGES"),
+    **dict.fromkeys(("zig", "d", "v", "crystal", "pascal", "gdscript", "scala"), "compiled:COMPILED_LANGUAGES"),
+}
+
+
+@cache
+def get_rare_language(language: str) -> RareLanguage:
+    """Return the description of a language."""
+    module, _, table = LANGUAGES[language].partition(":")
+    languages: dict[str, RareLanguage] = getattr(import_module(f"clawft.scanner.languages.rare.{module}"), table)
+    return languages[language]

@@ -2,12 +2,11 @@
 
 import re
 
-from clawft.scan.documents import Document
-from clawft.scan.facts import Analysis
-from clawft.scan.languages.commands import World
-from clawft.scan.languages.shell.evaluate import Evaluator
-from clawft.scan.languages.shell.parse import Parser
-from clawft.scan.languages.windows import find_windows
+from clawft.scanner.facts import Analysis, Document
+from clawft.scanner.languages.commands import CommandContext
+from clawft.scanner.languages.long_texts import find_windows
+from clawft.scanner.languages.shell.evaluator import ShellEvaluator
+from clawft.scanner.languages.shell.parser import ShellParser
 
 __all__ = ["analyse"]
 
@@ -29,13 +28,13 @@ _FOR_WINDOWS = re.compile(r"\s*(?:powershell|pwsh)(?:\.exe)?[ \t][^\n'\"]*\([^\n
 def analyse(document: Document) -> Analysis:
     """The facts of a script."""
     if _FOR_WINDOWS.match(document.text):
-        from clawft.scan.languages import batch
+        from clawft.scanner.languages import batch
 
         return batch.analyse(document)
-    world = World(document)
+    world = CommandContext(document)
     fish = document.language == "fish"
-    evaluator = Evaluator(world, fish=fish)
+    evaluator = ShellEvaluator(world, fish=fish)
     for begin, end in find_windows(document.text, _MARKS):
         text = document.text if end - begin == len(document.text) else document.text[begin:end]
-        evaluator.run_script(Parser(text, base=begin, fish=fish).read())
+        evaluator.run_script(ShellParser(text, base=begin, fish=fish).read())
     return world.finish()

@@ -1,14 +1,135 @@
-"""The commands of a script, read in order with what is known so far. Nothing is run: values flow, facts are noted."""
+"""The commands of a script evaluated in order: values flow, facts are noted, nothing is run."""
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import NOTHING, Call, Value, World, join_sources, run_call
-from clawft.scan.languages.commands.system import check_assignment
-from clawft.scan.languages.shell.builtins import BUILTINS
-from clawft.scan.languages.shell.expand import expand_one, expand_words
-from clawft.scan.languages.shell.nodes import Group, Node, Pipe, Redirect, Simple
-from clawft.scan.languages.shell.parse import Parser
+from collections.abc import Callable
 
-__all__ = ["Evaluator"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    is_program,
+    join_sources,
+    run_call,
+)
+from clawft.scanner.languages.commands.system import check_assignment
+from clawft.scanner.languages.shell.expansion import expand_one, expand_words
+from clawft.scanner.languages.shell.parser import ShellParser
+from clawft.scanner.languages.shell.words import CommandGroup, Node, ShellPipe, ShellRedirect, SimpleCommand
+
+_DECLARES = frozenset(("export", "local", "declare", "readonly", "typeset"))
+
+
+def _cd(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
+    world = evaluator.world
+    where = next((argument for argument in call.args if not argument.text.startswith("-")), CommandValue("~"))
+    if "$" in where.text or not where.text:
+        world.cwd = ""
+    else:
+        world.cwd = world.resolve(where.text.rstrip("/") or "/")
+        world.cwd = "" if world.cwd in (".", "./") else world.cwd
+    return NOTHING
+
+
+def _declare(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue | None:
+    """`export a=b` and its kin: the words are assignments."""
+    assigned = False
+    for argument in call.args:
+        name, equals, text = argument.text.partition("=")
+        if equals and not name.startswith("-"):
+            evaluator.set_variable(
+                name.rstrip("+"), CommandValue(text, argument.sources, argument.known), call, append=name.endswith("+")
+            )
+            assigned = True
+    return NOTHING if assigned else None
+
+
+def _alias(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
+    for argument in call.args:
+        name, equals, text = argument.text.partition("=")
+        if equals:
+            evaluator.aliases[name] = CommandValue(text, argument.sources)
+            if not is_program(text.partition(" ")[0]) or is_program(name):
+                evaluator.run_inner(text, CommandCall("alias", [], NOTHING, call.offset))
+    return NOTHING
+
+
+def _read(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
+    """`read name`: from the input, or from the keyboard."""
+    texts = call.texts
+    hidden = any(text.startswith("-") and "s" in text for text in texts)
+    value = CommandValue("$(read)", call.stdin.sources, known=False)
+    if call.stdin.known and call.fed:
+        value = CommandValue(call.stdin.text.partition("\n")[0], call.stdin.sources)
+    elif hidden and not call.fed:
+        value = CommandValue(
+            "$(read)", (evaluator.world.fact(Kind.READ, "keyboard", call.offset, "read -s"),), known=False
+        )
+    names = [text for text in texts if text.isidentifier()] or ["REPLY"]
+    for name in names:
+        evaluator.variables[name] = value
+    return NOTHING
+
+
+def _mapfile(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
+    names = [text for text in call.texts if text.isidentifier()] or ["MAPFILE"]
+    words = (
+        [CommandValue(part, call.stdin.sources) for part in call.stdin.text.split("\n")[:64]]
+        if call.stdin.known
+        else [call.stdin]
+    )
+    evaluator.variables[names[-1]] = words
+    return NOTHING
+
+
+def _unset(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
+    for text in call.texts:
+        evaluator.variables.pop(text, None)
+        if text.startswith("HIST"):
+            evaluator.world.fact(Kind.DELETE, "history", call.offset, f"unset {text}")
+    return NOTHING
+
+
+def _set_words(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue | None:
+    """`set -- a b` sets `$1 $2`; fish sets a variable."""
+    texts = call.texts
+    if evaluator.fish:
+        rest = [argument for argument in call.args if not argument.text.startswith("-")]
+        if rest:
+            evaluator.variables[rest[0].text] = rest[1] if len(rest) == 2 else rest[1:]
+            return NOTHING
+        return None
+    if texts[:1] == ["--"]:
+        for index, argument in enumerate(call.args[1:10], 1):
+            evaluator.variables[str(index)] = argument
+        evaluator.variables["@"] = evaluator.variables["*"] = call.args[1:]
+        return NOTHING
+    return None
+
+
+def _trap(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
+    if call.args and call.args[0].known and call.args[0].text not in ("-", ""):
+        evaluator.run_inner(call.args[0].text, CommandCall("trap", [], NOTHING, call.offset))
+    return NOTHING
+
+
+def _printf(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue | None:
+    """`printf -v name …` writes to a variable."""
+    if call.texts[:1] == ["-v"] and len(call.args) > 2:
+        words = [CommandValue("printf"), *call.args[2:]]
+        evaluator.variables[call.args[1].text] = run_call(
+            evaluator.world, words, CommandCall("", [], call.stdin, call.offset)
+        )
+        return NOTHING
+    return None
+
+
+BUILTINS: dict[str, Callable[["ShellEvaluator", CommandCall], CommandValue | None]] = {
+    "cd": _cd, "pushd": _cd, "alias": _alias, "read": _read, "mapfile": _mapfile, "readarray": _mapfile,
+    "unset": _unset,
+    "set": _set_words, "trap": _trap, "printf": _printf, **dict.fromkeys(_DECLARES, _declare),
+}  # fmt: skip
+
 
 MAX_STEPS = 40_000
 MAX_DEPTH = 12
@@ -16,18 +137,18 @@ MAX_TURNS = 12  # of a for loop
 MAX_INNER = 1 << 16
 
 
-class Evaluator:
+class ShellEvaluator:
     """Reads nodes in a world."""
 
-    def __init__(self, world: World, *, fish: bool = False) -> None:
+    def __init__(self, world: CommandContext, *, fish: bool = False) -> None:
         self.world = world
         self.fish = fish
-        self.variables: dict[str, Value | list[Value]] = {}
+        self.variables: dict[str, CommandValue | list[CommandValue]] = {}
         self.functions: dict[str, Node] = {}
-        self.aliases: dict[str, Value] = {}
+        self.aliases: dict[str, CommandValue] = {}
         self.offset = 0
         self._called: set[str] = set()
-        self._fds: dict[str, Value] = {}
+        self._fds: dict[str, CommandValue] = {}
         self._steps = 0
         self._depth = 0
         self._processes = 0
@@ -41,16 +162,16 @@ class Evaluator:
                 self._called.add(name)
                 self._call_function(body, [], NOTHING, fed=False)
 
-    def run_nodes(self, nodes: list[Node]) -> Value:
+    def run_nodes(self, nodes: list[Node]) -> CommandValue:
         """Some commands, and what they write."""
         return self._body(nodes, NOTHING, fed=False)
 
     # What expansion asks for.
 
-    def capture(self, body: list[Node]) -> Value:
-        """What commands write, as one value."""
+    def capture(self, body: list[Node]) -> CommandValue:
+        """Run commands and return their output as one value."""
         if self._depth >= MAX_DEPTH:
-            return Value("", known=False)
+            return CommandValue("", known=False)
         cwd = self.world.cwd
         value = self._body(body, NOTHING, fed=False)
         self.world.cwd = cwd
@@ -65,28 +186,28 @@ class Evaluator:
             self.world.files[path] = self.capture(body)
         return path
 
-    def _feed(self, body: list[Node], value: Value) -> None:
+    def _feed(self, body: list[Node], value: CommandValue) -> None:
         self._body(body, value, fed=True)
 
-    def run_inner(self, text: str, call: Call) -> Value:
+    def run_inner(self, text: str, call: CommandCall) -> CommandValue:
         """The text of `eval` or `sh -c`, in this same world."""
         if self._depth >= MAX_DEPTH or len(text) > MAX_INNER:
             self.world.child(text, "shell", "exec", call.offset)
-            return Value("", known=False)
+            return CommandValue("", known=False)
         before, offset = self.world.anchor, self.offset
         self.world.anchor = before if before is not None else call.offset
-        value = self._body(Parser(text, 1, fish=self.fish).read(), call.stdin, fed=call.fed)
+        value = self._body(ShellParser(text, 1, fish=self.fish).read(), call.stdin, fed=call.fed)
         self.world.anchor, self.offset = before, offset
         return value
 
     # Nodes.
 
-    def _body(self, nodes: list[Node], stdin: Value, *, fed: bool) -> Value:
+    def _body(self, nodes: list[Node], stdin: CommandValue, *, fed: bool) -> CommandValue:
         """Commands one after another; what they write is joined."""
         if self._depth >= MAX_DEPTH:
             return NOTHING
         self._depth += 1
-        outputs: list[Value] = []
+        outputs: list[CommandValue] = []
         for node in nodes:
             if self._steps >= MAX_STEPS:
                 break
@@ -96,26 +217,26 @@ class Evaluator:
         self._depth -= 1
         return self._joined(outputs)
 
-    def _joined(self, outputs: list[Value]) -> Value:
+    def _joined(self, outputs: list[CommandValue]) -> CommandValue:
         if len(outputs) < 2:
             return outputs[0] if outputs else NOTHING
-        text = "\n".join(one.text for one in outputs[:200])
+        text = "\n".join(output.text for output in outputs[:200])
         return self.world.make(
-            text, join_sources(*[one.sources for one in outputs]), known=all(one.known for one in outputs)
+            text, join_sources(*[output.sources for output in outputs]), known=all(output.known for output in outputs)
         )
 
-    def _node(self, node: Node, stdin: Value, *, fed: bool) -> Value:
-        if isinstance(node, Simple):
+    def _node(self, node: Node, stdin: CommandValue, *, fed: bool) -> CommandValue:
+        if isinstance(node, SimpleCommand):
             return self._simple(node, stdin, fed=fed)
-        if isinstance(node, Pipe):
+        if isinstance(node, ShellPipe):
             return self._pipe(node, stdin, fed=fed)
-        if isinstance(node, Group):
+        if isinstance(node, CommandGroup):
             return self._group(node, stdin, fed=fed)
         if node.body is not None and node.name:
             self.functions[node.name] = node.body
         return NOTHING
 
-    def _pipe(self, node: Pipe, stdin: Value, *, fed: bool) -> Value:
+    def _pipe(self, node: ShellPipe, stdin: CommandValue, *, fed: bool) -> CommandValue:
         turns = 2 if self.world.fifos else 1  # what is written to a pipe with a name is read by an earlier command
         value = NOTHING
         for _ in range(turns):
@@ -124,10 +245,10 @@ class Evaluator:
                 value = self._node(command, value, fed=True)
         return value
 
-    def _group(self, node: Group, stdin: Value, *, fed: bool) -> Value:
+    def _group(self, node: CommandGroup, stdin: CommandValue, *, fed: bool) -> CommandValue:
         if self._depth >= MAX_DEPTH:
             return NOTHING
-        call = Call("{", [], stdin, node.offset, fed=fed)
+        call = CommandCall("{", [], stdin, node.offset, fed=fed)
         outputs = self._redirects(node.redirects, call)
         cwd = self.world.cwd
         value = self._loop(node, call) if node.variable else self._body(node.body, call.stdin, fed=call.fed)
@@ -135,10 +256,10 @@ class Evaluator:
             self.world.cwd = cwd
         return self._written(value, outputs, call)
 
-    def _loop(self, node: Group, call: Call) -> Value:
+    def _loop(self, node: CommandGroup, call: CommandCall) -> CommandValue:
         values = expand_words(node.values, self)
         if not values:
-            self.variables[node.variable] = Value("$" + node.variable, known=False)
+            self.variables[node.variable] = CommandValue("$" + node.variable, known=False)
             return self._body(node.body, call.stdin, fed=call.fed)
         # Turns that only differ in a name that is looked up: few are enough unless the loop is short.
         outputs = []
@@ -147,22 +268,22 @@ class Evaluator:
             outputs.append(self._body(node.body, call.stdin, fed=call.fed))
         rest = values[MAX_TURNS:]
         if rest:
-            self.variables[node.variable] = Value(
-                "$" + node.variable, join_sources(*[one.sources for one in rest]), known=False
+            self.variables[node.variable] = CommandValue(
+                "$" + node.variable, join_sources(*[argument.sources for argument in rest]), known=False
             )
             outputs.append(self._body(node.body, call.stdin, fed=call.fed))
-        return self._joined([one for one in outputs if one.text or one.sources])
+        return self._joined([output for output in outputs if output.text or output.sources])
 
     # Simple commands.
 
-    def _simple(self, node: Simple, stdin: Value, *, fed: bool) -> Value:
+    def _simple(self, node: SimpleCommand, stdin: CommandValue, *, fed: bool) -> CommandValue:
         self._steps += 1
         self.offset = node.offset
-        call = Call("", [], stdin, node.offset, fed=fed)
+        call = CommandCall("", [], stdin, node.offset, fed=fed)
         self._assign(node, call)
         words = expand_words(node.words, self)
         if words and words[0].text in self.aliases:
-            words = [*[Value(one) for one in self.aliases[words[0].text].text.split()], *words[1:]]
+            words = [*[CommandValue(word) for word in self.aliases[words[0].text].text.split()], *words[1:]]
         while words and not words[0].text and not words[0].sources:
             words.pop(0)
         call.path = words[0].text if words else ""
@@ -172,7 +293,7 @@ class Evaluator:
         value = self._command(words, call, node)
         return self._written(value, outputs, call) if outputs else value
 
-    def _assign(self, node: Simple, call: Call) -> None:
+    def _assign(self, node: SimpleCommand, call: CommandCall) -> None:
         for name, append, word in node.assigns:
             if isinstance(word, list):
                 values = expand_words(word, self)
@@ -182,18 +303,18 @@ class Evaluator:
                 continue
             self.set_variable(name, expand_one(word, self), call, append=append)
 
-    def set_variable(self, name: str, value: Value, call: Call, *, append: bool = False) -> None:
+    def set_variable(self, name: str, value: CommandValue, call: CommandCall, *, append: bool = False) -> None:
         held = self.variables.get(name)
         if append and isinstance(held, list):
             self.variables[name] = [*held, value][:200]
             return
-        if append and isinstance(held, Value):
+        if append and isinstance(held, CommandValue):
             sources = join_sources(held.sources, value.sources)
             value = self.world.make(held.text + value.text, sources, known=held.known and value.known)
         self.variables[name] = value
         check_assignment(self.world, name, value, call.offset)
 
-    def _command(self, words: list[Value], call: Call, node: Simple) -> Value:
+    def _command(self, words: list[CommandValue], call: CommandCall, node: SimpleCommand) -> CommandValue:
         name = words[0].text
         special = BUILTINS.get(name)
         if special is not None:
@@ -209,14 +330,14 @@ class Evaluator:
             return NOTHING  # a quoted sentence is no command
         return run_call(self.world, words, call)
 
-    def _call_function(self, body: Node, args: list[Value], stdin: Value, *, fed: bool) -> Value:
+    def _call_function(self, body: Node, args: list[CommandValue], stdin: CommandValue, *, fed: bool) -> CommandValue:
         before = {key: self.variables.get(key) for key in ("@", "*", "#", *"123456789", "in a function")}
         for index in range(1, 10):
             if index <= len(args):
                 self.variables[str(index)] = args[index - 1]
             else:
                 self.variables.pop(str(index), None)
-        self.variables["in a function"] = Value("yes")
+        self.variables["in a function"] = CommandValue("yes")
         if args:
             self.variables["@"] = self.variables["*"] = args
         value = self._body([body], stdin, fed=fed)
@@ -229,9 +350,9 @@ class Evaluator:
 
     # Redirects.
 
-    def _redirects(self, redirects: list[Redirect], call: Call) -> list[tuple[Value, bool]]:
+    def _redirects(self, redirects: list[ShellRedirect], call: CommandCall) -> list[tuple[CommandValue, bool]]:
         """Set the input of a call; the files its output goes to, each with whether it is appended."""
-        outputs: list[tuple[Value, bool]] = []
+        outputs: list[tuple[CommandValue, bool]] = []
         for redirect in redirects:
             op = redirect.op
             target = expand_one(redirect.target, self)
@@ -240,7 +361,7 @@ class Evaluator:
             elif target.text.startswith(("/dev/tcp/", "/dev/udp/", "/inet/tcp/")):
                 self._socket(redirect, target, call, outputs)
             elif op == "<" or op == "<>":
-                call.stdin = self.world.read(target, Call(call.path or "<", [], call.stdin, call.offset))
+                call.stdin = self.world.read(target, CommandCall(call.path or "<", [], call.stdin, call.offset))
                 call.fed = True
                 self._fds[redirect.fd.strip("{}") or "0"] = target
             elif op in ("<&", ">&") and (target.text.isdigit() or target.text in ("-", "")):
@@ -252,12 +373,14 @@ class Evaluator:
                 self._fds[redirect.fd.strip("{}") or "1"] = target
         return outputs
 
-    def _socket(self, redirect: Redirect, target: Value, call: Call, outputs: list[tuple[Value, bool]]) -> None:
+    def _socket(
+        self, redirect: ShellRedirect, target: CommandValue, call: CommandCall, outputs: list[tuple[CommandValue, bool]]
+    ) -> None:
         parts = target.text.split("/")
         address = ":".join(parts[3:5])
         fact = self.world.fact(Kind.CONNECT, address, call.offset, target.text, target.sources)
-        received = Value("$(socket)", (self.world.output(fact),), known=False)
-        self._fds[redirect.fd.strip("{}") or ("0" if redirect.op[0] == "<" else "1")] = Value(
+        received = CommandValue("$(socket)", (self.world.output(fact),), known=False)
+        self._fds[redirect.fd.strip("{}") or ("0" if redirect.op[0] == "<" else "1")] = CommandValue(
             target.text, received.sources
         )
         if redirect.op in ("<", "<>") or call.path.rpartition("/")[2] in ("sh", "bash", "zsh", "dash", "ksh", "exec"):
@@ -265,17 +388,23 @@ class Evaluator:
         if redirect.op != "<":
             outputs.append((target, False))
 
-    def _duplicate(self, redirect: Redirect, target: Value, call: Call, outputs: list[tuple[Value, bool]]) -> None:
+    def _duplicate(
+        self, redirect: ShellRedirect, target: CommandValue, call: CommandCall, outputs: list[tuple[CommandValue, bool]]
+    ) -> None:
         held = self._fds.get(target.text)
         if held is None or (target.text in ("1", "2") and held.text[:5] != "/dev/"):
             return
         if redirect.op == "<&" or redirect.fd == "0":
-            call.stdin = Value("$(socket)", held.sources, known=False) if held.sources else self.world.read(held, call)
+            call.stdin = (
+                CommandValue("$(socket)", held.sources, known=False) if held.sources else self.world.read(held, call)
+            )
             call.fed = True
         elif redirect.fd in ("", "1"):
             outputs.append((held, True))
 
-    def _written(self, value: Value, outputs: list[tuple[Value, bool]], call: Call) -> Value:
+    def _written(
+        self, value: CommandValue, outputs: list[tuple[CommandValue, bool]], call: CommandCall
+    ) -> CommandValue:
         for target, append in outputs:
             if target.text.startswith(("/dev/tcp/", "/dev/udp/", "/inet/tcp/")):
                 if value.sources:

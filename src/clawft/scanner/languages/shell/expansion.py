@@ -1,93 +1,55 @@
-"""Words become values: variables with what they hold, `$( )` with what the commands in it give."""
+"""Words become values: variables, command substitutions, braces and arithmetic."""
 
 import fnmatch
 import re
 from typing import Protocol, TypeVar
 
-from clawft.scan.facts import Kind
-from clawft.scan.languages.commands import NOTHING, Value, World, join_sources
-from clawft.scan.languages.shell.nodes import Node, Param, Part, Process, Quoted, Subst, Word
-
-__all__ = ["Runner", "expand_one", "expand_words", "look_up"]
+from clawft.scanner.facts import Kind
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.shell.words import (
+    CommandSubstitution,
+    Node,
+    Part,
+    ProcessSubstitution,
+    Quoted,
+    ShellParameter,
+    ShellWord,
+)
+from clawft.scanner.regex import words
 
 MAX_WORDS = 200
 _BRACE = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,6}|[a-zA-Z])\.\.(-?\d{1,6}|[a-zA-Z])$")
 _SLICE = re.compile(r"\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6}))?$")
 # Set by the shell itself, or of no interest to anyone.
-_ORDINARY = frozenset(
-    [
-        "IFS",
-        "PATH",
-        "PWD",
-        "OLDPWD",
-        "RANDOM",
-        "SECONDS",
-        "LINENO",
-        "BASH_SOURCE",
-        "BASH_VERSION",
-        "BASH",
-        "ZSH_VERSION",
-        "FUNCNAME",
-        "SHLVL",
-        "PPID",
-        "UID",
-        "EUID",
-        "REPLY",
-        "OPTARG",
-        "OPTIND",
-        "HOSTTYPE",
-        "OSTYPE",
-        "MACHTYPE",
-        "COLUMNS",
-        "LINES",
-        "TERM",
-        "SHELL",
-        "LANG",
-        "LC_ALL",
-        "PIPESTATUS",
-        "DIRSTACK",
-        "BASH_REMATCH",
-        "EDITOR",
-        "PAGER",
-        "DISPLAY",
-        "TMPDIR",
-        "TEMP",
-        "TMP",
-        "PS1",
-        "PS2",
-        "PS4",
-        "BASHPID",
-        "EPOCHSECONDS",
-        "SRANDOM",
-        "COMP_WORDS",
-        "COMP_CWORD",
-        "COMPREPLY",
-        "MAPFILE",
-    ]
+_ORDINARY = words(
+    "IFS PATH PWD OLDPWD RANDOM SECONDS LINENO BASH_SOURCE BASH_VERSION BASH ZSH_VERSION FUNCNAME SHLVL PPID UID"
+    " EUID REPLY OPTARG OPTIND HOSTTYPE OSTYPE MACHTYPE COLUMNS LINES TERM SHELL LANG LC_ALL PIPESTATUS DIRSTACK"
+    " BASH_REMATCH EDITOR PAGER DISPLAY TMPDIR TEMP TMP PS1 PS2 PS4 BASHPID EPOCHSECONDS SRANDOM COMP_WORDS"
+    " COMP_CWORD COMPREPLY MAPFILE"
 )
 _SET_BY_SHELL = {"HOME": "~", "SHELL": "/bin/sh", "BASH": "/bin/bash"}
-_Cut = TypeVar("_Cut", str, list[Value])
+_Cut = TypeVar("_Cut", str, list[CommandValue])
 _ENV_NAME = re.compile(r"(?:npm_|[A-Z])\w*$", re.ASCII)
 
 
-class Runner(Protocol):
-    """Who reads commands: what the expansion needs of it."""
+class SubstitutionRunner(Protocol):
+    """The part of an evaluator that runs substitutions during expansion."""
 
-    world: World
-    variables: dict[str, "Value | list[Value]"]
+    world: CommandContext
+    variables: dict[str, "CommandValue | list[CommandValue]"]
     offset: int
 
-    def capture(self, body: list[Node]) -> Value: ...
+    def capture(self, body: list[Node]) -> CommandValue: ...
     def open_process(self, body: list[Node], *, into: bool) -> str: ...
 
 
-def expand_words(words: list[Word | str], runner: Runner) -> list[Value]:
+def expand_words(words: list[ShellWord | str], runner: SubstitutionRunner) -> list[CommandValue]:
     """The words of a command, with braces, splitting and arrays."""
-    values: list[Value] = []
+    values: list[CommandValue] = []
     for word in words:
         if isinstance(word, str):
-            values.append(Value(word))
+            values.append(CommandValue(word))
         else:
             values += _expand(word, runner)
         if len(values) > MAX_WORDS:
@@ -95,28 +57,28 @@ def expand_words(words: list[Word | str], runner: Runner) -> list[Value]:
     return values
 
 
-def expand_one(word: Word | str, runner: Runner) -> Value:
+def expand_one(word: ShellWord | str, runner: SubstitutionRunner) -> CommandValue:
     """A word that stays one: a redirect, an assignment."""
     if isinstance(word, str):
-        return Value(word)
+        return CommandValue(word)
     values = [_part_value(part, runner) for part in word.parts]
     return _concat(values, runner)
 
 
-def _concat(values: list[Value], runner: Runner) -> Value:
+def _concat(values: list[CommandValue], runner: SubstitutionRunner) -> CommandValue:
     if len(values) == 1:
         return values[0]
-    text = "".join([one.text for one in values])
+    text = "".join([value.text for value in values])
     return runner.world.make(
-        text, join_sources(*[one.sources for one in values]), known=all(one.known for one in values)
+        text, join_sources(*[value.sources for value in values]), known=all(value.known for value in values)
     )
 
 
-def _expand(word: Word, runner: Runner) -> list[Value]:
+def _expand(word: ShellWord, runner: SubstitutionRunner) -> list[CommandValue]:
     if word.braces:
-        return [value for one in _braces(word)[:64] for value in _expand(one, runner)]
-    done: list[Value] = []
-    current: list[Value] = []
+        return [value for brace in _braces(word)[:64] for value in _expand(brace, runner)]
+    done: list[CommandValue] = []
+    current: list[CommandValue] = []
     started = False
     for part in word.parts:
         pieces = _split_part(part, runner)
@@ -136,9 +98,9 @@ def _expand(word: Word, runner: Runner) -> list[Value]:
     return done
 
 
-def _split_part(part: Part, runner: Runner) -> list[Value] | None:
-    """What an unquoted `$x` or `$( )` gives, split at blanks; None for a part that stays whole."""
-    if isinstance(part, Param):
+def _split_part(part: Part, runner: SubstitutionRunner) -> list[CommandValue] | None:
+    """Split the value of an unquoted `$x` or `$( )` at blanks; None for a part that stays whole."""
+    if isinstance(part, ShellParameter):
         held = runner.variables.get(part.name)
         if isinstance(held, list) and (chosen := _elements(part, held, runner)) is not None:
             return chosen
@@ -146,7 +108,7 @@ def _split_part(part: Part, runner: Runner) -> list[Value] | None:
             return None
         if part.name in ("@", "*") and isinstance(held, list):
             return held
-    elif not isinstance(part, Subst) or part.quoted:
+    elif not isinstance(part, CommandSubstitution) or part.quoted:
         return None
     value = _part_value(part, runner)
     if not value.known:
@@ -154,7 +116,7 @@ def _split_part(part: Part, runner: Runner) -> list[Value] | None:
     if value.text.isspace():
         return [NOTHING, NOTHING]
     words = value.text.split()[:MAX_WORDS]
-    pieces = [Value(one, value.sources) for one in words] or [NOTHING]
+    pieces = [CommandValue(word, value.sources) for word in words] or [NOTHING]
     if value.text[:1].isspace():
         pieces.insert(0, NOTHING)
     if value.text[-1:].isspace() and words:
@@ -162,7 +124,7 @@ def _split_part(part: Part, runner: Runner) -> list[Value] | None:
     return pieces
 
 
-def _elements(part: Param, held: list[Value], runner: Runner) -> list[Value] | None:
+def _elements(part: ShellParameter, held: list[CommandValue], runner: SubstitutionRunner) -> list[CommandValue] | None:
     """The elements of an array that become words of their own; None when it stays one word."""
     if part.index == "[*]" and part.quoted:
         return None
@@ -174,28 +136,28 @@ def _elements(part: Param, held: list[Value], runner: Runner) -> list[Value] | N
     return held if part.index else held[:1]
 
 
-def _braces(word: Word) -> list[Word]:
+def _braces(word: ShellWord) -> list[ShellWord]:
     """`{a,b}` and `{1..3}`, each as a word of its own."""
-    kept = word.parts[:4000]
-    template = "".join(part if isinstance(part, str) else chr(0xF0000 + index) for index, part in enumerate(kept))
+    parts = word.parts[:4000]
+    template = "".join(part if isinstance(part, str) else chr(0xF0000 + index) for index, part in enumerate(parts))
     texts = [template]
     for _ in range(8):
-        grown = [one for text in texts for one in _brace_step(text)]
+        grown = [choice for text in texts for choice in _brace_step(text)]
         if grown == texts or len(grown) > 64:
             texts = grown[:64]
             break
         texts = grown
     return [
-        Word(
-            [part for piece in re.split(r"([\U000f0000-\U000ffffd])", text) if piece for part in _restore(piece, kept)]
+        ShellWord(
+            [part for piece in re.split(r"([\U000f0000-\U000ffffd])", text) if piece for part in _restore(piece, parts)]
         )
         for text in texts
     ]
 
 
-def _restore(piece: str, kept: list[Part]) -> list[Part]:
+def _restore(piece: str, parts: list[Part]) -> list[Part]:
     index = ord(piece[0]) - 0xF0000
-    return [kept[index]] if 0 <= index < len(kept) else [piece]
+    return [parts[index]] if 0 <= index < len(parts) else [piece]
 
 
 def _brace_step(text: str) -> list[str]:
@@ -207,62 +169,62 @@ def _brace_step(text: str) -> list[str]:
             choices = _range(span[1], span[2])
         else:
             continue
-        return [text[: match.start()] + one + text[match.end() :] for one in choices]
+        return [text[: match.start()] + choice + text[match.end() :] for choice in choices]
     return [text]
 
 
 def _range(first: str, last: str) -> list[str]:
     if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
         low, high = int(first), int(last)
-        return [str(one) for one in range(low, min(high, low + 31) + 1)] or [first]
-    return [chr(one) for one in range(ord(first[0]), min(ord(last[0]), ord(first[0]) + 31) + 1)] or [first]
+        return [str(index) for index in range(low, min(high, low + 31) + 1)] or [first]
+    return [chr(index) for index in range(ord(first[0]), min(ord(last[0]), ord(first[0]) + 31) + 1)] or [first]
 
 
-def _part_value(part: Part, runner: Runner) -> Value:
+def _part_value(part: Part, runner: SubstitutionRunner) -> CommandValue:
     if isinstance(part, str):
-        return Value(part)
+        return CommandValue(part)
     if isinstance(part, Quoted):
-        return Value(part.text)
-    if isinstance(part, Param):
+        return CommandValue(part.text)
+    if isinstance(part, ShellParameter):
         return _param(part, runner)
-    if isinstance(part, Process):
-        return Value(runner.open_process(part.body, into=part.into))
+    if isinstance(part, ProcessSubstitution):
+        return CommandValue(runner.open_process(part.body, into=part.into))
     value = runner.capture(part.body)
     if value.known:
-        return Value(value.text.rstrip("\n"), value.sources)
-    return Value(part.text, value.sources, known=False)
+        return CommandValue(value.text.rstrip("\n"), value.sources)
+    return CommandValue(part.text, value.sources, known=False)
 
 
-def look_up(name: str, runner: Runner, index: str = "") -> Value | None:
-    """What a variable holds; None when it was never set here."""
+def look_up(name: str, runner: SubstitutionRunner, index: str = "") -> CommandValue | None:
+    """Return the value of a variable; None if it was never set here."""
     held = runner.variables.get(name)
     if isinstance(held, list):
         if index in ("[@]", "[*]") or name in ("@", "*"):
             parted = runner.variables.get("IFS") if index == "[*]" else None
-            glue = Value(parted.text[:1] if isinstance(parted, Value) and parted.known else " ")
-            return _concat([part for one in held for part in (one, glue)][:-1] or [NOTHING], runner)
+            glue = CommandValue(parted.text[:1] if isinstance(parted, CommandValue) and parted.known else " ")
+            return _concat([part for value in held for part in (value, glue)][:-1] or [NOTHING], runner)
         at = int(index[1:-1]) if index[1:-1].isdigit() and len(index) < 8 else 0
         return held[at] if at < len(held) else NOTHING
     return held
 
 
-def _unset(name: str, runner: Runner) -> Value:
-    """A variable that comes from outside: from the environment, or from whoever calls."""
+def _unset(name: str, runner: SubstitutionRunner) -> CommandValue:
+    """A variable that comes from outside: from the environment, or from the caller."""
     if name in _SET_BY_SHELL:
-        return Value(_SET_BY_SHELL[name])
+        return CommandValue(_SET_BY_SHELL[name])
     if name in ("@", "*"):
-        return NOTHING if not runner.variables.get("in a function") else Value("$@", known=False)
+        return NOTHING if not runner.variables.get("in a function") else CommandValue("$@", known=False)
     if not _ENV_NAME.match(name) or name in _ORDINARY or name in runner.variables:
-        return Value("$" + name, known=False)
-    return Value("$" + name, (runner.world.fact(Kind.ENV, name, runner.offset, "$" + name),), known=False)
+        return CommandValue("$" + name, known=False)
+    return CommandValue("$" + name, (runner.world.fact(Kind.ENV, name, runner.offset, "$" + name),), known=False)
 
 
-def _param(part: Param, runner: Runner) -> Value:
+def _param(part: ShellParameter, runner: SubstitutionRunner) -> CommandValue:
     name, op = part.name, part.op
     if name == "((":
         return _arithmetic(str(part.arg))
     if name == "IFS":
-        return Value(" ")  # whatever it is set to, it parts words
+        return CommandValue(" ")  # whatever it is set to, it parts words
     held = look_up(name, runner, part.index)
     if op == "!" and held is not None and held.known:
         return look_up(held.text, runner) or _unset(held.text, runner)
@@ -274,13 +236,13 @@ def _param(part: Param, runner: Runner) -> Value:
     if not op or op in (":?", "?", "@", "!"):
         return value
     if op == "length":
-        return Value(str(len(value.text)), (), known=value.known)
+        return CommandValue(str(len(value.text)), (), known=value.known)
     if not value.known:
         return value
     return runner.world.make(_changed(value.text, op, expand_one(part.arg, runner).text), value.sources)
 
 
-def _default(part: Param, held: Value | None, runner: Runner) -> Value:
+def _default(part: ShellParameter, held: CommandValue | None, runner: SubstitutionRunner) -> CommandValue:
     """`${name:-word}`: the word, when nothing is known of the name."""
     if held is not None and (held.text or held.sources):
         return held
@@ -292,7 +254,7 @@ def _default(part: Param, held: Value | None, runner: Runner) -> Value:
         return outside
     if not other.text:
         return outside
-    value = Value(other.text, join_sources(other.sources, outside.sources), other.known)
+    value = CommandValue(other.text, join_sources(other.sources, outside.sources), other.known)
     if part.op in (":=", "="):
         runner.variables[part.name] = value
     return value
@@ -351,12 +313,12 @@ def _trim(text: str, op: str, pattern: str) -> str:
     return next((text[:at] for at in order if matches(text[at:])), text)
 
 
-def _arithmetic(text: str) -> Value:
+def _arithmetic(text: str) -> CommandValue:
     if re.fullmatch(r"[\d\s+*()-]{1,40}", text) and "**" not in text and re.search(r"\d", text):
         numbers = re.fullmatch(r"\s*(\d{1,9})\s*([+*-])\s*(\d{1,9})\s*", text)
         if numbers:
             left, right = int(numbers[1]), int(numbers[3])
-            return Value(str({"+": left + right, "-": left - right, "*": left * right}[numbers[2]]))
+            return CommandValue(str({"+": left + right, "-": left - right, "*": left * right}[numbers[2]]))
         if text.strip().isdigit():
-            return Value(text.strip())
-    return Value("$((" + text + "))", known=False)
+            return CommandValue(text.strip())
+    return CommandValue("$((" + text + "))", known=False)

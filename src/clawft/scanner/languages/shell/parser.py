@@ -1,16 +1,22 @@
-"""The commands of a shell script, read tolerantly in one pass: what makes no sense is passed over, never refused.
-
-Fences out of Markdown come here too, with prompts, placeholders such as `<URL>` and lines of output.
-"""
+"""The commands of a shell script, parsed tolerantly in one pass."""
 
 import re
 
-from clawft.scan.languages.shell.cursor import PROMPT, Cursor
-from clawft.scan.languages.shell.nodes import Function, Group, Node, Pipe, Redirect, Simple, Subst, Word
-from clawft.scan.languages.shell.words import MAX_NESTING, WordReader
+from clawft.scanner.languages.shell.words import (
+    MAX_NESTING,
+    CommandGroup,
+    CommandSubstitution,
+    Node,
+    ShellFunction,
+    ShellPipe,
+    ShellRedirect,
+    ShellWord,
+    SimpleCommand,
+    WordReader,
+)
 
-__all__ = ["Parser", "parse_here_document"]
-
+_BLANKS = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+")
+PROMPT = re.compile(r"[ \t]*(?:\$|%|\u276f|\u279c|\xbb|[\w.-]+@[\w.-]+[^\s$#]{0,60}[$#%])[ \t]+(?=[^\s=])")
 _REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/|@-]{0,60}>(?!\()")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,80}\])?(\+?)=", re.ASCII)
@@ -24,17 +30,61 @@ _CLOSERS = frozenset((
 ))  # fmt: skip
 
 
-class Parser(Cursor):
+class ShellParser:
     """Reads commands at a place of the text and moves on."""
 
     def __init__(self, text: str, depth: int = 0, *, base: int = 0, fish: bool = False) -> None:
-        super().__init__(text, base, parse_here_document)
+        self.text = text
+        self.base = base  # where the text begins in the document
+        self.at = 0
+        self.depth = 0
+        self.pending: list[ShellRedirect] = []  # here-documents that begin after the line
         self.fish = fish
         self.words = WordReader(text, self._read_nested, depth, base)
         self._closed = ""  # the word or mark that ended the last list
 
     def read(self) -> list[Node]:
         return self._list(frozenset())
+
+    def end_line(self) -> None:
+        """Pass a line break, and the here-documents that begin after it."""
+        self.at += 1
+        if self.pending:
+            pending, self.pending = self.pending, []
+            for redirect in pending:
+                self._here_document(redirect)
+        if prompt := PROMPT.match(self.text, self.at):
+            self.at = prompt.end()
+
+    def _here_document(self, redirect: ShellRedirect) -> None:
+        mark = str(redirect.target)
+        tabs = r"\t*" if redirect.strip else r"[ \t]*" if self.depth else ""
+        end = re.compile(rf"^{tabs}{re.escape(mark)}[ \t\r]*$", re.MULTILINE).search(self.text, self.at)
+        begin = self.at
+        body = self.text[begin : end.start() if end else len(self.text)]
+        if redirect.strip:
+            body = re.sub(r"^\t+", "", body, flags=re.MULTILINE)
+        self.at = end.end() if end else len(self.text)
+        redirect.target = body
+        if not redirect.quoted and ("$" in body or "`" in body or "\\" in body):
+            redirect.target = parse_here_document(body, self.base + begin)
+
+    def skip_blanks(self) -> None:
+        if match := _BLANKS.match(self.text, self.at):
+            self.at = match.end()
+
+    def skip_blank_lines(self) -> None:
+        """Blanks, line breaks and comments, after a `|`."""
+        while self.at < len(self.text):
+            self.skip_blanks()
+            char = self.text[self.at : self.at + 1]
+            if char == "\n":
+                self.end_line()
+            elif char == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            else:
+                return
 
     def _read_nested(self, at: int, depth: int) -> tuple[list[Node], int]:
         """The commands in `$( )`, in place."""
@@ -45,8 +95,6 @@ class Parser(Cursor):
         end, self.at = self.at, before
         self.words.depth, self._closed = outer, closed
         return body, end
-
-    # Lists of commands.
 
     def _list(self, stop: frozenset[str]) -> list[Node]:
         """Commands up to one of the words or marks of `stop`, which is passed."""
@@ -108,7 +156,7 @@ class Parser(Cursor):
             if self._is_closed():
                 break
         if len(commands) > 1:
-            return Pipe(commands)
+            return ShellPipe(commands)
         return commands[0] if commands else None
 
     def _is_closed(self) -> bool:
@@ -122,8 +170,6 @@ class Parser(Cursor):
             return True
         return False
 
-    # Commands.
-
     def _command(self, stop: frozenset[str]) -> Node | None:
         if self.at == 0 and (prompt := PROMPT.match(self.text)):
             self.at = prompt.end()
@@ -132,7 +178,7 @@ class Parser(Cursor):
         if char == "(" and self.words.depth < MAX_NESTING:
             return self._subshell()
         begin = self.at
-        command = Simple(self.base + begin, [], [], [])
+        command = SimpleCommand(self.base + begin, [], [], [])
         while self._read_item(command):
             if len(command.words) == 1 and not command.assigns and isinstance(command.words[0], str):
                 word = command.words[0]
@@ -153,7 +199,7 @@ class Parser(Cursor):
     def _is_bare(self, offset: int, word: str) -> bool:
         return self.at - len(word) >= offset and self.text.startswith(word, self.at - len(word))
 
-    def _read_item(self, command: Simple) -> bool:
+    def _read_item(self, command: SimpleCommand) -> bool:
         """One word, assignment or redirect; false where the command ends."""
         self.skip_blanks()
         text = self.text
@@ -188,7 +234,7 @@ class Parser(Cursor):
         command.words.append(word)
         return True
 
-    def _parenthesis(self, command: Simple) -> bool:
+    def _parenthesis(self, command: SimpleCommand) -> bool:
         """A `(` among words: of fish a substitution, else noise that is passed over."""
         self.at += 1
         if self.words.depth >= MAX_NESTING:
@@ -196,23 +242,25 @@ class Parser(Cursor):
         if self.fish:
             begin = self.at - 1
             body, self.at = self._read_nested(self.at, self.words.depth + 1)
-            command.words.append(Word([Subst(body, "$" + self.text[begin : min(self.at, begin + 200)])]))
+            command.words.append(
+                ShellWord([CommandSubstitution(body, "$" + self.text[begin : min(self.at, begin + 200)])])
+            )
         return True
 
-    def _assign(self, command: Simple, match: re.Match[str]) -> None:
+    def _assign(self, command: SimpleCommand, match: re.Match[str]) -> None:
         self.at = match.end()
         name, append = match[1], bool(match[3])
         if self.text.startswith("(", self.at):
             self.at += 1
             command.assigns.append((name, append, self._array()))
             return
-        value: Word | str = ""
+        value: ShellWord | str = ""
         if self.at < len(self.text) and self.text[self.at] not in " \t\r\n;&|<>()":
             value, self.at = self.words.read(self.at)
         command.assigns.append((name, append, value))
 
-    def _array(self) -> list[Word | str]:
-        words: list[Word | str] = []
+    def _array(self) -> list[ShellWord | str]:
+        words: list[ShellWord | str] = []
         while self.at < len(self.text):
             self.skip_blank_lines()
             char = self.text[self.at : self.at + 1]
@@ -227,17 +275,17 @@ class Parser(Cursor):
             words.append(word)
         return words
 
-    def _redirect(self, command: Simple | Group, match: re.Match[str]) -> None:
+    def _redirect(self, command: SimpleCommand | CommandGroup, match: re.Match[str]) -> None:
         self.at = match.end()
         fd, op = match[1], match[2]
         self.skip_blanks()
         begin = self.at
-        target: Word | str = ""
+        target: ShellWord | str = ""
         if self.text.startswith(("<(", ">("), begin):
             target, self.at = self.words.read_process(begin)
         elif begin < len(self.text) and self.text[begin] not in "\r\n;&|<>()":
             target, self.at = self.words.read(begin)
-        redirect = Redirect(fd, op, target)
+        redirect = ShellRedirect(fd, op, target)
         if op in ("<<", "<<-"):
             redirect.op, redirect.strip = "<<", op == "<<-"
             raw = self.text[begin : self.at]
@@ -247,8 +295,6 @@ class Parser(Cursor):
                 return
             self.pending.append(redirect)
         command.redirects.append(redirect)
-
-    # Constructs.
 
     def _subshell(self) -> Node | None:
         offset = self.at
@@ -260,9 +306,9 @@ class Parser(Cursor):
                 return None
         body, self.at = self._read_nested(offset + 1, self.words.depth + 1)
         self._closed = ""
-        return self._group(Group(self.base + offset, body, [], subshell=True))
+        return self._group(CommandGroup(self.base + offset, body, [], subshell=True))
 
-    def _group(self, group: Group) -> Group:
+    def _group(self, group: CommandGroup) -> CommandGroup:
         """A group with the redirects after it."""
         while True:
             self.skip_blanks()
@@ -279,7 +325,7 @@ class Parser(Cursor):
         self.words.depth -= 1
         return body
 
-    def _keyword(self, word: str, command: Simple, stop: frozenset[str]) -> Node | None:
+    def _keyword(self, word: str, command: SimpleCommand, stop: frozenset[str]) -> Node | None:
         offset = command.offset
         if word in _CLOSERS:
             self._closed = word
@@ -287,7 +333,7 @@ class Parser(Cursor):
                 self._closed = ""
             return None
         if word == "{" or word == "begin":
-            group = Group(offset, self._body("}" if word == "{" else "end"), [])
+            group = CommandGroup(offset, self._body("}" if word == "{" else "end"), [])
         elif word == "case":
             group = self._case(offset)
         elif word == "function":
@@ -295,7 +341,7 @@ class Parser(Cursor):
         elif word in ("for", "select"):
             group = self._for(offset)
         else:
-            group = Group(offset, self._body("fi", "end") if word == "if" else self._loop(), [])
+            group = CommandGroup(offset, self._body("fi", "end") if word == "if" else self._loop(), [])
         self._closed = ""
         return self._group(group)
 
@@ -306,25 +352,27 @@ class Parser(Cursor):
         body = self._body("do")
         return body + self._body("done")
 
-    def _for(self, offset: int) -> Group:
+    def _for(self, offset: int) -> CommandGroup:
         self.skip_blanks()
         if self.text.startswith("((", self.at):
             end = self.text.find("))", self.at, self.at + 400)
             self.at = end + 2 if end >= 0 else self.at + 2
             self._body("do")
-            return Group(offset, self._body("done"), [])
-        head = Simple(self.at, [], [], [])
+            return CommandGroup(offset, self._body("done"), [])
+        head = SimpleCommand(self.at, [], [], [])
         while self._read_item(head):
             pass
         name = head.words[0] if head.words else ""
         values = head.words[2:] if len(head.words) > 1 and head.words[1] == "in" else []
         if self.fish:
-            return Group(offset, self._body("end"), [], variable=str(name), values=values)
+            return CommandGroup(offset, self._body("end"), [], variable=str(name), values=values)
         self._body("do")
-        return Group(offset, self._body("done"), [], variable=name if isinstance(name, str) else "", values=values)
+        return CommandGroup(
+            offset, self._body("done"), [], variable=name if isinstance(name, str) else "", values=values
+        )
 
-    def _case(self, offset: int) -> Group:
-        while self._read_item(head := Simple(self.at, [], [], [])) and head.words != ["in"]:
+    def _case(self, offset: int) -> CommandGroup:
+        while self._read_item(head := SimpleCommand(self.at, [], [], [])) and head.words != ["in"]:
             pass
         body: list[Node] = []
         while self.at < len(self.text):
@@ -340,9 +388,9 @@ class Parser(Cursor):
             body += self._body(";;", "esac")
             if self._closed == "esac" or self.at <= begin:
                 break
-        return Group(offset, body, [])
+        return CommandGroup(offset, body, [])
 
-    def _test(self, command: Simple) -> Simple:
+    def _test(self, command: SimpleCommand) -> SimpleCommand:
         """`[[ … ]]`, in which `<`, `&&` and brackets are words."""
         while self.at < len(self.text):
             self.skip_blanks()
@@ -367,23 +415,23 @@ class Parser(Cursor):
         if self.fish:
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
-            return Function(str(name), Group(self.base + self.at, self._body("end"), []))
+            return ShellFunction(str(name), CommandGroup(self.base + self.at, self._body("end"), []))
         return self._function(name if isinstance(name, str) else "")
 
     def _function(self, name: str) -> Node:
         self.skip_blank_lines()
         if self.words.depth >= MAX_NESTING:
-            return Function(name, None)
+            return ShellFunction(name, None)
         self.words.depth += 1
         body = self._command(frozenset())
         self.words.depth -= 1
         self._closed = ""
-        return Function(name, body)
+        return ShellFunction(name, body)
 
 
-def parse_here_document(text: str, base: int = 0) -> Word | str:
+def parse_here_document(text: str, base: int = 0) -> ShellWord | str:
     """The body of a here-document, in which `$…` and backticks are expanded."""
-    parser = Parser(text.replace('"', '\\"'), 1, base=base)
-    word = Word([])
+    parser = ShellParser(text.replace('"', '\\"'), 1, base=base)
+    word = ShellWord([])
     parser.words.read_quoted(word.parts, 0)
     return word

@@ -1,12 +1,99 @@
-"""The words of a shell script: quotes, backslashes, `$…`, backticks. Whatever never ends, ends with the text."""
+"""The nodes of a shell script and its words: quotes, variables and substitutions."""
 
 import re
 from collections.abc import Callable
 
-from clawft.scan.languages.commands.escapes import unescape_ansi
-from clawft.scan.languages.shell.nodes import Node, Param, Part, Process, Quoted, Subst, Word
+from msgspec import Struct
 
-__all__ = ["MAX_NESTING", "WordReader"]
+from clawft.scanner.languages.commands.texts import unescape_ansi
+
+
+class Quoted(Struct, gc=False):
+    """Text in quotes: no braces, no splitting."""
+
+    text: str
+
+
+class ShellParameter(Struct):
+    """`$name` or `${name…}`."""
+
+    name: str
+    quoted: bool = False
+    op: str = ""  # what stands after the name: ":-", "%%", "/", "^^", …; "!" and "length" for a mark before it
+    arg: "ShellWord | str" = ""
+    index: str = ""  # "[@]", "[0]"
+
+
+class CommandSubstitution(Struct):
+    """`$(…)` or backticks."""
+
+    body: "list[Node]"
+    text: str
+    quoted: bool = False
+
+
+class ProcessSubstitution(Struct):
+    """`<(…)`, or `>(…)` when it takes what is written."""
+
+    body: "list[Node]"
+    into: bool
+
+
+Part = str | Quoted | ShellParameter | CommandSubstitution | ProcessSubstitution
+
+
+class ShellWord(Struct):
+    """A word that has to be expanded; a plain one is a `str`."""
+
+    parts: list[Part]
+    braces: bool = False
+
+
+class ShellRedirect(Struct):
+    """One redirect; `target` is the text itself for a here-document or a here-string."""
+
+    fd: str
+    op: str
+    target: ShellWord | str
+    quoted: bool = False  # a here-document that is taken as written
+    strip: bool = False  # a here-document whose leading tabs are dropped
+
+
+class SimpleCommand(Struct):
+    """A command with its words."""
+
+    offset: int
+    words: list[ShellWord | str]
+    assigns: list[tuple[str, bool, ShellWord | str | list[ShellWord | str]]]  # name, whether it is appended, value
+    redirects: list[ShellRedirect]
+
+
+class CommandGroup(Struct):
+    """Commands that share their input and output: `( )`, `{ }`, the body of a loop or a condition."""
+
+    offset: int
+    body: "list[Node]"
+    redirects: list[ShellRedirect]
+    subshell: bool = False
+    variable: str = ""  # of a for loop
+    values: list[ShellWord | str] = []
+
+
+class ShellPipe(Struct):
+    """Commands of which each reads what the one before wrote."""
+
+    commands: "list[Node]"
+
+
+class ShellFunction(Struct):
+    """A function is defined."""
+
+    name: str
+    body: "Node | None"
+
+
+Node = SimpleCommand | CommandGroup | ShellPipe | ShellFunction
+
 
 MAX_NESTING = 20
 MAX_RETRIES = 8  # quotes that turned out to be no quotes
@@ -35,7 +122,7 @@ class WordReader:
         self._no_single = len(text) + 1  # from here on there is no closing single quote
         self._no_tick = len(text) + 1
 
-    def read(self, at: int) -> tuple[Word | str, int]:
+    def read(self, at: int) -> tuple[ShellWord | str, int]:
         """The word at a place, and where it ends."""
         plain = _PLAIN.match(self.text, at)
         end = plain.end() if plain else at
@@ -141,7 +228,7 @@ class WordReader:
         if name is None:
             parts.append(Quoted("$"))
             return at + 1
-        parts.append(Param(name[0], quoted))
+        parts.append(ShellParameter(name[0], quoted))
         return name.end()
 
     def _substitution(self, parts: list[Part], at: int, *, quoted: bool) -> int:
@@ -150,29 +237,29 @@ class WordReader:
             line_end = text.find("\n", at)
             end = text.find("))", at, line_end if line_end >= 0 else min(len(text), at + 400))
             if 0 <= end < at + 400:
-                parts.append(Param("((", quoted, arg=text[at + 3 : end]))
+                parts.append(ShellParameter("((", quoted, arg=text[at + 3 : end]))
                 return end + 2
         if self.depth >= MAX_NESTING:
             parts.append(Quoted("$("))
             return at + 2
         body, end = self._read_commands(at + 2, self.depth + 1)
-        parts.append(Subst(body, text[at : min(end, at + 200)], quoted))
+        parts.append(CommandSubstitution(body, text[at : min(end, at + 200)], quoted))
         return end
 
-    def read_process(self, at: int) -> tuple[Word | str, int]:
+    def read_process(self, at: int) -> tuple[ShellWord | str, int]:
         """`<(…)` or `>(…)` at a place."""
         if self.depth >= MAX_NESTING:
             return "", at + 2
         into = self.text[at] == ">"
         body, end = self._read_commands(at + 2, self.depth + 1)
-        return Word([Process(body, into)]), end
+        return ShellWord([ProcessSubstitution(body, into)]), end
 
     def _braced(self, parts: list[Part], at: int, *, quoted: bool) -> int:
         match = _BRACED.match(self.text, at + 1)
         if match is None or self.depth >= MAX_NESTING:
             parts.append(Quoted("$"))
             return at + 1
-        param = Param(match[2], quoted, {"!": "!", "#": "length"}.get(match[1], ""), index=match[3] or "")
+        param = ShellParameter(match[2], quoted, {"!": "!", "#": "length"}.get(match[1], ""), index=match[3] or "")
         end = match.end()
         operator = _OPERATOR.match(self.text, end)
         if operator and not param.op:
@@ -209,7 +296,7 @@ class WordReader:
             return at + 1
         inner = self.text[at + 1 : end].replace("\\`", "`")
         parts.append(
-            Subst(
+            CommandSubstitution(
                 parse_inner(inner, self.depth + 1, self._base + at + 1), self.text[at : min(end + 1, at + 200)], quoted
             )
         )
@@ -228,17 +315,17 @@ class WordReader:
 
 def parse_inner(text: str, depth: int, base: int) -> list[Node]:
     """The commands of a text inside another one."""
-    from clawft.scan.languages.shell.parse import Parser
+    from clawft.scanner.languages.shell.parser import ShellParser
 
-    return Parser(text, depth, base=base).read()
+    return ShellParser(text, depth, base=base).read()
 
 
-def _finish(parts: list[Part]) -> Word | str:
+def _finish(parts: list[Part]) -> ShellWord | str:
     """A word of its parts; a plain `str` when nothing in it is left to expand."""
     braces = "{" in parts and _BRACE_LIST.search(_template(parts)) is not None
     if not braces and all(isinstance(part, str | Quoted) for part in parts):
         return "".join(part if isinstance(part, str) else part.text for part in parts)  # type: ignore[union-attr]
-    return Word(parts, braces)
+    return ShellWord(parts, braces)
 
 
 def _template(parts: list[Part]) -> str:

@@ -1,4 +1,4 @@
-"""What the calls of each language do: one table per language, read when the language turns up.
+"""Tables of the effects of calls: one table per language, loaded when the language turns up.
 
 A row is an effect (a key of effects.EFFECTS, and after a colon what it needs to know) and the names that have it. A
 name is a dotted path from a module or a type on; one that begins with a dot is a method of an object that is not known;
@@ -11,7 +11,14 @@ from importlib import import_module
 __all__ = ["find_names", "find_spec"]
 
 Spec = tuple[str, str]
-_FILES = {"kotlin": "java", "groovy": "java"}
+_MODULES = {
+    "python": "python",
+    "javascript": "javascript",
+    **dict.fromkeys(("c", "go", "rust", "nim", "swift"), "compiled"),
+    **dict.fromkeys(("java", "kotlin", "groovy", "csharp", "dart", "elixir"), "managed"),
+    **dict.fromkeys(("perl", "php", "ruby", "lua", "r"), "scripts"),
+}
+_SAME_CALLS = {"kotlin": "java", "groovy": "java"}
 _MAX_CACHE = 50_000
 _found: dict[str, dict[str, Spec | None]] = {}
 
@@ -19,17 +26,18 @@ _found: dict[str, dict[str, Spec | None]] = {}
 @cache
 def find_names(language: str) -> dict[str, Spec]:
     """All names of a language that do something, and what."""
-    name = _FILES.get(language, language)
+    module = import_module(f"{__name__}.{_MODULES[language]}")
+    calls: dict[str, str] = getattr(module, f"{_SAME_CALLS.get(language, language).upper()}_CALLS")
     table: dict[str, Spec] = {}
-    for effect, names in import_module(f"{__name__}.{name}").CALLS.items():
+    for effect, names in calls.items():
         kind, _, argument = effect.partition(":")
-        for one in names.split():
-            table[one] = (kind, argument)
+        for name in names.split():
+            table[name] = (kind, argument)
     return table
 
 
 def find_spec(language: str, ref: str) -> Spec | None:
-    """What a call of this name does in a language, if it is known to do anything."""
+    """Find the effect of a call by its name in a language; None if it is not known to have any."""
     if not ref:
         return None
     found = _found.get(language)

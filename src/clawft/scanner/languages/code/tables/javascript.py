@@ -1,6 +1,6 @@
-"""What the calls of JavaScript and TypeScript do: Node, Deno, Bun and the browser."""
+"""The effects of calls in JavaScript and TypeScript: Node, Deno, Bun and the browser."""
 
-CALLS = {
+JAVASCRIPT_CALLS = {
     "require": """
         require module.require require.main.require createRequire() module.createRequire() import
         process.mainModule.require

@@ -1,6 +1,6 @@
-"""What the calls of Python do."""
+"""The effects of calls in Python."""
 
-CALLS = {
+PYTHON_CALLS = {
     "exec:shell": """
         os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput
         asyncio.create_subprocess_shell os.popen2 os.popen3 popen2.popen2 .create_subprocess_shell sh.bash

@@ -1,0 +1,327 @@
+"""The loop of one turn: classify, route, assemble, transport, score, learn. It yields events and always ends with
+TurnFinished or TurnFailed.
+"""
+
+import asyncio
+import math
+import re
+import traceback
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from functools import partial
+
+import anyio
+from anyio import lowlevel
+from anyio.streams.memory import MemoryObjectSendStream
+
+from clawft.agent.compaction import compact_now, fit_window
+from clawft.agent.ledger import Price
+from clawft.agent.model_call import ModelAnswer, ask_model, warn_records_unavailable
+from clawft.agent.prompt import assemble, join_tools
+from clawft.agent.providers.request import ModelRequest, Stop, StreamCut
+from clawft.agent.providers.selection import is_claude_alias, read_model
+from clawft.agent.records import work_on
+from clawft.agent.sessions import Status
+from clawft.agent.skill_invocation import run_fork_as_answer
+from clawft.agent.tool_calls import run_calls
+from clawft.agent.turn import Stage, Turn, run_inserted
+from clawft.agent.turn_hooks import run_message_hooks, run_sent_hooks, run_session_hooks, run_stop_hooks
+from clawft.config import Config
+from clawft.contracts import Phase
+from clawft.errors import ClawftError, Refused
+from clawft.messages import Event, Message, Noticed, TextDelta, TurnFailed, TurnFinished, TurnStarted
+
+_HARD = re.compile(
+    r"\b(?:analy[sz]e|architect\w*|compare|debug|design|diagnose|explain why|implement|investigate|migrate|optimi[sz]e|"
+    r"plan|prove|refactor|research|review|root cause|security|trade-?offs?|write a)\b",
+    re.IGNORECASE,
+)
+_STEPS = re.compile(
+    r"^\s*(?:[-*]|\d+[.)])\s|\b(?:then|after that|finally|first|second|next)\b", re.MULTILINE | re.IGNORECASE
+)
+
+
+async def classify(turn: Turn) -> None:
+    turn.complexity = measure_complexity(turn.request.text, len(turn.session.messages), len(turn.request.images))
+
+
+def measure_complexity(text: str, history: int = 0, images: int = 0) -> float:
+    """Length, steps, verbs of hard work, code, pictures and how long the conversation is, added up."""
+    score = min(len(text) / 4_000, 0.3)
+    score += min(len(_HARD.findall(text)) * 0.12, 0.36)
+    score += min(len(_STEPS.findall(text)) * 0.05, 0.2)
+    score += 0.1 if "```" in text or "Traceback" in text else 0
+    score += min(history / 200, 0.1) + min(images * 0.1, 0.2)
+    return round(min(score, 1.0), 3)
+
+
+async def route(turn: Turn) -> None:
+    config = turn.runtime.config
+    turn.model = choose_model(turn)
+    turn.provider, turn.bare_model = turn.runtime.open_provider(turn.model)
+    turn.price = _find_price(config, turn.model, turn.bare_model)
+    turn.context_window = turn.agent.context_window or find_window(config, turn.model, turn.bare_model)
+    turn.emit(TurnStarted(turn=turn.id, model=turn.model, agent=turn.agent.name))
+
+
+def choose_model(turn: Turn) -> str:
+    """The flag, then the skill that was started, then the agent, then the tier of this complexity, then the default."""
+    if turn.request.model:
+        return turn.request.model
+    providers = turn.runtime.config.providers
+    asked = read_model(turn.invoked.skill.model, providers) if turn.invoked else ""
+    if asked:
+        try:
+            turn.runtime.check_model(asked)
+        except ClawftError as error:
+            message = f"The skill asks for the model '{asked}', which is not there: {error}"
+            turn.emit(Noticed(code="skill-model", message=message, severity="warning", hint=error.hint))
+        else:
+            return asked
+    asked = read_model(turn.agent.model, providers)
+    if is_claude_alias(asked, providers):
+        message = f"The agent asks for Claude's '{asked}', which is no model here; another one answers"
+        turn.emit(Noticed(code="agent-model", message=message, severity="warning", hint=_ALIAS_HINT))
+    elif asked:
+        return _check_agent_model(turn, asked)
+    for tier in sorted(turn.runtime.config.agents.routing.tiers, key=lambda one: one.up_to):
+        if turn.complexity <= tier.up_to:
+            return tier.model
+    return turn.runtime.config.agents.defaults.model
+
+
+_ALIAS_HINT = "Name a model as provider/model in the agent's file, or with --model"
+
+
+def _check_agent_model(turn: Turn, model: str) -> str:
+    """Check that an agent's model belongs to a configured provider, and return it. Raises: ClawftError."""
+    try:
+        turn.runtime.check_model(model)
+    except ClawftError as error:
+        message = f"The agent '{turn.agent.name}' asks for the model '{model}', which cannot be used: {error}"
+        raise type(error)(error.code, message, hint=error.hint) from error
+    return model
+
+
+def find_window(config: Config, model: str, bare_model: str) -> int | None:
+    """Tokens that fit the model, if the config knows."""
+    provider = config.providers.get(model.partition("/")[0])
+    known = provider.models.get(bare_model) if provider else None
+    return config.agents.defaults.context_window or (known.context_window if known else None)
+
+
+def _find_price(config: Config, model: str, bare_model: str) -> Price | None:
+    provider = config.providers.get(model.partition("/")[0])
+    known = provider.models.get(bare_model) if provider else None
+    if known is None or known.input_usd_per_mtok is None or known.output_usd_per_mtok is None:
+        return None
+    return Price(known.input_usd_per_mtok, known.output_usd_per_mtok)
+
+
+async def score(turn: Turn) -> None:
+    turn.score = score_turn(turn.stop, bool(turn.text), turn.calls, turn.failed_calls)
+
+
+def score_turn(stop: str, answered: bool, calls: int, failed_calls: int) -> float:
+    """An answer counts most; a cut or stopped turn, and tools that failed, take from it."""
+    value = 1.0 if answered else 0.4
+    value -= 0.4 if stop != "done" else 0
+    value -= 0.4 * failed_calls / calls if calls else 0
+    return round(max(value, 0.0), 3)
+
+
+async def record_skill_use(turn: Turn) -> None:
+    loaded = [activation.name for activation in turn.skills.active]
+    stats, ledger = turn.runtime.stats, turn.runtime.ledger
+    await work_on(ledger.records, ledger.write_booked, partial(warn_records_unavailable, turn))
+    await work_on(
+        stats.database,
+        lambda: stats.record(turn.catalog.listed, loaded, turn.score),
+        partial(warn_records_unavailable, turn),
+    )
+
+
+MAX_RESTARTS = 2  # of one model call whose answer broke off
+
+
+async def transport(turn: Turn) -> None:
+    if turn.forking:
+        await run_fork_as_answer(turn, turn.forking)
+        return
+    limit = turn.agent.max_tool_iterations or turn.runtime.config.agents.defaults.max_tool_iterations
+    for _ in range(limit):
+        await lowlevel.checkpoint()  # a turn that was stopped asks nothing more
+        await fit_window(turn)
+        answer = await _ask(turn)
+        turn.append(Message("assistant", answer.text or None, answer.calls))
+        turn.text = answer.text
+        turn.stop = "length" if answer.stop == "length" else "done"
+        if not answer.calls:
+            _say_stop(turn, answer.stop)
+            if not await run_stop_hooks(turn):
+                return
+            continue
+        for message in await run_calls(turn, answer.calls):
+            turn.append(message)
+        join_tools(turn)
+    turn.stop = "max_iterations"
+    notice = f"The turn was stopped after {limit} rounds of tools (max_tool_iterations)"
+    turn.emit(Noticed(code="max-iterations", message=notice, severity="warning"))
+
+
+def _say_stop(turn: Turn, stop: Stop) -> None:
+    if stop == "length":
+        message, hint = "The answer was cut at max_tokens", "Raise agents.defaults.max_tokens"
+        turn.emit(Noticed(code="answer-cut", message=message, severity="warning", hint=hint))
+    elif stop == "refusal":
+        turn.emit(Noticed(code="model-refused", message="The model declined to answer", severity="warning"))
+
+
+async def _ask(turn: Turn) -> ModelAnswer:
+    """One answer. One that breaks off is asked for again: what had come of it does not count."""
+    request = make_request(turn)
+    restarts = 0
+
+    def show(text: str) -> None:
+        turn.partial += text
+        turn.emit(TextDelta(text=text))
+
+    while True:
+        turn.partial = ""
+        try:
+            return await ask_model(turn, request, show)
+        except StreamCut as error:
+            restarts += 1
+            if restarts > MAX_RESTARTS:
+                raise
+            message = f"{error}; the answer is asked for again"
+            turn.emit(Noticed(code="stream-restarted", message=message, severity="warning"))
+
+
+def make_request(turn: Turn) -> ModelRequest:
+    """Build the next request to the model."""
+    defaults = turn.runtime.config.agents.defaults
+    temperature = defaults.temperature if turn.agent.temperature is None else turn.agent.temperature
+    return ModelRequest(turn.bare_model, turn.messages(), turn.specs, temperature, defaults.max_tokens)
+
+
+STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, record_skill_use)
+# What comes before the transport is asked for each request that is sent: `ask.prepare`.
+_BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE}
+_AFTER: dict[Stage, Phase] = {transport: Phase.POST_TRANSPORT, score: Phase.POST_SCORE}
+
+
+async def run_stages(turn: Turn) -> None:
+    """Every stage, each over the same turn."""
+    await run_session_hooks(turn)
+    await run_message_hooks(turn)
+    await run_until_transport(turn)
+    for stage in STAGES[STAGES.index(transport) :]:
+        await _run(turn, stage)
+
+
+async def run_until_transport(turn: Turn) -> None:
+    """Run all stages that come before the model is called."""
+    for stage in STAGES[: STAGES.index(transport)]:
+        await _run(turn, stage)
+
+
+async def compact_stages(turn: Turn) -> None:
+    """A turn that only makes room: the same model is chosen, and asked for a summary."""
+    await _run(turn, classify)
+    await _run(turn, route)
+    await compact_now(turn)
+
+
+async def _run(turn: Turn, stage: Stage) -> None:
+    await run_inserted(turn, _BEFORE.get(stage))
+    await stage(turn)
+    await run_inserted(turn, _AFTER.get(stage))
+
+
+async def run_turn(
+    make: Callable[[Callable[[Event], None]], Turn], scope: anyio.CancelScope, stages: Stage = run_stages
+) -> AsyncGenerator[Event]:
+    """Events as they happen. Cancelling `scope` ends the turn in order; closing the generator just ends it.
+
+    The work runs in a task of its own, since a generator must not keep a cancel scope open across its yields.
+    """
+    send, receive = anyio.create_memory_object_stream[Event](math.inf)
+
+    def put(event: Event) -> None:
+        with suppress(anyio.BrokenResourceError):  # nobody listens any more: what ends meanwhile tells nobody
+            send.send_nowait(event)
+
+    worker = asyncio.create_task(_work(make(put), scope, send, stages))
+    try:
+        with receive:
+            async for event in receive:
+                yield event
+    finally:
+        worker.cancel()
+        with anyio.CancelScope(shield=True), suppress(asyncio.CancelledError):  # what it started ends before it does
+            await worker
+
+
+async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStream[Event], stages: Stage) -> None:
+    with send:
+        await work_turn(turn, scope, stages)
+
+
+async def work_turn(turn: Turn, scope: anyio.CancelScope, stages: Stage) -> None:
+    """All of a turn, in the task of the caller. Its events go where the turn sends them."""
+    status = "cancelled"
+    try:
+        with scope:
+            turn.emit(await _run_loop(turn, stages))
+            status = ""
+    finally:
+        if status:  # cancelled by the caller: keep what came so far
+            _finish(turn, "cancelled")
+    if scope.cancelled_caught:
+        turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
+
+
+async def _run_loop(turn: Turn, stages: Stage) -> Event:
+    """All stages; the event that tells how it ended, once that is on disk, and hooks know."""
+    try:
+        end = await _run_stages(turn, stages)
+        await run_sent_hooks(turn, end)
+    except Exception as error:  # a bug must not take the conversation with it
+        return _fail_inside(turn, error)
+    return end
+
+
+async def _run_stages(turn: Turn, stages: Stage) -> TurnFinished | TurnFailed:
+    try:
+        await stages(turn)
+        _finish(turn, "finished")
+    except ClawftError as error:
+        return _fail(turn, error)
+    except Exception as error:
+        return _fail_inside(turn, error)
+    return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)
+
+
+def _fail_inside(turn: Turn, error: Exception) -> TurnFailed:
+    path = turn.runtime.keep_trace("".join(traceback.format_exception(error)))
+    message = f"Something went wrong inside: {type(error).__name__}: {error}"
+    return _fail(turn, ClawftError("internal", message, hint=f"The details are in {path}" if path else ""))
+
+
+def _finish(turn: Turn, status: Status) -> None:
+    """Write down that the turn is over, with what had come of an answer; a turn that never began leaves no trace."""
+    if turn.partial:
+        turn.append(Message("assistant", f"{turn.partial}\n\n[the answer broke off here]"))
+    if turn.began:
+        turn.session.finish_turn(turn.id, status, turn.usage, turn.model)
+        turn.began = False  # whatever comes now, it is over
+
+
+def _fail(turn: Turn, error: ClawftError) -> TurnFailed:
+    with suppress(ClawftError):  # the disk may be the problem
+        _finish(turn, "failed")
+    if isinstance(error, Refused):
+        skill, session = turn.request.skill, turn.session.key
+        turn.runtime.audit.tell("denial", str(error), decision="denied", rule=error.code, skill=skill, session=session)
+    return TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code, usage=turn.usage)

@@ -1,0 +1,1 @@
+"""The tools of an agent: one file per tool, and the registry that holds them."""

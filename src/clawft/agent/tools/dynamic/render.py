@@ -1,0 +1,359 @@
+"""The prompt of a skill with dynamic context: judge the commands in its text, run them in the sandbox, fill in their
+output.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+
+import anyio
+from anyio import to_thread
+from msgspec import Struct, structs
+
+from clawft.agent.tools.command import CommandPlaces, make_command_result
+from clawft.agent.tools.dynamic.context import (
+    DynamicContext,
+    SkillUseContext,
+    Tell,
+    get_skill_authority,
+    make_reading_context,
+    read_files,
+)
+from clawft.agent.tools.environment import command_env, find_planted
+from clawft.agent.tools.steps import TurnStep
+from clawft.config.tools import CommandPolicyMode, ExecSettings
+from clawft.errors import ClawftError, Diagnostic, Refused
+from clawft.files import is_within, real_path
+from clawft.git import find_unsafe_git_setting
+from clawft.sandbox.confinement import Confinement
+from clawft.sandbox.process import Finished
+from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.render import (
+    DynamicPlace,
+    DynamicResults,
+    FilledCommand,
+    PromptArguments,
+    RenderedPrompt,
+    TemplateVariables,
+    complete_variables,
+    fill_command,
+    find_dynamic,
+    render_skill,
+)
+from clawft.skills.render.prefixes import SETTING, suggest_setting
+from clawft.trust.command_policy import CommandPolicy, CommandVerdict
+from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.permissions import UsableSkill, decide_call, list_granted_hosts
+from clawft.trust.run_copies import open_skill_copy
+
+_READING = CommandPolicy(ExecSettings())
+
+
+class AllowedLine(Struct, frozen=True):
+    """A command line that may run. `words` are those of its last command, by which its exit code is read."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+def judge_commands(
+    context: DynamicContext, places: Sequence[DynamicPlace], use: SkillUseContext, where: tuple[str, str]
+) -> list[tuple[AllowedLine, ...]]:
+    """The lines of each place, ready to run. `where` is the folder they run in, and the one that git looks at.
+
+    Raises: Refused for the first that may not run; that is recorded.
+    """
+    judge = _Judge(context, use, *where)
+    return [tuple(judge.check(place, command) for command in place.commands) for place in places]
+
+
+class _Judge:
+    def __init__(self, context: DynamicContext, use: SkillUseContext, cwd: str, repository: str) -> None:
+        self._context = context
+        self._use = use
+        self._cwd = cwd
+        self._repository = repository
+        listed = structs.replace(
+            context.config.tools.exec,
+            mode=CommandPolicyMode.ALLOWLIST,
+            allowed_commands=context.prefixes,
+            also_allowed=(),
+        )
+        self._policy = CommandPolicy(listed, SETTING)
+        self._authority = get_skill_authority(context, use)
+        own = (cwd,) if use.folder else ()
+        self._places = CommandPlaces(cwd, make_reading_context(context, own))
+        variables = structs.replace(use.variables, skill_dir=cwd) if use.folder else use.variables
+        self._variables = complete_variables(use.skill, variables)
+
+    def check(self, place: DynamicPlace, command: str) -> AllowedLine:
+        """A command with its arguments, if it may run. Raises: Refused."""
+        filled = fill_command(command, self._use.arguments, self._variables)
+        verdict = self._policy.judge(filled.judged, self._places)
+        if reason := self._object(filled, verdict):
+            self._use.record(self._context.audit, "denial", filled.line, "deny", reason)
+            setting = suggest_setting([filled.judged], self._context.prefixes)
+            hint = f"To allow it: {setting}" if setting else "The skill has to be changed, or given other arguments"
+            shown = self._context.show(filled.line)
+            raise self._use.refuse(place, f"The skill '{self._use.skill.name}' may not run `{shown}`: {reason}", hint)
+        return AllowedLine(filled.line, verdict.commands[-1])
+
+    def _object(self, filled: FilledCommand, verdict: CommandVerdict) -> str:
+        """Return why a command may not run, '' if it may. A command that would need approval is refused: nobody is
+        asked here."""
+        if verdict.decision != "allow":
+            return verdict.reason
+        home, project = self._context.workspace.home, self._context.workspace.project
+        call = CheckedCall(
+            "exec_shell", {"command": filled.judged, "cwd": self._cwd}, PatternRoots(project, self._cwd, home)
+        )
+        decision = decide_call(call, self._authority)
+        if decision.decision in ("deny", "ask"):
+            return decision.rule
+        env = command_env(self._context.config.tools.exec, self._context.environ, {})
+        if planted := find_planted(verdict.commands, env, self._context.sandbox.launcher):
+            return planted
+        # The list that a user wrote may hold more than what reads.
+        if self._authority.mode is Mode.PLAN and _READING.judge(filled.judged, self._places).decision != "allow":
+            return "mode plan only looks"
+        if any(words[0] == "git" for words in verdict.commands) and (
+            program := find_unsafe_git_setting(self._repository)
+        ):
+            return f"what this repository says may start a program, or lead elsewhere ({program})"
+        return ""
+
+
+TIMEOUT_S = 30
+MAX_BYTES = 64 * 1024
+MAX_PARALLEL = 8
+_LISTED, _ANNOUNCED = 5, 80  # commands that are named before they run, and characters of each
+_SHOWN = 2_000  # characters of a failed command's output that are said
+# They end with 1 to say that there is no match, or a difference.
+_ONE_IS_FINE = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "diff", "cmp", "pgrep", "test", "["})
+_ONE_IS_FINE_IN_GIT = (("git", "diff"), ("git", "grep"))
+
+
+class _Setting(Struct, frozen=True):
+    """The folder, environment and sandbox limits that commands run with."""
+
+    cwd: str
+    env: Mapping[str, str]
+    confinement: Confinement
+
+
+async def run_commands(context: DynamicContext, places: Sequence[DynamicPlace], use: SkillUseContext) -> dict[int, str]:
+    """Run the commands and return the text that replaces each place. Raises: Refused, before any of them runs;
+    ClawftError for one that failed."""
+    # Programs see files where they really are, whatever links lead there.
+    project, folder = real_path(context.workspace.project), real_path(use.folder) if use.folder else ""
+    async with _copy(context, use, folder) as copy:
+        status = await to_thread.run_sync(context.sandbox.status)
+        # Where a sandbox cannot show files in another place, commands work in the copy itself.
+        is_mounted = status.kind == "bubblewrap"
+        cwd = (folder if is_mounted else copy) or project
+        repository = _find_repository(project, folder)
+        judged = await to_thread.run_sync(judge_commands, context, places, use, (cwd, repository or cwd))
+        mounts = ((copy, folder),) if copy and is_mounted else ()
+        whole = (copy,) if copy and not is_mounted else ()
+        own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
+        env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
+        confinement = Confinement(
+            readable=(project,), whole={"approved": whole}, mounts=mounts, hosts=_hosts(context, use)
+        )
+        setting = _Setting(cwd, env, confinement)
+        use.tell(_announce(context, [line for lines in judged for line in lines], use))
+        return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
+
+
+def _copy(context: DynamicContext, use: SkillUseContext, folder: str) -> AbstractAsyncContextManager[str]:
+    """Open the copy that the commands run on; a Claude command has no folder, so there is nothing to copy."""
+    if not folder:
+        return nullcontext("")
+    return open_skill_copy(context.workspace.user_dir, folder, use.cleared.digest)
+
+
+def _hosts(context: DynamicContext, use: SkillUseContext) -> tuple[str, ...]:
+    """Return the hosts that the commands may reach: those of the user's rules, and those that all untrusted skills were
+    approved with."""
+    authority = context.authority()
+    approved = [limit.hosts for limit in authority.limits if limit.hosts is not None]
+    if use.cleared.is_untrusted:
+        approved.append(use.cleared.granted.network if use.cleared.granted else ())
+    return list_granted_hosts(authority.rules, approved)
+
+
+def _announce(context: DynamicContext, lines: Sequence[AllowedLine], use: SkillUseContext) -> str:
+    shown = [f"`{context.show(line.text)[:_ANNOUNCED]}`" for line in lines[:_LISTED]]
+    more = f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else ""
+    return f"The skill '{use.skill.name}' runs {', '.join(shown)}{more}"
+
+
+def _find_repository(project: str, folder: str) -> str:
+    """The project, if it is a git repository and the skill lies elsewhere: what skills ask git is about the project."""
+    elsewhere = bool(folder) and not is_within(folder, project)
+    return project if elsewhere and os.path.isdir(os.path.join(project, ".git")) else ""
+
+
+def _git_env(repository: str) -> dict[str, str]:
+    return {"GIT_DIR": os.path.join(repository, ".git"), "GIT_WORK_TREE": repository} if repository else {}
+
+
+async def _run_all(
+    context: DynamicContext,
+    judged: Sequence[tuple[DynamicPlace, tuple[AllowedLine, ...]]],
+    use: SkillUseContext,
+    setting: _Setting,
+) -> dict[int, str]:
+    """All at once, as far as there is room; the first that fails ends the others."""
+    results: dict[int, str] = {}
+    failures: list[ClawftError] = []
+    limiter = anyio.CapacityLimiter(MAX_PARALLEL)
+
+    async def run(place: DynamicPlace, lines: tuple[AllowedLine, ...]) -> None:
+        try:
+            async with limiter:
+                outputs = [await _run_line(context, line, place, use, setting) for line in lines]
+        except ClawftError as error:
+            failures.append(error)
+            group.cancel_scope.cancel()
+        else:
+            results[place.start] = "\n".join(filter(None, outputs))
+
+    async with anyio.create_task_group() as group:
+        for place, lines in judged:
+            group.start_soon(run, place, lines)
+    if failures:
+        raise failures[0]
+    return results
+
+
+async def _run_line(
+    context: DynamicContext, line: AllowedLine, place: DynamicPlace, use: SkillUseContext, setting: _Setting
+) -> str:
+    """The output of one command. Raises: ClawftError if it did not do its work."""
+    use.record(context.audit, "command", line.text, "allow", SETTING)
+    how: dict[str, object] = {"status": "cancelled"}
+    try:
+        finished = await context.sandbox.run(
+            line.text,
+            cwd=setting.cwd,
+            env=setting.env,
+            timeout_s=TIMEOUT_S,
+            max_bytes=MAX_BYTES,
+            confinement=setting.confinement,
+            record=partial(use.record, context.audit),
+        )
+        how = {"exit_code": finished.code}
+    except (OSError, ClawftError) as error:
+        how = {"status": "error"}
+        if isinstance(error, ClawftError):
+            raise
+        raise use.fail(place, f"`{context.show(line.text)}` cannot be started: {error.strerror}") from error
+    finally:
+        use.record(context.audit, "command", line.text, "finished", detail=how)
+    fine = finished.code == 0 or (finished.code == 1 and _is_fine_with_one(line.words))
+    if fine and not finished.timed_out and not finished.flooded:
+        return context.clean(_text_of(finished)).rstrip("\n")
+    output = context.clean(make_command_result(finished, setting.cwd).text)
+    excerpt = output if len(output) <= _SHOWN else f"[…] {output[-_SHOWN:]}"
+    shown = context.show(line.text)
+    raise use.fail(place, f"A command of the skill '{use.skill.name}' failed: `{shown}`\n{excerpt}")
+
+
+def _text_of(finished: Finished) -> str:
+    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
+    if not finished.truncated:
+        return finished.output.decode("utf-8", "replace")
+    gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {MAX_BYTES} is the limit]\n"
+    return head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+
+
+def _is_fine_with_one(words: tuple[str, ...]) -> bool:
+    return words[0] in _ONE_IS_FINE or words[:2] in _ONE_IS_FINE_IN_GIT
+
+
+MAX_PLACES = 100
+
+
+class _CachedRendering(Struct, frozen=True):
+    """The fetched content as a step stores it, for one version of the skill. JSON keys can only be strings."""
+
+    digest: str
+    texts: dict[str, str]
+    files: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+async def render_dynamic(
+    context: DynamicContext,
+    found: DiscoveredSkill,
+    cleared: UsableSkill,
+    arguments: PromptArguments,
+    variables: TemplateVariables,
+    tell: Tell = lambda _: None,
+) -> RenderedPrompt:
+    """Render the prompt of a skill that may be used. `tell` is called with what is about to run.
+
+    Raises: Refused for what may not be run or read; ClawftError for what failed. Then nothing of it is used.
+    """
+    places = find_dynamic(cleared.skill.prompt or "")
+    use = SkillUseContext(found, cleared, arguments, variables, tell)
+    try:
+        fetched = await _fetch_once(context, places, use) if places else DynamicResults()
+    except Refused as error:
+        if error.code != "command-refused":  # which is written down where the command is known
+            use.record(context.audit, "denial", f"use the skill {use.skill.name}", "deny", str(error))
+        raise
+    return render_skill(cleared.skill, arguments, variables, found.file, fetched=fetched)
+
+
+async def _fetch_once(
+    context: DynamicContext, places: tuple[DynamicPlace, ...], use: SkillUseContext
+) -> DynamicResults:
+    """Fetch what the places ask for; a resumed run returns what it fetched before. Fetching changes nothing that
+    lasts."""
+
+    async def work() -> _CachedRendering:
+        now = await _fetch(context, places, use)
+        texts = {str(start): text for start, text in now.texts.items()}
+        return _CachedRendering(use.cleared.digest, texts, now.files, now.diagnostics)
+
+    step = TurnStep("command", use.skill.name, summary=_summarise(context, places))
+    stored = await context.steps().run(step, work, _CachedRendering)
+    if stored.digest != use.cleared.digest:  # places are counted in the text of the skill, and that is another one now
+        stored = await work()
+    return DynamicResults({int(start): text for start, text in stored.texts.items()}, stored.files, stored.diagnostics)
+
+
+async def _fetch(context: DynamicContext, places: tuple[DynamicPlace, ...], use: SkillUseContext) -> DynamicResults:
+    asked = [place for place in places if place.kind != "file"]
+    if len(asked) > MAX_PLACES:
+        message = f"The skill '{use.skill.name}' asks for {len(asked)} commands and files; {MAX_PLACES} is the limit"
+        raise Refused("too-many-commands", message, path=use.found.file, line=use.line_of(asked[MAX_PLACES]))
+    commands = [place for place in places if place.kind == "command"]
+    files = await to_thread.run_sync(read_files, context, [place for place in places if place.kind != "command"], use)
+    if not commands:
+        return files
+    if not context.prefixes or use.found.location.scope == "mcp":
+        return DynamicResults(files.texts, files.files, (_tell_off(commands, use), *files.diagnostics))
+    texts = await run_commands(context, commands, use)
+    return DynamicResults({**files.texts, **texts}, files.files, files.diagnostics)
+
+
+def _summarise(context: DynamicContext, places: tuple[DynamicPlace, ...]) -> str:
+    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    return f"{context.show(places[0].head)}{more}"
+
+
+def _tell_off(commands: list[DynamicPlace], use: SkillUseContext) -> Diagnostic:
+    """Build the notice for the user that no command is allowed at all."""
+    what = f"{len(commands)} commands, which stay" if len(commands) > 1 else f"`{commands[0].head}`, which stays"
+    if use.found.location.scope == "mcp":
+        message = f"The skill '{use.skill.name}' would run {what} as text: it came from an MCP server"
+        return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]))
+    message = f"The skill '{use.skill.name}' would run {what} as text, since {SETTING} is empty"
+    setting = suggest_setting([line for command in commands for line in command.commands], ())
+    hint = f"To allow it: {setting}" if setting else "It is not understood well enough to be allowed"
+    return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]), hint)

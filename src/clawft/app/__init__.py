@@ -1,0 +1,1 @@
+"""The composition root: settings to objects. The only place that wires packages together."""

@@ -1,0 +1,272 @@
+"""`weft mcp skills`, `trust` and `untrust`: skills that MCP servers offer."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+from msgspec import Struct, structs
+
+from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp.offered_skills import open_stage
+from clawft.app.app import App
+from clawft.app.mcp_skills.copies import fetch_offered, remove_copies, repair_copy, review_copy, store_copy
+from clawft.app.mcp_skills.offers import (
+    BORROWED_STATES,
+    ServerSkillState,
+    check_alone,
+    find_offered,
+    find_served,
+    judge_offered,
+    judge_orphans,
+)
+from clawft.app.mcp_skills.servers import open_servers
+from clawft.cli.completion import complete_served, complete_servers
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.prompts import confirm
+from clawft.cli.review import review_lines
+from clawft.errors import Diagnostic, NotFound
+from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.views.review import review_json
+from clawft.trust.review import Review
+
+if TYPE_CHECKING:
+    from clawft.agent.mcp.skill_listing import SkillListing
+
+
+_SIZES = ((1 << 20, "MB"), (1 << 10, "KB"))
+
+
+@click.command("skills")
+@click.argument("server", default="", shell_complete=complete_servers)
+@format_option
+def skills_command(server: str, output: str) -> int:
+    """List the skills that MCP servers offer, with their state and why. The servers are asked; nothing is fetched.
+
+    It exits 1 where a server of the settings could not be asked.
+    """
+    app = open_here()
+    listings, problems = anyio.run(_ask, app, server)
+    found = [*judge_offered(app, listings), *([] if server else judge_orphans(app, listings))]
+    silent = _find_silent(app, server, listings)
+    problems += [diagnostic for listing in listings.values() for diagnostic in listing.diagnostics]
+    if output == "json":
+        servers = [
+            {"name": name, "offers_skills": listing.known, "whole": listing.whole} for name, listing in listings.items()
+        ]
+        diagnostics = [diagnostic_json(diagnostic) for diagnostic in problems]
+        skills = [_to_json(skill) for skill in found]
+        print_json("clawft.mcp.skills.v1", servers=servers, skills=skills, diagnostics=diagnostics)
+        return 1 if silent else 0
+    if found:
+        heads = ("SKILL", "STATE", "FILES", "DESCRIPTION")
+        print_table(heads, map(_row, found), wide=3, after=[_tell_reason(skill) for skill in found])
+    for problem in problems:
+        show_diagnostic(problem, where="")
+    if listings or not silent:
+        say(_count(listings, found))
+    if silent:
+        say(f"Not asked: {one_line(', '.join(silent))}")
+    return 1 if silent else 0
+
+
+def _find_silent(app: App, server: str, listings: "dict[str, SkillListing]") -> list[str]:
+    """Servers of the settings that were to be asked, and could not be."""
+    wanted = [name for name, settings in app.config.mcp.servers.items() if settings.enabled and server in ("", name)]
+    return [name for name in wanted if name not in listings]
+
+
+async def _ask(app: App, server: str) -> "tuple[dict[str, SkillListing], list[Diagnostic]]":
+    async with open_servers(app) as hub:
+        return await hub.skills(server), list(hub.diagnostics)
+
+
+def _row(one: ServerSkillState) -> tuple[str, ...]:
+    skill = one.offered.skill if one.offered else None
+    files = f"{len(skill.files)}, {_size(sum(file.size for file in skill.files))}" if skill else ""
+    description = one.offered.description if one.offered else ""
+    return one_line(one.reference), one.state, files, one_line(description)
+
+
+def _size(count: int) -> str:
+    return next((f"{count / unit:.0f} {name}" for unit, name in _SIZES if count >= unit), f"{count} bytes")
+
+
+def _tell_reason(one: ServerSkillState) -> str:
+    if one.reason is not None:
+        hint = f". {one.reason.hint}" if one.reason.hint else ""
+        return one_line(f"{one.reason.message}{hint} [{one.reason.code}]")
+    return {
+        "unlisted": "It was approved, and the server does not list it any more; it stays usable as it was approved",
+        "changed": f"It is not what was approved. Look at it: weft mcp trust {one_line(one.reference)}",
+    }.get(one.state, "")
+
+
+def _count(listings: "dict[str, SkillListing]", found: list[ServerSkillState]) -> str:
+    if not found:
+        if not listings:
+            return "No MCP servers are configured. See: weft help mcp"
+        return f"No skills are offered by: {', '.join(listings)}"
+    states = [
+        f"{count} {state}" for state in BORROWED_STATES if (count := sum(skill.state == state for skill in found))
+    ]
+    waiting = next((skill for skill in found if skill.state in ("waiting", "changed")), None)
+    hint = f". To use one: weft mcp trust {one_line(waiting.reference)}" if waiting else ""
+    return f"{len(found)} skill{'s' * (len(found) > 1)}: {', '.join(states)}{hint}"
+
+
+def _to_json(one: ServerSkillState) -> dict[str, Any]:
+    skill = one.offered.skill if one.offered else None
+    return {
+        "server": one.origin.server,
+        "uri": one.origin.uri,
+        "name": one.name,
+        "description": one.offered.description if one.offered else "",
+        "state": one.state,
+        "reason": diagnostic_json(one.reason) if one.reason else None,
+        "digest": (one.offered.digest if one.offered else "") or None,
+        "files": [{"path": file.path, "sha256": file.sha256, "size": file.size} for file in skill.files]
+        if skill
+        else [],
+    }
+
+
+class _FetchedSkill(Struct, frozen=True):
+    """A skill as it was fetched, and what there is to see of it."""
+
+    one: ServerSkillState
+    review: Review
+
+
+@click.command("trust")
+@click.argument("references", nargs=-1, required=True, metavar="SERVER:NAME...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def trust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
+    """Approve skills that an MCP server offers, as they are now.
+
+    Every file is fetched, compared with what the server lists, and scanned. You are shown what the skill could do, and
+    what changed since you last approved it. When the server offers other files, it waits for an approval again. In
+    place of NAME you can give the address of a skill, also of one that the server does not list.
+    """
+    if any(":" not in reference for reference in references):
+        raise click.UsageError("Say which: weft mcp trust SERVER:NAME. See: weft mcp skills")
+    app = open_here()
+    with open_stage(app.workspace.user_dir) as stage:
+        fetched = anyio.run(_fetch, app, references, stage)
+        looked = [_FetchedSkill(skill, review_copy(app, skill, folder)) for skill, folder in fetched]
+        new = [fetched_skill for fetched_skill in looked if not fetched_skill.review.is_same]
+        if output == "table" or not yes:  # nobody is asked about what they did not see
+            _show(app, looked)
+        if new and not yes and not _agree(app, new):
+            say("Nothing was approved")
+            return 1
+        for each in new:
+            store_copy(app, each.one, each.review)
+        mended = [
+            fetched_skill
+            for fetched_skill in looked
+            if fetched_skill not in new and repair_copy(app, fetched_skill.one, fetched_skill.review)
+        ]
+    if output == "json":
+        approved = [{**review_json(fetched_skill.review), **_fields(fetched_skill.one)} for fetched_skill in looked]
+        print_json("clawft.mcp.trust.v1", approved=approved)
+    else:
+        _tell(app, looked, new)
+        for fetched_skill in mended:
+            say(one_line(f"The copy of {fetched_skill.one.reference} here was not what was approved. It is again"))
+    return 0
+
+
+async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[ServerSkillState, str]]:
+    """Find the skills that the references name and read each into a folder of the stage. Raises: ClawftError."""
+    found: list[tuple[ServerSkillState, str]] = []
+    async with open_servers(app) as hub:
+        for number, reference in enumerate(dict.fromkeys(references)):
+            one = await _find(app, hub, reference)
+            check_alone(app, one)
+            found.append((one, await fetch_offered(hub, one, f"{stage}/{number}")))
+    return found
+
+
+async def _find(app: App, hub: McpHub, reference: str) -> ServerSkillState:
+    """The skill of a reference: of the server's listing, or by its address alone. Raises: ClawftError."""
+    server, _, rest = reference.partition(":")
+    listing = (await hub.skills(server))[server]
+    for diagnostic in listing.diagnostics if not listing.known else ():
+        raise RemoteError(diagnostic.code, diagnostic.message, hint=diagnostic.hint)
+    if not listing.known:
+        raise NotFound("skill-not-found", f"The MCP server '{server}' offers no skills", hint="Run: weft mcp skills")
+    named = [skill for skill in listing.offered if rest in (skill.uri, skill.uri.removesuffix("/SKILL.md"))]
+    if "://" in rest and not named:
+        from clawft.agent.mcp.skill_listing import SkillListing  # there is a server, so its package is there too
+
+        uri = rest if rest.endswith("/SKILL.md") else f"{rest}/SKILL.md"
+        offered = await hub.get_skill(server, uri)
+        listing = SkillListing((*listing.offered, offered) if offered else listing.offered)
+    return find_offered(judge_offered(app, {server: listing}), reference)
+
+
+def _show(app: App, looked: Sequence[_FetchedSkill]) -> None:
+    for fetched_skill in looked:
+        say(
+            one_line(
+                f"{fetched_skill.one.name} of the MCP server {fetched_skill.one.origin.server} "
+                f"({fetched_skill.one.origin.uri})"
+            )
+        )
+        for line in review_lines(fetched_skill.review, app.workspace.shorten)[1:]:
+            say(line)
+        say()
+
+
+def _agree(app: App, new: Sequence[_FetchedSkill]) -> bool:
+    """Return whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
+    many = f"{len(new)} skills" if len(new) > 1 else "1 skill"
+    agreed = False
+    try:
+        agreed = confirm(f"Approve {many}?", "To approve a stranger's work", "Look at it, then pass --yes")
+    finally:
+        for fetched_skill in new if not agreed else ():
+            placed = structs.replace(fetched_skill.review.found, folder=fetched_skill.one.folder)
+            app.reviewer.refuse(structs.replace(fetched_skill.review, found=placed))
+    return agreed
+
+
+def _tell(app: App, looked: Sequence[_FetchedSkill], new: Sequence[_FetchedSkill]) -> None:
+    statuses = {skill.found.folder: skill for skill in app.reopen().skills}
+    for fetched_skill in looked:
+        was = "" if fetched_skill in new else " already"
+        click.echo(one_line(f"{fetched_skill.one.reference} is{was} approved as it is now"))
+        status = statuses.get(fetched_skill.one.folder)
+        for reason in status.reasons if status else ():
+            show_diagnostic(reason, where=app.workspace.shorten(reason.where))
+
+
+def _fields(one: ServerSkillState) -> dict[str, str]:
+    return {"server": one.origin.server, "uri": one.origin.uri, "path": one.folder}
+
+
+@click.command("untrust")
+@click.argument("references", nargs=-1, required=True, metavar="SERVER:NAME...", shell_complete=complete_served)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def untrust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
+    """Take approvals of MCP servers' skills back, and remove their files here. SERVER alone means all of its skills."""
+    app = open_here()
+    meant = {skill.folder: skill for reference in references for skill in find_served(app, reference)}
+    names = [f"{skill.origin.server}:{skill.name}" for skill in meant.values()]
+    agreed = yes or confirm(f"Take back and remove: {', '.join(names)}?", "Removing skills")
+    if agreed:
+        remove_copies(app, list(meant.values()))
+    if output == "json":
+        taken = meant.values() if agreed else ()
+        removed = [{"server": skill.origin.server, "uri": skill.origin.uri, "name": skill.name} for skill in taken]
+        print_json("clawft.mcp.untrust.v1", removed=removed)
+    elif agreed:
+        for name in names:
+            click.echo(one_line(f"Taken back, and removed: {name}"))
+    else:
+        say("Nothing was changed")
+    return 0 if agreed else 1

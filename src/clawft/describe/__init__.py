@@ -1,1 +1,0 @@
-"""What other programs are told: the JSON contracts that the command line and the daemon share."""

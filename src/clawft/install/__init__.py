@@ -1,0 +1,1 @@
+"""Install skills and plugins: sources, archives, the lock file, the transaction, publishing."""

@@ -1,0 +1,256 @@
+"""Operations that read what is on record: sessions, usage and costs, and the audit log."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from itertools import chain
+
+from anyio import to_thread
+from msgspec import Struct, structs
+
+from clawft.agent.ledger import Ledger, LedgerSum, load_sums
+from clawft.agent.records import UsageRecords
+from clawft.agent.sessions.summary import MAX_PER_SESSION
+from clawft.app.app import App
+from clawft.app.jobs import run_settings
+from clawft.app.runtime import open_usage
+from clawft.config.agents import BudgetSettings
+from clawft.errors import ClawftError
+from clawft.jobs import is_installed
+from clawft.server.callers import DaemonCall
+from clawft.server.daemon import Daemon, Handler
+from clawft.server.protocol.envelope import DaemonRequest, to_problem
+from clawft.server.protocol.records import (
+    AuditList,
+    AuditVerdict,
+    GetSession,
+    GetUsage,
+    ListAudit,
+    ListSessions,
+    SessionAnswer,
+    SessionsList,
+    UsageAnswer,
+    UsageBudget,
+    UsageSum,
+    VerifyAudit,
+)
+from clawft.server.views.audit import view_audit_line, view_audit_verdict
+from clawft.server.views.runs import view_skill_usage
+from clawft.server.views.sessions import page_of, view_session
+from clawft.trust.audit.log import make_unreadable_error
+from clawft.trust.audit.reader import AuditQuery, select_lines, verify_log
+
+MOST = 100_000  # lines that are looked at for one list
+
+
+async def list_audit(daemon: Daemon, _call: DaemonCall, request: ListAudit) -> AuditList:
+    """Raises: ClawftError."""
+    app = daemon.app
+    return await to_thread.run_sync(lambda: _list(app, request), limiter=daemon.reading)
+
+
+def _list(app: App, request: ListAudit) -> AuditList:
+    wanted = AuditQuery(
+        kind=request.kind,
+        skill=request.skill,
+        session=request.session,
+        decision=request.decision,
+        text=request.text.strip(),
+        since=_parse_time(request.since),
+        before=request.before,
+    )
+    try:
+        found = select_lines(app.audit, request.limit, wanted, most=MOST)
+    except OSError as error:
+        raise make_unreadable_error(error, app.audit) from error
+    lines = tuple(map(view_audit_line, reversed(found.lines)))
+    return AuditList(lines=lines, next=found.reached, unreadable=found.unreadable)
+
+
+async def verify_audit(daemon: Daemon, _call: DaemonCall, _request: VerifyAudit) -> AuditVerdict:
+    """Raises: ClawftError."""
+    app = daemon.app
+    try:
+        return view_audit_verdict(await to_thread.run_sync(verify_log, app.audit, limiter=daemon.reading))
+    except OSError as error:
+        raise make_unreadable_error(error, app.audit) from error
+
+
+def _parse_time(text: str) -> datetime | None:
+    """Raises: ClawftError."""
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ClawftError("request-invalid", "`since` is a date or a time, such as 2030-01-31") from error
+
+
+AUDIT_HANDLERS: dict[type[DaemonRequest], Handler] = {ListAudit: list_audit, VerifyAudit: verify_audit}
+
+
+MAX_BYTES = 64 << 20  # of a session that is read whole for one answer
+
+
+async def list_sessions(daemon: Daemon, _call: DaemonCall, request: ListSessions) -> SessionsList:
+    app = daemon.app
+    return await to_thread.run_sync(lambda: _list_sessions(app, request), limiter=daemon.reading)
+
+
+def _list_sessions(app: App, request: ListSessions) -> SessionsList:
+    store = app.sessions
+    if query := request.search.strip():
+        hits = store.search(query, request.limit * MAX_PER_SESSION)
+        keys = list(dict.fromkeys(hit.key for hit in hits))[: request.limit]
+        sessions, cursor = tuple(one for key in keys if (one := store.find(key)) is not None), ""
+    else:
+        hits = ()
+        sessions, cursor = store.page(request.limit, request.cursor, forks=request.forks)
+    return SessionsList(
+        sessions=tuple(view_session(session, hits) for session in sessions),
+        cursor=cursor,
+        diagnostics=tuple(map(to_problem, store.diagnostics)),
+    )
+
+
+async def get_session(daemon: Daemon, _call: DaemonCall, request: GetSession) -> SessionAnswer:
+    """Raises: ClawftError."""
+    app = daemon.app
+    return await to_thread.run_sync(lambda: _read(app, request), limiter=daemon.reading)
+
+
+def _read(app: App, request: GetSession) -> SessionAnswer:
+    store = app.sessions
+    summary = store.get(request.key)
+    if summary.bytes > MAX_BYTES:
+        message = f"The session has {summary.bytes >> 20} MB: more than is read for a page"
+        raise ClawftError("session-too-large", message, path=summary.path, hint="Run: weft sessions export")
+    transcript = store.read(request.key)
+    return SessionAnswer(
+        key=transcript.key,
+        path=transcript.path,
+        created=transcript.header.created,
+        cwd=transcript.header.cwd,
+        forked_from=transcript.header.forked_from,
+        turns=len(transcript.turns),
+        messages=len(transcript.messages),
+        usage=transcript.usage,
+        total=len(transcript.records),
+        start=request.start,
+        records=page_of(transcript, request.start, request.limit),
+        diagnostics=tuple(map(to_problem, transcript.diagnostics)),
+    )
+
+
+SESSION_HANDLERS: dict[type[DaemonRequest], Handler] = {ListSessions: list_sessions, GetSession: get_session}
+
+
+DAYS = 30
+MAX_DAYS = 3_700
+MAX_SKILLS = 500
+MAX_NAMES = 1_000  # of models and sessions that are looked at, those first that cost most
+
+
+async def get_usage(daemon: Daemon, _call: DaemonCall, request: GetUsage) -> UsageAnswer:
+    """Raises: ClawftError."""
+    app = daemon.app
+    return await to_thread.run_sync(lambda: _load(app, request), limiter=daemon.reading)
+
+
+def _load(app: App, request: GetUsage) -> UsageAnswer:
+    since, until = _parse_range(request)
+    own, problem = _load_own(app, since, until), None
+    try:
+        shared = _load_shared(app, since, until)
+    except ClawftError as error:  # what is known here is shown all the same
+        shared, problem = _Sums(), to_problem(error.diagnostic)
+    days = tuple(sorted(_merge(own.days, shared.days), key=lambda one: one.name))
+    return UsageAnswer(
+        since=since,
+        until=until,
+        total=_add_up("", days),
+        days=days,
+        models=tuple(sorted(_merge(own.models, shared.models), key=_most_first))[: request.limit],
+        sessions=tuple(sorted(_merge(own.sessions, shared.sessions), key=_most_first))[: request.limit],
+        skills=tuple(view_skill_usage(app)[:MAX_SKILLS]),
+        budget=UsageBudget(**structs.asdict(app.config.agents.budget)),
+        problem=problem,
+    )
+
+
+class _Sums(Struct, frozen=True):
+    """The sums of one record of costs."""
+
+    days: Sequence[LedgerSum] = ()
+    models: Sequence[LedgerSum] = ()
+    sessions: Sequence[LedgerSum] = ()
+
+
+def _load_own(app: App, since: str, until: str) -> _Sums:
+    """Load the usage on this machine. Raises: ClawftError."""
+    with closing(open_usage(app)) as records:
+        return _sum_up(records, since, until)
+
+
+def _load_shared(app: App, since: str, until: str) -> _Sums:
+    """Load the usage of runs on all machines that share a database, if there is one. Raises: ClawftError."""
+    settings = run_settings(app)
+    if not settings.database or not is_installed():
+        return _Sums()
+    from clawft.jobs.database import make_url
+    from clawft.jobs.postgres_records import SharedRecords
+
+    url = make_url(settings, app.workspace.user_dir, app.environ)
+    if url.get_backend_name() != "postgresql":
+        return _Sums()
+    with closing(SharedRecords(url)) as records:
+        return _sum_up(records, since, until)
+
+
+def _sum_up(records: UsageRecords, since: str, until: str) -> _Sums:
+    Ledger(records, BudgetSettings(), records.now)  # makes the tables, and those of older files fit
+    return _Sums(
+        load_sums(records, "day", since, until, MAX_DAYS),
+        load_sums(records, "model", since, until, MAX_NAMES),
+        load_sums(records, "session", since, until, MAX_NAMES),
+    )
+
+
+def _merge(*several: Sequence[LedgerSum]) -> list[UsageSum]:
+    """Those of a name as one."""
+    by_name: dict[str, list[LedgerSum]] = {}
+    for ledger_sum in chain(*several):
+        by_name.setdefault(ledger_sum.name, []).append(ledger_sum)
+    return [_add_up(name, sums) for name, sums in by_name.items()]
+
+
+def _most_first(one: UsageSum) -> tuple[float, int, str]:
+    return -one.usd, -one.tokens, one.name
+
+
+def _parse_range(request: GetUsage) -> tuple[str, str]:
+    """Raises: ClawftError for what are no days, or too many."""
+    try:
+        until = date.fromisoformat(request.until) if request.until else date.today()
+        since = date.fromisoformat(request.since) if request.since else until - timedelta(days=DAYS - 1)
+    except (ValueError, OverflowError) as error:
+        raise ClawftError("request-invalid", "Days are such as 2030-01-31") from error
+    if not 0 <= (until - since).days < MAX_DAYS:
+        raise ClawftError("request-invalid", f"A range ends after it began, and has at most {MAX_DAYS} days")
+    return since.isoformat(), until.isoformat()
+
+
+def _add_up(name: str, sums: Sequence[LedgerSum | UsageSum]) -> UsageSum:
+    return UsageSum(
+        name=name,
+        calls=sum(sum_.calls for sum_ in sums),
+        input_tokens=sum(sum_.input_tokens for sum_ in sums),
+        output_tokens=sum(sum_.output_tokens for sum_ in sums),
+        tokens=sum(sum_.tokens for sum_ in sums),
+        usd=sum(sum_.usd for sum_ in sums),
+        unpriced=sum(sum_.unpriced for sum_ in sums),
+    )
+
+
+USAGE_HANDLERS: dict[type[DaemonRequest], Handler] = {GetUsage: get_usage}

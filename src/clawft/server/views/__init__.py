@@ -1,0 +1,1 @@
+"""The JSON contracts that the command line and the daemon share."""

@@ -1,1 +1,0 @@
-"""What an agent can do: one file per tool, and the registry they stand in."""
