@@ -78,6 +78,7 @@ class Soak:
             made = self.chance.choice(makers)(number)
             if made is not None and not any(set(made.changes) & set(one.changes) for one in commands):
                 commands.append(made)
+        commands = commands or [self._permissions(number)]  # there was nothing to remove yet
         for one in commands:
             self._start(one)
         told = [self._finish(one) for one in commands]
