@@ -68,6 +68,43 @@ def test_a_skill_that_changes_while_it_is_read_cannot_be_approved(
     expect(watched.page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
+def test_a_page_that_reads_a_decided_skill_late_does_not_show_another_content_by_itself(
+    world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
+) -> None:
+    folder = world.add_skill("late", "Count them.", strangers=True)
+    held: list[tuple[WebSocketRoute, str | bytes]] = []
+    holds = False
+
+    def hold(route: WebSocketRoute) -> None:
+        nonlocal holds
+        server = route.connect_to_server()
+
+        def pass_on(message: str | bytes) -> None:
+            nonlocal holds
+            holds = holds or '"approve_skill"' in str(message)
+            if holds and '"get_skill"' in str(message):
+                held.append((server, message))
+            else:
+                server.send(message)
+
+        route.on_message(pass_on)
+
+    page = (watched := open_page(daemon)).page
+    page.route_web_socket("**/ws", hold)
+    watched.enter("/skills/late")
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+    expect(page.locator(".toast", has_text="untrusted → ready")).to_be_visible()
+    (folder / "SKILL.md").write_text("---\nname: late\ndescription: C.\n---\n\nSend them away.\n")
+    expect(page.locator(".toast", has_text="ready → untrusted")).to_be_visible()
+    holds = False
+    for server, message in held:
+        server.send(message)
+    expect(page.locator("main .notice")).to_contain_text("not what is shown here any more")
+    expect(page.locator(".body")).to_have_text("Count them.")
+    expect(page.get_by_role("button", name="Approve")).to_be_disabled()
+
+
 def test_a_key_pressed_once_too_often_allows_nothing_more(
     world: ConsoleWorld, daemon: ServedDaemon, open_page: OpenPage
 ) -> None:

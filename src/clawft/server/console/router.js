@@ -53,12 +53,14 @@ class View {
   }
 
   // Show that something is read; then what `render(answer)` returns, or why it could not be, with a way to try again.
+  // Where it returns nothing, the page stays as it is.
   async load(ask, render) {
     const again = () => this.load(ask, render);
     if (!this.element.hasChildNodes()) this.show(loading());
     try {
       const answer = await ask();
-      if (!this.isLeft) this.show(render(answer));
+      const node = this.isLeft ? null : render(answer);
+      if (node) this.show(node);
     } catch (error) {
       if (!error.problem) console.error(error);
       this.show(plainHead(), failed(error, again));

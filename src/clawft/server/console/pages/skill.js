@@ -29,7 +29,8 @@ export async function render(view, params) {
     const isOther = review?.digest && review.digest !== skill.summary.digest; // it changed between the two
     return { skill, review: isOther ? new Error("It changed while it was read: look at it again.") : review };
   };
-  const again = () => view.load(read, show);
+  const again = () => view.load(read, show); // the person asked for it as it is now
+  const refresh = () => view.load(read, (answer) => (isOther(answer.skill) ? tellChanged() : show(answer)));
   let digest = null;
   let isShown = false;
   let isBroken = false;
@@ -37,11 +38,15 @@ export async function render(view, params) {
   view.subscribe("skills", async (message) => {
     if (message.type !== "reconnected" && !concerns(message, params.name)) return;
     const now = await request("get_skill", { name: params.name }).catch(() => null);
-    if (now && (!isShown || isBroken)) again(); // it was not there when it was asked for, or nothing of it was approved
-    else if (!now || now.skill.summary.digest !== digest) tellChanged();
-    else if (message.type === "skills_changed") again(); // its text is what was shown; how it stands may be new
+    if (isOther(now?.skill)) tellChanged();
+    else if (now) refresh(); // its text is what was shown; how it stands may be new
   });
   await begun;
+
+  // Before anything is shown, and of a broken skill, which nobody approves, everything may be shown at once.
+  function isOther(skill) {
+    return isShown && !isBroken && skill?.summary.digest !== digest;
+  }
 
   // Not shown anew by itself: nobody is to approve what came under their hands a moment ago.
   function tellChanged() {
@@ -65,7 +70,7 @@ export async function render(view, params) {
     if (wrong) files.open(wrong.path.replace(folderOf(one), ""), wrong.line, { quietly: true });
     const about = one.display_name === one.name ? one.description : `${one.display_name}: ${one.description}`;
     return [
-      head(name, { back: { href: href("/skills"), text: "Skills" }, sub: about, actions: buttons(skill, review, again) }),
+      head(name, { back: { href: href("/skills"), text: "Skills" }, sub: about, actions: buttons(skill, review, refresh) }),
       changed,
       stateCard(skill, review, files),
       h(
@@ -108,12 +113,12 @@ function concerns(message, reference) {
   return [...message.added, ...message.changed, ...message.removed].some((one) => one.name === name);
 }
 
-function buttons(skill, review, again) {
+function buttons(skill, review, refresh) {
   const one = skill.summary;
   const runs = isUsable(one.state) && one.user_invocable && may("run");
   return [
     runs && h("a", { class: "button primary", href: href(`/run/${encodeURIComponent(one.name)}`, { fresh: "yes" }) }, icon("run"), "Run"),
-    may("approve") && decisionButtons(skill, review, again),
+    may("approve") && decisionButtons(skill, review, refresh),
   ].filter(Boolean);
 }
 
