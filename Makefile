@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
-TESTERS ?= $(shell echo $$(($(JOBS) + 1))) # tests of several processes wait for each other more than they compute
+TESTERS ?= $(shell echo $$(($(JOBS) + 2))) # tests of several processes wait for each other more than they compute
 
 bin := .venv/bin
 code := $(wildcard src tests tools bench examples)
@@ -16,7 +16,7 @@ check = @out=$$($(2) 2>&1) && echo "ok    $(1)" || { printf '%s\n' "$$out"; echo
 
 test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 	@rm -f .cache/tests.txt; began=$$(date +%s); \
-	$(MAKE) --no-print-directory -j$(TESTERS) lint collect node-packages && $(MAKE) --no-print-directory pytest; status=$$?; \
+	$(MAKE) --no-print-directory -j$(TESTERS) collect node-packages && $(MAKE) --no-print-directory -j$(TESTERS) lint pytest; status=$$?; \
 	echo "make test: $$(($$(date +%s) - began)) s"; cat .cache/tests.txt 2>/dev/null || echo "tests: not run"; exit $$status
 
 pytest: .venv/dev.stamp ## Tests with coverage
@@ -26,11 +26,11 @@ pytest: .venv/dev.stamp ## Tests with coverage
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
 
-# Done once beside the lint, what takes long in each process that runs tests: compiling all of them.
+# Done once, what takes long in each process that runs tests: compiling all of them.
 collect: .venv/dev.stamp
 	$(call check,tests collected,PYTHONDONTWRITEBYTECODE= $(bin)/pytest --collect-only -q -m 'not soak')
 
-# Done beside the lint, so that no test waits for npm.
+# Done first, so that no test waits for npm.
 node-packages: .venv/dev.stamp
 	$(call check,packages of node,$(bin)/python tools/node_packages.py)
 
@@ -103,7 +103,6 @@ soak: .venv/dev.stamp ## Kill what writes sessions, does runs, answers messages,
 	@$(bin)/python bench/soak_faults.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/python bench/soak_serve.py $(if $(SEED),--seed $(SEED))
 	@$(bin)/pytest -q -n $(JOBS) -m soak
-	@$(bin)/pytest -q -n $(JOBS) tests/project/test_extras.py
 	@$(bin)/pytest -q -n $(JOBS) -m 'not soak' $(boundary)
 	@$(bin)/python tools/as_user.py -m pytest -q -n $(JOBS) $(boundary)
 

@@ -236,7 +236,11 @@ _USES: dict[tuple[str, ...], tuple[Callable[[Installation], None], ...]] = {
 }
 
 
-@pytest.mark.parametrize("extras", _USES, ids=lambda extras: "+".join(extras) or "none")
+# One extra alone is tried by `make soak`.
+_CASES = [pytest.param(extras, marks=[pytest.mark.soak] if len(extras) == 1 else []) for extras in _USES]
+
+
+@pytest.mark.parametrize("extras", _CASES, ids=lambda extras: "+".join(extras) or "none")
 def test_what_an_extra_is_for_works_with_it_alone(
     install: Callable[..., Installation], extras: tuple[str, ...]
 ) -> None:
