@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
-TESTERS ?= $(shell echo $$(($(JOBS) + 2))) # tests of several processes wait for each other more than they compute
+TESTERS ?= $(shell echo $$(($(JOBS) + 3))) # tests of several processes wait for each other more than they compute
 
 bin := .venv/bin
 code := $(wildcard src tests tools bench examples)
@@ -22,7 +22,7 @@ test: .venv/dev.stamp ## Lint, types, tests with coverage (the default)
 pytest: .venv/dev.stamp ## Tests with coverage
 	@tools/install-debian tmux bubblewrap:bwrap postgresql:postgres faketime dovecot-imapd:dovecot chromium
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/data*
-	@$(bin)/pytest -q -n $(TESTERS) -m 'not soak' --cov --cov-report=
+	@$(bin)/pytest -q -n $(TESTERS) --maxschedchunk 32 -m 'not soak' --cov --cov-report=
 	@$(bin)/coverage json -q
 	@$(bin)/python tools/check_coverage.py .cache/coverage/report.json
 

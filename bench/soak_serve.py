@@ -77,9 +77,7 @@ class ServeSoak:
                 for one in (*talking, self._stream, self._mcp):
                     for _ in range(2):
                         group.start_soon(self._again, one, until)
-                await anyio.sleep(seconds)
-                await self._settle()
-                group.cancel_scope.cancel()
+            await self._settle()
 
     async def _again(self, one: Any, until: float) -> None:
         while time.monotonic() < until:
@@ -260,6 +258,7 @@ class ServeSoak:
         whole = self.memory[-1][0]
         warm = sorted(size for at, size in self.memory if WARM_SHARE * whole <= at <= (WARM_SHARE + 0.15) * whole)
         end = sorted(size for at, size in self.memory if at >= 0.85 * whole)
+        warm = warm or end  # a few seconds on a busy machine may have no sample in between
         return warm[len(warm) // 2], end[len(end) // 2]
 
     def summary(self) -> str:
