@@ -39,7 +39,7 @@ def test_every_error_is_caught_as_one_family(kind: type[ClawftError]) -> None:
 
 @pytest.mark.parametrize("kind", [MissingFrontmatter, YamlParse])
 def test_load_errors_of_a_skill_share_a_class(kind: type[ClawftError]) -> None:
-    assert issubclass(kind, SkillLoadError)  # R18
+    assert issubclass(kind, SkillLoadError)
 
 
 def test_diagnostic_without_place_or_hint_is_three_keys_of_json() -> None:

@@ -1,4 +1,4 @@
-"""One Message, one Usage, one family of events (R155, R156, R163)."""
+"""One Message, one Usage, one family of events."""
 
 import inspect
 
@@ -14,7 +14,7 @@ def encode(value: object) -> str:
 
 
 def test_content_that_is_none_is_left_out_and_empty_content_stays() -> None:
-    assert encode(Message("assistant")) == '{"role":"assistant"}'  # 001 §15.3
+    assert encode(Message("assistant")) == '{"role":"assistant"}'
     assert encode(Message("assistant", "")) == '{"role":"assistant","content":""}'
 
 
@@ -24,7 +24,7 @@ def test_a_message_comes_back_as_it_was_written() -> None:
 
 
 def test_usage_adds_up() -> None:
-    total = Usage(10, 5).merge(Usage(1, 2, 3, 4))  # 001 §13.1
+    total = Usage(10, 5).merge(Usage(1, 2, 3, 4))
     assert (total, total.total_tokens) == (Usage(11, 7, 3, 4), 18)
     assert (Usage(), Usage().total_tokens) == (Usage(0, 0), 0)
 
@@ -49,5 +49,5 @@ def test_there_is_one_usage_and_one_message_type_in_the_product() -> None:
     from pathlib import Path
 
     sources = [path.read_text() for path in Path(messages.__file__).parent.rglob("*.py")]
-    for field in ("    output_tokens: int", "    tool_calls: tuple[ToolCall"):  # 001 §13.1, §13.2, §19
+    for field in ("    output_tokens: int", "    tool_calls: tuple[ToolCall"):
         assert sum(field in text for text in sources) == 1

@@ -1,4 +1,4 @@
-"""Where the user is: home, the user folder and the project root (R32)."""
+"""Where the user is: home, the user folder and the project root."""
 
 import os
 from pathlib import Path
@@ -110,7 +110,7 @@ def test_empty_home_is_the_home_of_the_account() -> None:
 def test_relative_path_starts_at_the_workspace() -> None:
     resolved = resolve_path("skills/research", "/home/user/.clawft/workspace", "/home/user")
 
-    assert resolved == "/home/user/.clawft/workspace/skills/research"  # 000 §5.6
+    assert resolved == "/home/user/.clawft/workspace/skills/research"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")

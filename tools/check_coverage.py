@@ -1,4 +1,4 @@
-"""Fails when an area of the code is tested less than it must be (R177). Counts lines of coverage's JSON."""
+"""Fails when an area of the code is tested less than it must be. Counts lines of coverage's JSON."""
 
 import json
 import sys

@@ -29,7 +29,7 @@ def test_what_found_no_room_is_counted_and_can_be_searched() -> None:
 
 
 def test_an_oversized_description_is_cut_and_never_hides_the_list() -> None:
-    catalog = render_catalog([("a", "word " * 10_000), ("b", "Does b.")], 300)  # D25: never "(none)"
+    catalog = render_catalog([("a", "word " * 10_000), ("b", "Does b.")], 300)  # never "(none)"
     assert catalog.text.startswith("- a: word word")
     assert "- b" in catalog.text
     assert len(catalog.text) <= 300

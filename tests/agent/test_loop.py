@@ -209,7 +209,7 @@ async def test_what_the_policy_forbids_is_never_asked(world: World) -> None:
 
 
 async def test_an_unknown_provider_is_refused_before_anything_is_sent(world: World) -> None:
-    events = await world.run(model="lcoal/m")  # R115
+    events = await world.run(model="lcoal/m")
     assert isinstance(events[-1], TurnFailed)
     assert (events[-1].code, "did you mean 'local'" in events[-1].hint) == ("provider-not-found", True)
     assert world.server.asked == []

@@ -1,4 +1,4 @@
-"""The system prompt, and omniagent's mode of injecting whole skills (R72, R73)."""
+"""The system prompt, and omniagent's mode of injecting whole skills."""
 
 from pathlib import Path
 

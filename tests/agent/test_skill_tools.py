@@ -375,7 +375,7 @@ async def test_it_stays_after_the_next_message_and_in_a_session_that_goes_on(wor
     async with world.talk(approve=Person()) as conversation:
         await collect(conversation, "one")
         await collect(conversation, "two")
-    assert has_run(world)  # D54: restrictions end with a message, what was loaded stays
+    assert has_run(world)  # restrictions end with a message, what was loaded stays
     (world.project / "out/mark").unlink()
     world.replies = [MAKE, say("z")]
     await world.run(approve=Person())
@@ -411,7 +411,7 @@ async def test_a_fork_has_the_tools_of_its_skill_and_whoever_forked_it_has_not(w
 
 
 async def test_the_skill_of_the_seed_passes_what_a_model_says_on_as_data(world: World) -> None:
-    """001 §14.4, with the program that the example leaves out."""
+    """The documented example, with the program that it leaves out."""
     more = """\
     description: Stage and commit files
     parameters:

@@ -35,10 +35,10 @@ async def test_the_skill_tool_lists_skills_and_takes_their_names(world: World) -
     world.replies = [say("x")]
     await world.run()
     tool = tool_of(world.sent(), "Skill")
-    assert "- deploy: Deploys the site." in tool["description"]  # R65
+    assert "- deploy: Deploys the site." in tool["description"]
     assert "deploy" in tool["parameters"]["properties"]["name"]["enum"]
-    assert "by-hand" not in str(tool)  # R70
-    assert "Load a skill when the user names it" in world.sent()["messages"][0]["content"]  # R67
+    assert "by-hand" not in str(tool)
+    assert "Load a skill when the user names it" in world.sent()["messages"][0]["content"]
 
 
 async def test_the_budget_of_the_catalog_can_be_set_by_variable(world: World) -> None:
@@ -65,7 +65,7 @@ async def test_a_loaded_skill_arrives_wrapped_with_its_folder_and_files(world: W
     world.replies = [call("Skill", {"name": "deploy", "args": "fast"}), say("done")]
     events = await world.run()
     told = world.sent()["messages"][-1]["content"]
-    assert told == (  # D55
+    assert told == (
         f'<skill_content name="deploy">\nBase directory for this skill: {folder}\n\nRun fast now.\n\n'
         "Files of this skill (read them with skill_read):\n- scripts/go.sh\n</skill_content>"
     )
@@ -111,7 +111,7 @@ async def test_a_skill_that_may_not_be_loaded_is_an_error_with_its_code(world: W
     world.add_skill("by-hand", head="disable-model-invocation: true\n")
     world.replies = [call("Skill", {"name": name}), say("done")]
     (finished,) = only(await world.run(), ToolFinished)
-    assert finished.result["error"]["code"] == code  # R64
+    assert finished.result["error"]["code"] == code
 
 
 async def test_a_skill_added_during_the_turn_can_be_loaded(world: World) -> None:
@@ -121,7 +121,7 @@ async def test_a_skill_added_during_the_turn_can_be_loaded(world: World) -> None
         world.add_skill("late", "LATE")
         return call("Skill", {"name": "late"})
 
-    world.replies = reply  # R68, D41
+    world.replies = reply
     (finished,) = only(await world.run(), ToolFinished)
     assert finished.status == "success"
 
@@ -176,7 +176,7 @@ async def test_a_skills_tools_restrict_the_turn_and_no_longer(world: World) -> N
     async with world.talk() as conversation:
         first = await collect(conversation, "a")
         second = await collect(conversation, "b")
-    denied = only(first, ToolFinished)[1]  # R114, D54
+    denied = only(first, ToolFinished)[1]
     assert denied.result["error"]["code"] == "PERMISSION_DENIED"
     assert "'reader' does not allow the tool 'exec_shell'" in denied.result["error"]["message"]
     assert only(second, ToolFinished)[0].status == "success"
@@ -195,7 +195,7 @@ async def test_a_skill_gets_its_own_variables_and_others_do_not(world: World) ->
     show = call("exec_shell", {"command": "env"})
     world.replies = [show, call("Skill", {"name": "weather"}), show, say("done")]
     before, _, after = only(await world.run(approve=yes), ToolFinished)
-    assert "UNITS" not in before.result["text"]  # R174
+    assert "UNITS" not in before.result["text"]
     assert "UNITS=metric" in after.result["text"]
     assert "WEATHER_KEY=<secret>" in after.result["text"]
     assert "not for skills" not in after.result["text"]
@@ -205,7 +205,7 @@ async def test_a_person_starts_a_skill_with_arguments(world: World) -> None:
     world.add_skill("greet", "Greet ${0} and ${1}.", head="disable-model-invocation: true\n")
     world.replies = [say("Hello both.")]
     events = await world.run("'Ada Lovelace' Bob", skill="greet")
-    assert "Greet Ada Lovelace and Bob." in world.sent()["messages"][-1]["content"]  # R92
+    assert "Greet Ada Lovelace and Bob." in world.sent()["messages"][-1]["content"]
     assert only(events, SkillActivated)[0].by == "user"
 
 
@@ -242,7 +242,7 @@ async def test_full_injection_gives_bodies_and_no_skill_tool(world: World) -> No
     world.replies = [say("x")]
     await world.run()
     system = world.sent()["messages"][0]["content"]
-    assert system.endswith("# Available Skills\n\n## deploy\n\nBODY OF DEPLOY\n\n---\n\n")  # R72
+    assert system.endswith("# Available Skills\n\n## deploy\n\nBODY OF DEPLOY\n\n---\n\n")
     assert not has_tool(world.sent(), "Skill")
 
 
@@ -251,7 +251,7 @@ async def test_full_injection_can_include_what_lacks_a_requirement(world: World)
     world.config = '[skills.prompt]\ninject = "full"\ninclude_disabled = true\n'
     world.replies = [say("x")]
     await world.run()
-    assert "ODD BODY" in world.sent()["messages"][0]["content"]  # R73
+    assert "ODD BODY" in world.sent()["messages"][0]["content"]
 
 
 async def test_an_agents_skills_are_preloaded_whole_and_missing_ones_are_said(world: World) -> None:
@@ -264,8 +264,8 @@ async def test_an_agents_skills_are_preloaded_whole_and_missing_ones_are_said(wo
     events = await world.run(agent="ops")
     system = world.sent()["messages"][0]["content"]
     assert system.startswith("You run things.")
-    assert "BODY OF DEPLOY" in system  # D24, R82
-    assert "agent-skill-missing" in [one.code for one in only(events, Noticed)]  # R80
+    assert "BODY OF DEPLOY" in system
+    assert "agent-skill-missing" in [one.code for one in only(events, Noticed)]
     assert [one["function"]["name"] for one in world.sent()["tools"]] == ["read_file", "Skill"]
 
 

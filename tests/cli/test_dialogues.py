@@ -1,4 +1,4 @@
-"""The example dialogues of seed 000 §2.2 and §2.6, as the product answers them; those of §2.3 and §2.5: tests/repl."""
+"""The example dialogues, as the product answers them; those at the prompt: tests/cli/repl."""
 
 import json
 import subprocess

@@ -45,7 +45,7 @@ def test_no_sentence_of_a_command_is_cut_off(weft: Weft, group: str) -> None:
 
 
 def test_topic_skills_tells_what_was_asked_for(weft: Weft) -> None:
-    shown = weft("help", "skills").stdout  # R104
+    shown = weft("help", "skills").stdout
 
     for line in (
         "Skills are reusable prompts that teach the agent specialized behaviors.",
@@ -64,7 +64,7 @@ def test_topic_skills_tells_what_was_asked_for(weft: Weft) -> None:
 
 
 def test_topic_tools_shows_patterns_for_the_tools_of_mcp_servers(weft: Weft) -> None:
-    shown = weft("help", "tools").stdout  # R105
+    shown = weft("help", "tools").stdout
 
     assert {"- rvf__*", "- slack__*", "- github__list_issues"} <= set(map(str.strip, shown.splitlines()))
 

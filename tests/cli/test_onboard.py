@@ -1,4 +1,4 @@
-"""`weft onboard`: a conversation at a real terminal, what it writes, and that no key is ever shown (R150)."""
+"""`weft onboard`: a conversation at a real terminal, what it writes, and that no key is ever shown."""
 
 import json
 import re

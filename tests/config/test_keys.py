@@ -10,7 +10,7 @@ from clawft.config import find_by_path, to_snake_case
 @pytest.mark.parametrize(
     ("written", "snake"),
     [
-        ("HTMLParser", "html_parser"),  # R165: the seed's own cases
+        ("HTMLParser", "html_parser"),
         ("getHTTPSUrl", "get_https_url"),
         ("XMLHttpRequest", "xml_http_request"),
         ("already_snake", "already_snake"),
@@ -33,11 +33,11 @@ def test_snake_case_of_snake_case_is_itself(name: str) -> None:
 
 
 def test_path_reaches_into_sections() -> None:
-    assert find_by_path({"agents": {"defaults": {"model": "a/b"}}}, "agents.defaults.model") == "a/b"  # 000 §5.6
+    assert find_by_path({"agents": {"defaults": {"model": "a/b"}}}, "agents.defaults.model") == "a/b"
 
 
 def test_path_that_leads_nowhere_is_none() -> None:
-    assert find_by_path({"agents": {}}, "nonexistent.path") is None  # 000 §5.6
+    assert find_by_path({"agents": {}}, "nonexistent.path") is None
 
 
 def test_path_through_a_value_that_is_no_section_is_none() -> None:

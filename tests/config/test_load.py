@@ -21,7 +21,7 @@ def test_without_files_the_defaults_hold(workspace: Workspace) -> None:
     )
     security = config.skills.security
     assert (security.scan_on_load, security.block_critical, security.allowed_command_prefixes) == (True, True, ())
-    assert config.skills.max_skill_prompt_bytes == 32 * 1024  # R113
+    assert config.skills.max_skill_prompt_bytes == 32 * 1024
 
 
 def test_json_in_camel_case_sets_everything_of_the_section(workspace: Workspace) -> None:
@@ -31,7 +31,7 @@ def test_json_in_camel_case_sets_everything_of_the_section(workspace: Workspace)
             "load": {"extraDirs": ["~/more"], "watch": false, "watchDebounceMs": 10},
             "entries": {"myTool": {"enabled": false, "env": {"Some_Var": "1"}, "apiKey": "MY_KEY"}},
             "security": {"scanOnLoad": false, "blockCritical": false, "allowedCommandPrefixes": ["git "]}}}"""
-    )  # R173: 004 §6.1
+    )
     skills = load_config(workspace, {"MY_KEY": "x"}).skills
     assert (skills.enabled, skills.allow_bundled) == (False, ("a",))
     assert (skills.load.extra_dirs, skills.load.watch, skills.load.watch_debounce_ms) == (("~/more",), False, 10)
@@ -267,7 +267,7 @@ def test_names_that_differ_in_case_are_two_names(workspace: Workspace) -> None:
 )
 def test_credential_of_a_channel_is_a_reference_or_warned_of(workspace: Workspace, field: str) -> None:
     file = Path(workspace.user_dir, "config.toml")
-    file.write_text(f'[skills.config.channels.some]\n{field} = {{ env = "THE_VARIABLE" }}\n')  # 001 §12.4
+    file.write_text(f'[skills.config.channels.some]\n{field} = {{ env = "THE_VARIABLE" }}\n')
     assert load_config(workspace, {}).diagnostics == ()
     file.write_text(f'[skills.config.channels.some]\n\n{field} = "literal-value"\n')
     (warning,) = load_config(workspace, {}).diagnostics

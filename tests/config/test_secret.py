@@ -1,4 +1,4 @@
-"""References to secrets: how they are written, and that nothing shows what they hold (R148, R149, D29)."""
+"""References to secrets: how they are written, and that nothing shows what they hold."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The section `[tools]`: how its choices are written and read (R161, R162; 001 §15.1, §15.2)."""
+"""The section `[tools]`: how its choices are written and read."""
 
 from enum import StrEnum
 

@@ -29,7 +29,7 @@ def test_no_assertion_is_always_true() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Assert) and _is_always_true(node.test)
     ]
-    assert found == []  # 001 §15.6
+    assert found == []
 
 
 # Who starts processes, and as what. All else prepares them with `clawft.trust.programs` and starts them by one of

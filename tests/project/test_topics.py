@@ -53,7 +53,7 @@ def test_every_setting_has_its_text() -> None:
 
 def test_every_topic_is_a_file_and_every_file_a_topic() -> None:
     assert sorted(list_topics()) == [path.stem for path in sorted(TOPICS.glob("*.md"))]
-    assert {"skills", "agents", "commands", "config", "memory", "tools", "workspace"} <= set(list_topics())  # R105
+    assert {"skills", "agents", "commands", "config", "memory", "tools", "workspace"} <= set(list_topics())
 
 
 @pytest.mark.parametrize("topic", list_topics())

@@ -1,4 +1,4 @@
-"""The limit on requests (R162): each strategy on a clock that the test moves."""
+"""The limit on requests: each strategy on a clock that the test moves."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Fetching (D32): the judged address is the one connected to, at every redirect; real servers on loopback."""
+"""Fetching: the judged address is the one connected to, at every redirect; real servers on loopback."""
 
 import gzip
 import ssl

@@ -1,4 +1,4 @@
-"""The WebSocket of the daemon, with clients of every kind: right, wrong, slow, many and gone (R171)."""
+"""The WebSocket of the daemon, with clients of every kind: right, wrong, slow, many and gone."""
 
 import json
 from collections.abc import AsyncIterator

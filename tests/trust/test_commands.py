@@ -1,4 +1,4 @@
-"""The command policy (R159, R162, D33, D34, D56): a table of lines with their verdicts, and the modes around it."""
+"""The command policy: a table of lines with their verdicts, and the modes around it."""
 
 import tomllib
 from pathlib import Path

@@ -200,7 +200,7 @@ def test_line_that_is_not_understood_is_left_to_the_command_policy() -> None:
 @pytest.mark.parametrize(
     ("allowed", "gets"),
     [
-        (None, False),  # R118: no list is not all of them
+        (None, False),  # no list is not all of them
         (["*"], False),
         (["git*"], False),
         (["mcp__*"], False),

@@ -112,7 +112,7 @@ def test_missing_requirement_is_ineligible_with_every_unmet_one_as_reason() -> N
     assert _codes(standing) == ["requires-bin", "requires-env"]
     assert all(one.path == "/project/skills/a/SKILL.md" for one in standing.reasons)
     assert not standing.offered
-    assert standing.user_may_invoke  # with a warning (D11)
+    assert standing.user_may_invoke  # with a warning
 
 
 def test_skill_that_only_a_person_may_start_is_manual() -> None:

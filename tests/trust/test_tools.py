@@ -1,4 +1,4 @@
-"""The names of tools (D53)."""
+"""The names of tools."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_other_clients_names_are_mapped(name: str) -> None:
     ],
 )
 def test_pattern_means_a_tool_under_any_clients_name(name: str, pattern: str, meant: bool) -> None:
-    assert tool_matches(name, [pattern]) is meant  # R85
+    assert tool_matches(name, [pattern]) is meant
 
 
 def test_names_of_an_agent_that_mean_no_tool_are_said() -> None:

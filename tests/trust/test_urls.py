@@ -1,4 +1,4 @@
-"""The URL policy (R151, R159, D32): a table of URLs with their verdicts, and addresses by range."""
+"""The URL policy: a table of URLs with their verdicts, and addresses by range."""
 
 import tomllib
 from ipaddress import IPv4Address, IPv6Address, IPv6Network

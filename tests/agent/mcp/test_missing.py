@@ -1,4 +1,4 @@
-"""Without the package `mcp` everything else works (R154)."""
+"""Without the package `mcp` everything else works."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Hash vectors (R146, D50): the seed's formula to the letter, a better mixed one, and arithmetic on bits."""
+"""Hash vectors: the published formula to the letter, a better mixed one, and arithmetic on bits."""
 
 import math
 import subprocess
@@ -14,7 +14,7 @@ TEXTS = st.text(alphabet="ab cé部\n\t,Z", max_size=60)
 
 
 def embed_as_the_seed_does(text: str, dimension: int = 384) -> list[float]:
-    """`compute_embedding` of seed 001 §12.2, line by line. Rust hashes a `str` as its bytes and 0xff."""
+    """The published `compute_embedding`, line by line. Rust hashes a `str` as its bytes and 0xff."""
     vector = [0.0] * dimension
     for word in text.split():
         value = fnv1a(word.encode() + b"\xff")
@@ -48,7 +48,7 @@ def test_golden_hash_of_known_input() -> None:
 
 def test_golden_vectors_never_change() -> None:
     two, three = embed_text("hello", 2), embed_text("hello", 3)
-    assert f"{two.signature:096x}" == (  # as the seed's code says, compiled by rustc
+    assert f"{two.signature:096x}" == (  # as the published code says, compiled by rustc
         "a9bd73cca220c4dca9bd73cca220c49ca9bd73cca220c55ca9bd73cca220c51ca9bd73cca220c5dca9bd73cca220c59c"
     )
     assert f"{three.signature:096x}" == (

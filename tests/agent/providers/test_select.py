@@ -1,4 +1,4 @@
-"""From `provider/model` to a provider (R115): which is meant, and what to configure when it is not there."""
+"""From `provider/model` to a provider: which is meant, and what to configure when it is not there."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Session keys as file names (R144, D30)."""
+"""Session keys as file names."""
 
 import string
 

@@ -1,4 +1,4 @@
-"""Dynamic context: what runs, where, with what, and all that must not (R56-R59, D21)."""
+"""Dynamic context: what runs, where, with what, and all that must not."""
 
 import json
 import os

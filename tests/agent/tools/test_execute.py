@@ -1,4 +1,4 @@
-"""One envelope for every tool call, whatever the tool does (R63, R64, R119)."""
+"""One envelope for every tool call, whatever the tool does."""
 
 import json
 from pathlib import Path

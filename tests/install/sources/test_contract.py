@@ -1,4 +1,4 @@
-"""Registries of the plain contract (R168): a search, and archives as tar.gz; only what is named exactly is taken."""
+"""Registries of the plain contract: a search, and archives as tar.gz; only what is named exactly is taken."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Rate limits of senders. How requests are counted (R162) is tested in tests/sandbox/test_limit.py."""
+"""Rate limits of senders. How requests are counted is tested in tests/sandbox/test_limit.py."""
 
 import pytest
 

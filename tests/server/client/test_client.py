@@ -54,7 +54,7 @@ def test_there_is_a_method_for_every_operation() -> None:
 
 
 async def test_all_that_the_websocket_is_for_works_on_weft_serve(world: ServeWorld) -> None:
-    """Seed 004 §9: skills are listed, executed, scanned, asked about and approved over a WebSocket."""
+    """Skills are listed, executed, scanned, asked about and approved over a WebSocket."""
     world.add_skill("greet", "Say hello to $ARGUMENTS.")
     world.add_skill("theirs", "Say it.", strangers=True)
     world.say(

@@ -1,4 +1,4 @@
-"""Agents on disk and built in: the seed's registry tests (000 §5.4), the forms of R74 and hostile files."""
+"""Agents on disk and built in: the registry, every form of a file, and hostile files."""
 
 import os
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_built_in_agents_have_the_tools_the_seed_gives_them() -> None:
     assert agents["default"].tools is None  # all
     assert agents["explore"].tools == ("read_file", "list_directory", "web_search")
     assert {"read_file", "write_file", "edit_file", "exec_shell"} <= set(agents["coder"].tools or ())
-    assert agents["planner"].tools == ()  # none (D16)
+    assert agents["planner"].tools == ()  # none
     assert (agents["planner"].temperature or 0) > 0.7
 
 

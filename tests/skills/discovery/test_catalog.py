@@ -1,4 +1,4 @@
-"""What is found below a folder: the seeds' registry tests (000 §5.3, 002, 003) in this product's terms."""
+"""What is found below a folder: scan, list, get and refresh."""
 
 import json
 from pathlib import Path
@@ -154,7 +154,7 @@ def test_prompt_over_the_limit_is_cut_with_a_warning(tmp_path: Path) -> None:
 
 
 def test_skills_are_listed_got_by_name_and_refreshed_after_a_change(tmp_path: Path) -> None:
-    """003's loader: scan, list_skills, get_skill, and a refresh that sees an edit, an addition and a removal."""
+    """Scan, list, get, and a refresh that sees an edit, an addition and a removal."""
     root, cache = tmp_path / "skills", tmp_path / "cache"
     _write(root / "code-review", "---\nname: code-review\ndescription: Review code quality and risks\n---\nBody")
     _write(root / "doomed", "---\nname: doomed\ndescription: d\n---\nBody")

@@ -1,4 +1,4 @@
-"""The digest of a folder (D57), computed here a second time from the written rule."""
+"""The digest of a folder, computed here a second time from the written rule."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What a skill requires against what a machine has (002's requirement tests, R41-R47, D12, D46, D53)."""
+"""What a skill requires against what a machine has."""
 
 from pathlib import Path
 

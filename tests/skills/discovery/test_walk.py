@@ -1,4 +1,4 @@
-"""How far the search goes (D8), and that nothing on a disk makes it hang, read too much or leave its folder."""
+"""How far the search goes, and that nothing on a disk makes it hang, read too much or leave its folder."""
 
 import os
 import socket

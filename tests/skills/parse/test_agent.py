@@ -1,4 +1,4 @@
-"""Agent files in all their forms (R74, R77, D16)."""
+"""Agent files in all their forms."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def _said(agent: Agent) -> list[tuple[str, int]]:
 
 
 def test_yaml_agent_of_the_seed() -> None:
-    agent = parse_agent(RESEARCHER, "researcher.yaml", "researcher", path="p")  # 000 §2.2
+    agent = parse_agent(RESEARCHER, "researcher.yaml", "researcher", path="p")
     assert (agent.name, agent.description) == ("researcher", "Deep research agent with web access")
     assert agent.model == "anthropic/claude-sonnet-4-20250514"
     assert agent.system_prompt.startswith("You are a research specialist.")
@@ -54,7 +54,7 @@ def test_markdown_agent_of_the_seed() -> None:
         "coder.md",
         "coder",
         path="p",
-    )  # 000 §5.4
+    )
     assert agent.system_prompt == "You are a code specialist. Write clean, tested, documented code."
     assert (agent.model, agent.tools) == ("openai/gpt-4o", ("read_file", "write_file", "edit_file", "exec_shell"))
 
@@ -88,7 +88,7 @@ def test_agent_file_of_claude_with_tools_in_one_line() -> None:
     ],
 )
 def test_all_tools_none_or_some(written: str, tools: tuple[str, ...] | None) -> None:
-    assert _yaml(f"name: a\ndescription: d\n{written}\n").tools == tools  # D16
+    assert _yaml(f"name: a\ndescription: d\n{written}\n").tools == tools
 
 
 @pytest.mark.parametrize("written", ["3", "{a: b}", "true"])

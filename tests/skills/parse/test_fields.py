@@ -34,7 +34,7 @@ def _said(skill: Skill) -> list[tuple[str, int]]:
     ],
 )
 def test_tools_in_every_shape(written: str, tools: tuple[str, ...]) -> None:
-    skill = _skill(f"allowed-tools: {written}")  # D15
+    skill = _skill(f"allowed-tools: {written}")
     assert (skill.allowed_tools, skill.diagnostics) == (tools, ())
 
 
@@ -185,4 +185,4 @@ def test_value_of_any_shape_is_read_or_left_out(
     ],
 )
 def test_ways_to_install_of_every_kind(written: str, ways: tuple[SkillInstaller, ...]) -> None:
-    assert _skill(f"install: {written}").install == ways  # D46
+    assert _skill(f"install: {written}").install == ways

@@ -1,4 +1,4 @@
-"""The legacy form: `skill.json` and `prompt.md` (R1, R15)."""
+"""The legacy form: `skill.json` and `prompt.md`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names: what is canonical, what becomes of the others, and which folders are safe (D5, R22, R112)."""
+"""Names: what is canonical, what becomes of the others, and which folders are safe."""
 
 import re
 
@@ -24,7 +24,7 @@ def test_anything_else_is_not(name: str) -> None:
 
 @given(st.from_regex(r"[a-z0-9]+(?:-[a-z0-9]+)*", fullmatch=True).filter(lambda name: len(name) <= MAX_NAME))
 def test_every_name_of_the_seed_is_canonical_and_its_own_slug(name: str) -> None:
-    assert is_canonical(name)  # R22
+    assert is_canonical(name)
     assert slugify(name) == name
 
 

@@ -1,4 +1,4 @@
-"""Requirements, found wherever a client would have written them (D45), and the limits of metadata (R117)."""
+"""Requirements, found wherever a client would have written them, and the limits of metadata."""
 
 import pytest
 

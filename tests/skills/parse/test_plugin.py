@@ -15,7 +15,7 @@ from clawft.skills.parse.plugin import PluginManifest, load_schema, parse_manife
 from clawft.skills.parse.schema import check_schema
 
 JSON = "clawft.plugin.json"
-# Seed 001, section 14.2
+# A documented example of a manifest.
 EMAIL = """{
   "id": "com.clawft.email",
   "name": "Email Channel",

@@ -32,7 +32,7 @@ from clawft.skills.parse.text import first_paragraph, truncate_utf8
     ],
 )
 def test_first_paragraph_is_the_first_prose(body: str, paragraph: str) -> None:
-    assert first_paragraph(body) == paragraph  # R9, D1
+    assert first_paragraph(body) == paragraph
 
 
 @given(st.text())

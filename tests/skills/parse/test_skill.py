@@ -34,7 +34,7 @@ When researching $ARGUMENTS:
 2. Provide concrete examples
 """,
         "research",
-    )  # 000 §5.1
+    )
     assert (skill.name, skill.description, skill.version) == ("research", "Deep research on a topic", "2.0.0")
     assert (skill.variables, skill.argument_hint) == (("topic", "depth"), "[topic] [depth]")
     assert (skill.disable_model_invocation, skill.user_invocable) == (False, True)
@@ -45,13 +45,13 @@ When researching $ARGUMENTS:
 
 
 def test_name_comes_from_the_folder_where_none_is_written() -> None:
-    skill = parse_skill_md("---\ndescription: A simple skill\n---\n\nDo the thing.", "simple")  # 000 §5.1
+    skill = parse_skill_md("---\ndescription: A simple skill\n---\n\nDo the thing.", "simple")
     assert (skill.name, skill.description, skill.prompt) == ("simple", "A simple skill", "Do the thing.")
     assert _said(skill) == [("name-missing", 2)]
 
 
 def test_text_without_frontmatter_is_the_prompt() -> None:
-    skill = parse_skill_md("Just instructions without any frontmatter.", "bare")  # 000 §5.1, D1
+    skill = parse_skill_md("Just instructions without any frontmatter.", "bare")
     assert (skill.name, skill.prompt) == ("bare", "Just instructions without any frontmatter.")
     assert skill.description == "Just instructions without any frontmatter."
     assert _said(skill) == [("no-frontmatter", 1)]
@@ -59,12 +59,12 @@ def test_text_without_frontmatter_is_the_prompt() -> None:
 
 def test_unterminated_frontmatter_is_an_error_that_names_the_skill() -> None:
     with pytest.raises(MissingFrontmatter, match="skill/broken") as caught:
-        parse_skill_md("---\nname: broken\n\nNo closing delimiter.", "broken", path="x/SKILL.md")  # 000 §5.1, D2
+        parse_skill_md("---\nname: broken\n\nNo closing delimiter.", "broken", path="x/SKILL.md")
     assert (caught.value.code, caught.value.diagnostic.where) == ("frontmatter-unterminated", "x/SKILL.md:1")
 
 
 def test_empty_body_is_no_prompt() -> None:
-    skill = parse_skill_md("---\nname: empty\ndescription: Empty body\n---\n", "empty")  # 000 §5.1
+    skill = parse_skill_md("---\nname: empty\ndescription: Empty body\n---\n", "empty")
     assert (skill.prompt, skill.body_bytes, skill.diagnostics) == (None, 0, ())
 
 
@@ -84,18 +84,18 @@ metadata:
 Use curl to call the API.
 """,
         "api-skill",
-    )  # 000 §5.1
+    )
     assert skill.metadata["openclaw"]["primaryEnv"] == "API_KEY"
     assert (skill.requires.bins, skill.requires.env, skill.primary_env) == (("curl",), ("API_KEY",), "API_KEY")
 
 
 def test_fork_context_with_its_agent() -> None:
     skill = parse_skill_md("---\nname: forked\ncontext: fork\nagent: explore\n---\n\nRun in isolation.", "forked")
-    assert (skill.context, skill.agent) == ("fork", "explore")  # 000 §5.1
+    assert (skill.context, skill.agent) == ("fork", "explore")
 
 
 def test_defaults_of_everything_that_is_not_written() -> None:
-    skill = parse_skill_md("---\nname: a\ndescription: d\n---\nBody", "a")  # R4, R5, R16
+    skill = parse_skill_md("---\nname: a\ndescription: d\n---\nBody", "a")
     assert set(msgspec.to_builtins(skill)) <= {"name", "description", "prompt", "body_bytes", "body_line"}
     assert (skill.version, skill.context, skill.execution, skill.format) == ("0.1.0", "inline", "prompt", "skill.md")
     assert (skill.user_invocable, skill.disable_model_invocation, skill.always) == (True, False, False)
@@ -136,7 +136,7 @@ with the given message.
 Always confirm with the user before committing.
 """,
         "git-commit",
-    )  # 001 §14.4
+    )
     (tool,) = skill.provided_tools
     assert (tool.name, tool.description) == ("git_commit", "Stage and commit files")
     assert tool.parameters["required"] == ["message"]
@@ -209,7 +209,7 @@ metadata:
 # Review PR
 """,
         "review-pr",
-    )  # 004 §2.1
+    )
     assert skill.name == "review-pr"
     assert skill.description.startswith("Review GitHub pull requests")
     assert skill.description.endswith("or provide code review.")
@@ -324,13 +324,13 @@ def test_frontmatter_that_is_no_mapping_is_a_typed_error(strict: bool) -> None:
 
 def test_strict_reading_refuses_a_missing_frontmatter() -> None:
     with pytest.raises(MissingFrontmatter) as caught:
-        parse_skill_md("Only text", "a", path="p/SKILL.md", strict=True)  # R18, R21, D1
+        parse_skill_md("Only text", "a", path="p/SKILL.md", strict=True)
     assert (caught.value.code, caught.value.diagnostic.where) == ("no-frontmatter", "p/SKILL.md:1")
 
 
 def test_strict_reading_refuses_yaml_that_was_recovered() -> None:
     text = "---\nname: a\nversion: 1.0\ndescription: Use when: asked\n---\nBody"
-    assert parse_skill_md(text, "a").description == "Use when: asked"  # D3
+    assert parse_skill_md(text, "a").description == "Use when: asked"
     with pytest.raises(YamlParse) as caught:
         parse_skill_md(text, "a", path="p/SKILL.md", strict=True)
     assert caught.value.diagnostic.where == "p/SKILL.md:4"
@@ -347,13 +347,13 @@ def test_empty_frontmatter_takes_name_and_description_from_elsewhere() -> None:
 
 
 def test_first_paragraph_stands_in_for_a_description_and_is_cut_at_200() -> None:
-    skill = parse_skill_md("---\nname: a\n---\n" + "word " * 100, "a")  # R9, D7
+    skill = parse_skill_md("---\nname: a\n---\n" + "word " * 100, "a")
     assert len(skill.description) <= 200
     assert skill.description.startswith("word word")
 
 
 def test_name_in_the_frontmatter_wins_over_the_folder() -> None:
-    skill = parse_skill_md("---\nname: one\ndescription: d\n---\n", "two")  # R23, D6
+    skill = parse_skill_md("---\nname: one\ndescription: d\n---\n", "two")
     assert skill.name == "one"
     assert _said(skill) == [("name-not-folder", 2)]
 
@@ -372,7 +372,7 @@ def test_name_in_the_frontmatter_wins_over_the_folder() -> None:
     ],
 )
 def test_odd_name_loads_under_its_slug_and_stays_as_display_name(written: str, name: str) -> None:
-    skill = parse_skill_md(f'---\nname: "{written}"\ndescription: d\n---\n', "folder")  # D5
+    skill = parse_skill_md(f'---\nname: "{written}"\ndescription: d\n---\n', "folder")
     assert (skill.name, skill.display_name) == (name, written)
     assert _said(skill) == [("name-not-canonical", 2)]
 
@@ -415,7 +415,7 @@ def test_version_stays_as_it_is_written(written: str, version: str) -> None:
 
 
 def test_body_over_the_limit_is_cut_on_a_character_boundary() -> None:
-    skill = parse_skill_md("---\nname: a\ndescription: d\n---\n" + "é" * 50, "a", max_prompt_bytes=21)  # R113, D26
+    skill = parse_skill_md("---\nname: a\ndescription: d\n---\n" + "é" * 50, "a", max_prompt_bytes=21)
     assert (skill.prompt, skill.body_bytes) == ("é" * 10, 100)
     assert _said(skill) == [("body-truncated", 4)]
 
@@ -436,7 +436,7 @@ def test_tools_that_are_names_are_required_and_mappings_are_provided() -> None:
     skill = parse_skill_md(
         "---\nname: a\ndescription: d\ntools:\n  - Read\n  - name: mine\n    inputSchema: {type: object}\n  - 3\n---\n",
         "a",
-    )  # D14
+    )
     assert skill.requires.tools == ("Read",)
     assert skill.provided_tools == (ToolDefinition("mine", "", {"type": "object"}),)
     assert _said(skill) == [("wrong-type", 4)]
@@ -535,4 +535,4 @@ def test_prompt_and_diagnostics_aside_a_skill_survives_json() -> None:
     )
     stored = msgspec.json.encode(msgspec.structs.replace(skill, prompt=None))
     assert msgspec.json.decode(stored, type=Skill) == msgspec.structs.replace(skill, prompt=None)
-    assert b"Body" not in stored  # R12: the prompt is never stored
+    assert b"Body" not in stored  # the prompt is never stored

@@ -1,4 +1,4 @@
-"""Safe YAML, and what is recovered from what is nearly YAML (D3)."""
+"""Safe YAML, and what is recovered from what is nearly YAML."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def test_nesting_up_to_the_limit_is_read_and_beyond_it_is_text() -> None:
     assert _load("a: " + "[" * 64 + "]" * 64)[1] == ""
     value, complaint, said = _load("a: " + "[" * 65 + "]" * 65)
     assert (value["a"], said) == ("[" * 65 + "]" * 65, [("yaml-unquoted", 2)])
-    assert "64" in complaint  # R111
+    assert "64" in complaint
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60))

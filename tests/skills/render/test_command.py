@@ -1,4 +1,4 @@
-"""Values in a command are words: nothing in an argument is ever read by a shell (D21)."""
+"""Values in a command are words: nothing in an argument is ever read by a shell."""
 
 import subprocess
 
@@ -66,7 +66,7 @@ def test_a_command_that_is_understood_has_the_same_commands_whatever_the_argumen
     ("command", "line"),
     [
         ("git log ${0} $ARGUMENTS[1]", "git log 'a b' 'c'"),
-        ("git log $1", "git log $1"),  # R48: in a skill a bare $N is the shell's
+        ("git log $1", "git log $1"),  # in a skill a bare $N is the shell's
         ("gh pr view $number {{title}}", "gh pr view 'a b' 'c'"),
         ("sh ${CLAUDE_SKILL_DIR}/go.sh {baseDir}/x", "sh '/skills/a skill'/go.sh '/skills/a skill'/x"),
         ("echo \\$ARGUMENTS '\\$ARGUMENTS'", "echo \\$ARGUMENTS '\\$ARGUMENTS'"),

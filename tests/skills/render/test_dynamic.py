@@ -1,4 +1,4 @@
-"""Places where a client would run a command, and the look-alikes that are none (D21)."""
+"""Places where a client would run a command, and the look-alikes that are none."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which lines are commands, which are skills, and which go to the model (R91; the tests of the specification)."""
+"""Which lines are commands, which are skills, and which go to the model."""
 
 from collections.abc import Awaitable, Callable
 

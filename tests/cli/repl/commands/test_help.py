@@ -1,4 +1,4 @@
-"""`/help`: the list of FR-3F-041, topics, and a word on each command."""
+"""`/help`: the list of commands, topics, and a word on each command."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
