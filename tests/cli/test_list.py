@@ -10,7 +10,7 @@ import pytest
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 
-# DESIGN.md, "JSON contracts": these keys in this order; more may follow.
+# A promised document: these keys in this order; more may follow.
 SKILL = [
     "name", "display_name", "description", "version", "scope", "layer", "format", "path", "digest", "state", "reasons",
     "user_invocable", "model_invocable", "context", "allowed_tools", "requires", "emoji", "homepage", "tokens",

@@ -96,6 +96,27 @@ def test_a_mode_that_a_project_cannot_choose_is_said(here: Here) -> None:
     assert here.json("permissions", "list")["mode"] == "auto-edit"
 
 
+def test_every_section_that_only_the_user_can_set_is_said_where_a_project_sets_it(here: Here) -> None:
+    config = here.project / ".clawft" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(
+        "[hooks]\npersistent = true\n[plugins.load]\nextra_dirs = ['theirs']\n[gateway]\nmax_pending = 5\n"
+        "[registries.theirs]\nurl = 'https://theirs.example'\n[hub]\nport = 4000\n[serve]\nport = 4001\n"
+        "[memory]\nbackend = 'theirs'\n[skills.security]\nrequire_signature = true\n"
+    )
+    here.run("config", "trust", "--yes")
+    assert [one["code"] for one in here.json("config", "show")["diagnostics"]] == [
+        "hooks-ignored",
+        "plugins-ignored",
+        "gateway-ignored",
+        "registries-ignored",
+        "hub-ignored",
+        "serve-ignored",
+        "memory-ignored",
+        "signatures-ignored",
+    ]
+
+
 def test_rules_read_well_without_json(here: Here) -> None:
     assert here.run("permissions", "list")[1] == (
         "No rules. Add one: weft permissions allow 'Bash(make test)'\n"

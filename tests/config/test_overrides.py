@@ -1,4 +1,4 @@
-"""Variables that override settings: `CLAWFT_A__B` (DESIGN.md, Config)."""
+"""Variables that override settings: `CLAWFT_A__B`."""
 
 from pathlib import Path
 

@@ -12,7 +12,6 @@ from clawft.scanner.rule import ScanRule
 from clawft.scanner.rules import load_rules
 
 CASES = Path(__file__).parent / "rules"
-# The ids of the first rules, by which users know ours.
 # The ids of the scanners before it (wundr's and OpenClaw's): each is a rule here, or the other name of one.
 ALIASES = {
     "crypto-mining",

@@ -1,4 +1,4 @@
-"""The state of a skill and why (DESIGN.md, "The state of a skill"): every state, every reason, the first that fits."""
+"""The state of a skill and why: every state, every reason, the first that fits."""
 
 from pathlib import Path
 

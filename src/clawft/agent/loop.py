@@ -1,4 +1,4 @@
-"""The loop of one turn: classify, route, assemble, transport, score, learn. It yields events and always ends with
+"""The loop of one turn: classify, route, assemble, transport, score. It yields events and always ends with
 TurnFinished or TurnFailed.
 """
 
@@ -206,7 +206,7 @@ def make_request(turn: Turn) -> ModelRequest:
 
 
 STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, record_skill_use)
-# What comes before the transport is asked for each request that is sent: `ask.prepare`.
+# What comes before the transport is asked for each request that is sent: `model_call.prepare_request`.
 _BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE}
 _AFTER: dict[Stage, Phase] = {transport: Phase.POST_TRANSPORT, score: Phase.POST_SCORE}
 

@@ -1,4 +1,4 @@
-"""Settings: read once, frozen, one file per section."""
+"""Settings: read once, frozen; sections are grouped by subject (`_SECTION_TYPES` in loader.py tells which file)."""
 
 from clawft.config.keys import find_by_path, join_path, to_snake_case
 from clawft.config.loader import CONFIG_NAMES, Config, Layer, config_files, load_config, parse_config, read_config

@@ -1,4 +1,4 @@
-"""May this act? The state of every skill and agent, with its reasons."""
+"""Decide what may run: states, approvals, permissions, the audit log, signatures."""
 
 from clawft.trust.skill_status import STATES, AgentStatus, SkillStatus, State, judge_agents, judge_skills
 from clawft.trust.tools import CANONICAL_TOOLS, TOOL_ALIASES, check_tools, known_tool_names

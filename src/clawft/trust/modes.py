@@ -7,7 +7,6 @@ from typing import Any
 
 from clawft.config import Config
 from clawft.config.loader import own_values
-from clawft.config.tools import own_sandbox
 from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.skills.parse.model import Agent
 
@@ -98,8 +97,8 @@ def agent_mode(agent: Agent, mode: Mode) -> Mode:
     return mode if asked is None or agent.permission_mode == "default" else lower_mode(mode, asked)
 
 
-_OWN_SECTIONS = frozenset({"sandbox", "runs", "hooks", "plugins", "gateway", "registries", "hub", "serve"})
-_OWN_SETTINGS = (("memory", "backend"), ("skills", "security", "require_signature"))
+_OWN_SECTIONS = ("sandbox", "runs", "hooks", "plugins", "gateway", "registries", "hub", "serve")
+_OWN_SETTINGS = {"memory": ("memory", "backend"), "signatures": ("skills", "security", "require_signature")}
 
 
 def is_followed(path: tuple[str, ...], value: Any, own: Config, user_dir: str) -> bool:
@@ -107,34 +106,26 @@ def is_followed(path: tuple[str, ...], value: Any, own: Config, user_dir: str) -
     if path == ("agents", "defaults", "mode"):
         mode = default_mode(own, user_dir)
         return lower_mode(Mode(value), mode) != mode
-    return path[0] not in _OWN_SECTIONS and path not in _OWN_SETTINGS
+    return path[0] not in _OWN_SECTIONS and path not in _OWN_SETTINGS.values()
 
 
 def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
-    """One diagnostic for each."""
-    if config.sandbox != own_sandbox(config, user_dir):
-        message = "What the project's config says of the sandbox is not followed: only your own can"
-        yield Diagnostic("sandbox-ignored", "warning", message)
-    if config.values.get("runs", {}) != own_values(config, user_dir, "runs"):
-        message = "What the project's config says of runs is not followed: only your own can"
-        yield Diagnostic("runs-ignored", "warning", message)
-    if config.values.get("hooks", {}) != own_values(config, user_dir, "hooks"):
-        message = "What the project's config says of hooks is not followed: only your own can"
-        yield Diagnostic("hooks-ignored", "warning", message)
-    if config.values.get("memory", {}).get("backend") != own_values(config, user_dir, "memory").get("backend"):
-        message = "What the project's config says of memory.backend is not followed: only your own can"
-        yield Diagnostic("memory-ignored", "warning", message)
-    if _requires(config.values.get("skills", {})) != _requires(own_values(config, user_dir, "skills")):
-        message = (
-            "What the project's config says of skills.security.require_signature is not followed: only your own can"
-        )
-        yield Diagnostic("signatures-ignored", "warning", message)
+    """Yield a diagnostic for each setting of the project's config that only the user's own config can make."""
+    for name, path in ({section: (section,) for section in _OWN_SECTIONS} | _OWN_SETTINGS).items():
+        own = {path[0]: own_values(config, user_dir, path[0])}
+        if _find_value(config.values, path) != _find_value(own, path):
+            subject = "the sandbox" if name == "sandbox" else ".".join(path)
+            message = f"What the project's config says of {subject} is not followed: only your own can"
+            yield Diagnostic(f"{name}-ignored", "warning", message)
     mode = ignored_mode(config, user_dir)
     if mode is not None:
         message = f"The project's config asks for the mode {mode}, which only you can choose"
         yield Diagnostic("mode-ignored", "warning", message, hint=f"To choose it: --mode {mode}")
 
 
-def _requires(skills: dict[str, Any]) -> object:
-    security = skills.get("security")
-    return security.get("require_signature") if isinstance(security, dict) else None
+def _find_value(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return the value at a path; None where nothing, or an empty table, is there."""
+    value: Any = values
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value or None

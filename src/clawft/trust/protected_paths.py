@@ -23,7 +23,7 @@ POWER_FILES = frozenset({
     ".inputrc", ".vimrc", ".exrc", ".nvimrc", ".gitconfig", ".gitmodules", ".pre-commit-config.yaml", ".yarnrc",
     ".yarnrc.yml", ".crontab",
 })  # fmt: skip
-# What is read here is a secret that was given to nobody (DESIGN.md, "Power").
+# What is read here is a secret that was given to nobody.
 _SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"})
 _SECRET_IN_CONFIG = frozenset({"gcloud", "gh"})
 _SECRET_FILES = frozenset({

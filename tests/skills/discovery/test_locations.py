@@ -1,5 +1,6 @@
-"""THE precedence table (DESIGN.md, "Layers"): which folders are searched, in which order, and whose they are."""
+"""The precedence table: which folders are searched, in which order, and whose they are."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,15 @@ def test_rows_come_in_the_order_of_the_table(tmp_path: Path) -> None:
 
     descriptions = [one.skill.description for one in catalog.found if one.skill and one.name == "same"]
     assert descriptions == [f"{scope} {folder}" for scope, folder in ROWS]
+
+
+def test_the_page_about_skills_lists_the_folders_in_their_order() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "skills.md").read_text("utf-8")
+    rows = [row.split("|") for row in page.split("\n") if row.startswith("| ")][1:]
+    folders = [(row[2].strip(), folder) for row in rows for folder in re.findall(r"`([^`]+)`", row[3])]
+    home = [(scope, folder.removeprefix("~/")) for scope, folder in folders if scope in ("project", "user")]
+    commands = [("project", ".claude/commands"), ("user", ".claude/commands")]
+    assert home == [*ROWS, *commands]
 
 
 def test_plugin_then_bundled_then_extra_come_after_the_user(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The tools of an agent: one file per tool, and the registry that holds them."""
+"""The tools of an agent, by subject, and the registry that holds them."""

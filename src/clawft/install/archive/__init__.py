@@ -1,1 +1,1 @@
-"""Packing: archives opened safely and written the same each time; folders put into place at once."""
+"""Archives: opened safely and written the same each time; folders put into place at once."""

@@ -1,1 +1,1 @@
-"""Locks: what was installed, from where, and that it is still that. Ours, and those of other installers."""
+"""Lock files: what was installed, from where, and that it is still that. Ours, and those of other installers."""

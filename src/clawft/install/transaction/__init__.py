@@ -1,1 +1,1 @@
-"""Supply: skills installed, updated and removed, all or nothing, and checked against the lock."""
+"""The install transaction: skills installed, updated and removed, all or nothing, and checked against the lock."""

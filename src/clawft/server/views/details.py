@@ -80,7 +80,7 @@ def _decode(content: bytes, is_cut: bool) -> str | None:
 
 
 MAX_FILES = 2_000
-_BUDGET = 12_000  # DESIGN.md: what the catalog of a model that is not known may take
+_BUDGET = 12_000  # what the catalog of a model that is not known may take
 
 
 def view_skill_detail(app: App, status: SkillStatus) -> SkillDetail:

@@ -29,7 +29,7 @@ def load_scanned(app: App, status: SkillStatus) -> ScannedSkill:
     report = app.load_report(found)
     try:
         made = tuple(override for override in app.overrides.load() if override.path == found.folder)
-    except ClawftError:  # its standing says so where it matters
+    except ClawftError:  # its status says so where it matters
         made = ()
     change = compare_power(max(made, key=lambda one: one.at).power, report.power) if made else PowerChange()
     undeclared = compare_declared(found.skill or Skill(name=status.name), report.power)

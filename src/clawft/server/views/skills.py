@@ -1,4 +1,4 @@
-"""A skill as other programs read it: the objects of `clawft.skills.list.v1` (DESIGN.md)."""
+"""A skill as other programs read it: the objects of `clawft.skills.list.v1`."""
 
 from typing import Any
 
