@@ -16,9 +16,9 @@ from clawft.trust.records import RecordErrorCodes, Seal, SealedRecords
 class Approval(Struct, frozen=True, omit_defaults=True):
     """One decision: this content, at this place, may be used as what it is.
 
-    `kind` is skill, agent, hook, config, instructions, `tool` for a lasting yes to a question, or `run` for a skill that
-    one process trusts. A skill that became another where it comes from is `former`: nothing is approved by that, and
-    what changed since can be shown. `path` is the file or folder; of a tool, `project#tool#question`.
+    `kind` is skill, agent, hook, config, instructions, `tool` for a lasting yes to a question, or `run` for a skill
+    that one process trusts. A skill that became another where it comes from is `former`: nothing is approved by that,
+    and what changed since can be shown. `path` is the file or folder; of a tool, `project#tool#question`.
     """
 
     kind: str
