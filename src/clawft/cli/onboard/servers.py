@@ -23,7 +23,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Message
 from clawft.trust.network import is_loopback
 
-PROBE_S = 0.3
+PROBE_S = 3.0  # refused at once where nothing listens; a busy machine or a model that loads takes longer
 MAX_LIST_BYTES = 4 << 20
 MAX_MODELS = 500
 # Servers that speak the same wire and have no preset, at the ports they take by themselves.
