@@ -14,7 +14,7 @@ from clawft.scanner.instructions.override import (
     OVERRIDE_PHRASES,
     UNSEEN_PHRASES,
 )
-from clawft.scanner.instructions.patterns import Phrase, phrase
+from clawft.scanner.instructions.patterns import Phrase
 from clawft.scanner.instructions.sabotage import SABOTAGE_PHRASES, TAMPER_PHRASES
 
 PHRASES: list[Phrase] = [
@@ -44,7 +44,7 @@ INDEX = PhraseIndex(PHRASES, PhrasePool())
     ],
 )
 def test_a_phrase_is_selected_where_it_matches(pattern: str, text: str) -> None:
-    one = phrase(pattern)
+    one = Phrase(pattern)
     assert one.pattern.search(text)
     assert PhraseIndex([one], PhrasePool()).select(flatten(text)) == [one]
 
@@ -65,7 +65,7 @@ def test_a_pattern_needs_the_beginnings_of_its_words(source: str, needs: list[se
 
 
 def test_a_gap_is_no_longer_than_it_says() -> None:
-    one = phrase("(hide) ~5 (errors)")
+    one = Phrase("(hide) ~5 (errors)")
     assert one.pattern.search("hide the errors")
     assert not one.pattern.search("hide all of those errors")
 

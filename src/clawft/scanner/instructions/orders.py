@@ -13,15 +13,10 @@ from clawft.scanner.instructions.exfiltration import PLACE, VERB, find_addresses
 from clawft.scanner.instructions.foreign import HINTS, find_foreign_orders, is_foreign
 from clawft.scanner.instructions.index import FREE, PhraseIndex, PhraseSearch, members
 from clawft.scanner.instructions.override import (
-    BYPASS_KIND,
     BYPASS_PHRASES,
-    CONCEAL_KIND,
     CONCEAL_PHRASES,
-    OBEY_KIND,
     OBEY_PHRASES,
-    OVERRIDE_KIND,
     OVERRIDE_PHRASES,
-    UNSEEN_KIND,
     UNSEEN_PHRASES,
 )
 from clawft.scanner.instructions.patterns import Phrase, SentenceOrder
@@ -30,7 +25,7 @@ from clawft.scanner.instructions.prerequisite import (
     could_be_prerequisite,
     find_prerequisites,
 )
-from clawft.scanner.instructions.sabotage import SABOTAGE_KIND, SABOTAGE_PHRASES, TAMPER_KIND, TAMPER_PHRASES
+from clawft.scanner.instructions.sabotage import SABOTAGE_PHRASES, TAMPER_PHRASES
 from clawft.scanner.instructions.sentences import ProseBlock, Sentence, find_offset
 
 MAX_FACTS = 400
@@ -42,13 +37,13 @@ _PLACE = re.compile(r"/|c:|https?://")
 
 # Of two phrases that match the same words, the earlier one counts.
 _GRAMMARS = (
-    (OVERRIDE_PHRASES, OVERRIDE_KIND),
-    (CONCEAL_PHRASES, CONCEAL_KIND),
-    (BYPASS_PHRASES, BYPASS_KIND),
-    (OBEY_PHRASES, OBEY_KIND),
-    (TAMPER_PHRASES, TAMPER_KIND),
-    (SABOTAGE_PHRASES, SABOTAGE_KIND),
-    (UNSEEN_PHRASES, UNSEEN_KIND),
+    (OVERRIDE_PHRASES, Kind.OVERRIDE),
+    (CONCEAL_PHRASES, Kind.CONCEAL),
+    (BYPASS_PHRASES, Kind.BYPASS),
+    (OBEY_PHRASES, Kind.OBEY),
+    (TAMPER_PHRASES, Kind.TAMPER),
+    (SABOTAGE_PHRASES, Kind.SABOTAGE),
+    (UNSEEN_PHRASES, Kind.HIDDEN),
 )
 _PHRASES = [(phrase, kind) for phrases, kind in _GRAMMARS for phrase in phrases]
 _SEEN = PhraseIndex([phrase for phrase, _ in _PHRASES if phrase not in UNSEEN_PHRASES])

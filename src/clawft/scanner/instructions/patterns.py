@@ -90,10 +90,6 @@ class Phrase(Struct, frozen=True, dict=True):
     text: str
     target: str = ""
 
-    def about(self, target: str) -> "Phrase":
-        """Return the same pattern with another meaning."""
-        return Phrase(self.text, target)
-
     @cached_property
     def outline(self) -> str:
         """The regular expression but for the groups of the vocabulary, which it names."""
@@ -123,9 +119,37 @@ class Phrase(Struct, frozen=True, dict=True):
         return "://" if "<url>" in self.text else "/" if "<fixed>" in self.text else ""
 
 
-def phrase(text: str, target: str = "") -> Phrase:
-    """A pattern of the small language."""
-    return Phrase(text, target)
+def parse_phrases(table: str, **words: str) -> tuple[Phrase, ...]:
+    """Read a table of phrases.
+
+    `- ` begins a phrase, `name = ` a group of words; a deeper line continues it, after a blank unless it begins with a
+    bar. `{name}` is replaced by the group, `({name})` by the group as one that captures. A line `meaning:` says what
+    the phrases below it are about.
+    """
+    phrases = []
+    target = ""
+    for entry in _CONTINUED.sub(_continue, table).split("\n    "):
+        name, defines, group = entry.partition(" = ")
+        if entry.startswith("- "):
+            phrases.append(Phrase(_fill_in(entry[2:], words), target))
+        elif defines:
+            words[name] = _fill_in(group, words)
+        else:
+            target = entry.strip().removesuffix(":")
+    return tuple(phrases)
+
+
+_CONTINUED = re.compile(r"\n {6}(.)")
+
+
+def _continue(match: re.Match[str]) -> str:
+    return "|" if match[1] == "|" else f" {match[1]}"
+
+
+def _fill_in(text: str, words: dict[str, str]) -> str:
+    for name, group in words.items():
+        text = text.replace(f"({{{name}}})", group.replace("(?:", "(", 1)).replace(f"{{{name}}}", group)
+    return text
 
 
 def _bound(part: str) -> str:
