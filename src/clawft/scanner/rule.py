@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.scanner.facts import Document, Fact, Kind, trace
 from clawft.scanner.findings import Gap, Severity
@@ -68,18 +68,31 @@ class RuleHit(Struct, frozen=True):
 
 
 class ScanRule(Struct, frozen=True):
-    """One rule: what it finds, why that matters, and the check itself."""
+    """One rule: what it finds and why that matters. As a decorator it is completed by the check itself."""
 
     id: str  # kebab-case and stable: overrides are bound to it
     title: str
     severity: Severity
-    category: str  # exfiltration, execution, persistence, concealment, injection, supply-chain, sabotage, privilege, …
+    threat: str  # its category, AST01 … AST10 of the OWASP Agentic Skills Top 10, and a technique of MITRE ATLAS
     what: str
     why: str
     example: str
     counter_example: str
     fix: str
-    check: Callable[[Subject], Iterable[RuleHit]]
-    owasp: str = ""  # AST01 … AST10 of the OWASP Agentic Skills Top 10
-    atlas: str = ""  # a technique of MITRE ATLAS
     aliases: tuple[str, ...] = ()  # ids that other scanners know it by
+    check: Callable[[Subject], Iterable[RuleHit]] = lambda _: ()
+
+    def __call__(self, check: Callable[[Subject], Iterable[RuleHit]]) -> "ScanRule":
+        return structs.replace(self, check=check)
+
+    @property
+    def category(self) -> str:
+        return self.threat.split()[0]
+
+    @property
+    def owasp(self) -> str:
+        return self.threat.split()[1]
+
+    @property
+    def atlas(self) -> str:
+        return self.threat.split()[2]

@@ -12,15 +12,12 @@ RULE = ScanRule(
     id="door-open",
     title="A door is left open",
     severity="high",
-    category="execution",
+    threat="execution AST06 AML.T0050",
     what="A port is opened.",
     why="Anyone may come in.",
     example="nc -l 4444\n\nnc -l 5555",
     counter_example="nc -z host.example 443",
     fix="Close it.",
-    check=lambda _: (),
-    owasp="AST06",
-    atlas="AML.T0050",
     aliases=("OPEN_PORT", "T9"),
 )
 

