@@ -103,6 +103,11 @@ class Kind(StrEnum):
     HARM = "harm"  # to act against the user, hidden, unasked or for the good of a third party: on what
 
 
+def kinds(names: str) -> tuple[Kind, ...]:
+    """The kinds of facts that a text lists."""
+    return tuple(map(Kind, names.split()))
+
+
 class Fact(Struct, frozen=True, eq=False):
     """One thing a document does or asks for."""
 

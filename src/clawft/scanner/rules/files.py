@@ -13,8 +13,8 @@ from clawft.scanner.vocabulary.secrets import find_secret_path
     title="A document that acts when it is opened",
     severity="high",
     threat="execution AST01 AML.T0011",
-    what="An office file with macros that start by themselves, a remote template or a field that runs a program; a PDF "
-    "with scripts or actions.",
+    what="An office file with macros that start by themselves, a remote template or a field that runs a program; a "
+    "PDF with scripts or actions.",
     why="Opening a document should show it, not run it.",
     example="report.docx fetches its template from another host",
     counter_example="report.docx with text and pictures",

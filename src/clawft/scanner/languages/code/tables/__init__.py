@@ -1,10 +1,11 @@
 """Tables of the effects of calls: one table per language, loaded when the language turns up.
 
-A row is an effect (a key of effects.EFFECTS, and after a colon what it needs to know) and the names that have it. A
-name is a dotted path from a module or a type on; one that begins with a dot is a method of an object that is not known;
-one that ends in `()` is what such a call gives; one that ends in `=` is a property that is set.
+A row is an effect (a key of EFFECTS, and after a colon what it needs to know) and the names that have it; a deeper line
+continues it. A name is a dotted path from a module or a type on; one that begins with a dot is a method of an object
+that is not known; one that ends in `()` is what such a call gives; one that ends in `=` is a property that is set.
 """
 
+import re
 from functools import cache
 from importlib import import_module
 
@@ -20,6 +21,7 @@ _MODULES = {
 }
 _SAME_CALLS = {"kotlin": "java", "groovy": "java"}
 _MAX_CACHE = 50_000
+_ROW = re.compile(r"\n {4}(?=\S)")
 _found: dict[str, dict[str, Spec | None]] = {}
 
 
@@ -27,12 +29,12 @@ _found: dict[str, dict[str, Spec | None]] = {}
 def find_names(language: str) -> dict[str, Spec]:
     """All names of a language that do something, and what."""
     module = import_module(f"{__name__}.{_MODULES[language]}")
-    calls: dict[str, str] = getattr(module, f"{_SAME_CALLS.get(language, language).upper()}_CALLS")
+    rows: str = getattr(module, f"{_SAME_CALLS.get(language, language).upper()}_CALLS")
     table: dict[str, Spec] = {}
-    for effect, names in calls.items():
+    for row in _ROW.split(rows)[1:]:
+        effect, _, *names = row.split()
         kind, _, argument = effect.partition(":")
-        for name in names.split():
-            table[name] = (kind, argument)
+        table.update(dict.fromkeys(names, (kind, argument)))
     return table
 
 
