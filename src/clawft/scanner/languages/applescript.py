@@ -3,7 +3,7 @@
 import re
 
 from clawft.scanner.facts import Analysis, Document, Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue
 from clawft.scanner.languages.long_texts import find_windows
 from clawft.scanner.languages.shell.evaluator import ShellEvaluator
 
@@ -132,6 +132,4 @@ class _Reader:
                 if name in self.variables:
                     pieces.append(self.variables[name])
         text = "".join(piece.text for piece in pieces)
-        return self.world.make(
-            text, join_sources(*[piece.sources for piece in pieces]), known=all(piece.known for piece in pieces)
-        )
+        return self.world.join(text, pieces)

@@ -11,6 +11,7 @@ from clawft.scanner.languages.commands import (
     is_program,
     join_sources,
     run_call,
+    sources_of,
 )
 from clawft.scanner.languages.long_texts import find_windows
 from clawft.scanner.regex import words
@@ -137,11 +138,7 @@ class _Reader:
                 else CommandValue(match[0], known=False)
             )
         pieces.append(CommandValue(text[at:]))
-        return self.world.make(
-            "".join(piece.text for piece in pieces),
-            join_sources(*[piece.sources for piece in pieces]),
-            known=all(piece.known for piece in pieces),
-        )
+        return self.world.join("".join(piece.text for piece in pieces), pieces)
 
     def _variable(self, name: str, change: str, offset: int) -> CommandValue:
         held = self.variables.get(name)
@@ -225,25 +222,19 @@ class _Reader:
 
 def _set(reader: _Reader, call: CommandCall) -> CommandValue:
     if not call.args:
-        return CommandValue("$(set)", (reader.world.fact(Kind.ENV, "*", call.offset, "set"),), known=False)
+        return CommandValue("$(set)", (reader.world.note(call, Kind.ENV, "*", via="set"),), known=False)
     args = call.args[1:] if call.args[0].text.lower() in ("/a", "/p") else call.args
     text = " ".join(argument.text for argument in args)
     name, equals, value = text.partition("=")
     if equals:
         known = all(argument.known for argument in args) and call.args[0].text.lower() != "/p"
-        reader.variables[name.strip().upper()] = reader.world.make(
-            value.strip(), join_sources(*[argument.sources for argument in args]), known=known
-        )
+        reader.variables[name.strip().upper()] = reader.world.make(value.strip(), sources_of(args), known=known)
     return NOTHING
 
 
 def _echo(reader: _Reader, call: CommandCall) -> CommandValue:
     text = " ".join(argument.text for argument in call.args)
-    return reader.world.make(
-        text,
-        join_sources(*[argument.sources for argument in call.args]),
-        known=all(argument.known for argument in call.args),
-    )
+    return reader.world.join(text, call.args)
 
 
 def _type(reader: _Reader, call: CommandCall) -> CommandValue:
@@ -260,12 +251,12 @@ def _delete(reader: _Reader, call: CommandCall) -> CommandValue:
     flags = " ".join(argument.text for argument in call.args if argument.text.startswith("/"))
     for argument in call.args:
         if not argument.text.startswith("/"):
-            reader.world.fact(
+            reader.world.note(
+                call,
                 Kind.DELETE,
                 reader.world.resolve(argument.text),
-                call.offset,
-                f"{call.name} {flags}".strip(),
                 argument.sources,
+                via=f"{call.name} {flags}".strip(),
             )
     return NOTHING
 
@@ -288,7 +279,7 @@ def _cd(reader: _Reader, call: CommandCall) -> CommandValue:
 
 def _persist_variable(reader: _Reader, call: CommandCall) -> CommandValue:
     if re.match(r"(?i)path$|.*preload", call.args[0].text if call.args else ""):
-        reader.world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+        reader.world.note(call, Kind.PERSIST, call.line)
     return NOTHING
 
 

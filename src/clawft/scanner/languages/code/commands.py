@@ -12,6 +12,7 @@ from clawft.scanner.languages.code.values import (
     Effect,
     ProgramCall,
     ProgramValue,
+    make_list,
     merge_marks,
     text_of,
 )
@@ -91,7 +92,7 @@ def _command(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
         value = ProgramValue((), merge_marks(value.marks, arguments[1].marks), "", [(None, value), *arguments[1].items])
     elif how in ("words", "second", "skip-first", "third") or (how == "list" and len(arguments) > 1):
         listed = [word for part in arguments if part.function is None for word in _words(part)]
-        value = ProgramValue((), merge_marks(value.marks, call.marks()), "", [(None, element) for element in listed])
+        value = make_list(listed, merge_marks(value.marks, call.marks()))
     elif how == "all":
         value = ProgramValue(value.consts, merge_marks(value.marks, call.marks()), "", value.items)
     feed = call.named.get("input") or call.named.get("stdin")
@@ -117,7 +118,7 @@ def run_command(
         known = line.replace(HOLE, "").strip()
         sources = merge_marks(_code_of(value, line), extra)
         sources = merge_marks(sources, _written(machine, line))
-        marks.append(machine.mark(Kind.EXEC, line if known else "", call.offset, call.ref, sources))
+        marks.append(machine.note(call, Kind.EXEC, line if known else "", sources))
         if known:
             marks += _look_inside(machine, call, line, value)
     return ProgramValue((), merge_marks((), marks), "process()")
@@ -221,7 +222,7 @@ def _dup(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A socket becomes the input and output of this process: what it runs next is run from afar."""
     connects = tuple(mark for mark in call.marks() if mark.kind is Kind.CONNECT)
     if connects:
-        machine.mark(Kind.EXEC, "", call.offset, call.ref, connects)
+        machine.note(call, Kind.EXEC, "", connects)
     return ProgramValue()
 
 

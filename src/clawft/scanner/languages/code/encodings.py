@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.code.commands import guess_language
 from clawft.scanner.languages.code.constants import _pack, _unpack, characters, decode, fold_method, formatted, joined
-from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, merge_marks, text_of
+from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, make_list, merge_marks, text_of
 
 if TYPE_CHECKING:
     from clawft.scanner.languages.code.machine import Machine
@@ -31,7 +31,7 @@ def decode_value(machine: "Machine", call: ProgramCall, encoding: str, value: Pr
     results = [result for result in (decode(encoding, const) for const in value.consts) if result is not None]
     if encoding == "percent":
         return ProgramValue(tuple(results), value.marks)
-    mark = machine.mark(Kind.DECODE, encoding, call.offset, call.ref, value.marks)
+    mark = machine.note(call, Kind.DECODE, encoding, value.marks)
     for result in results:
         text = text_of(result)
         if (len(text) >= 12 and text.isprintable()) or (
@@ -92,7 +92,7 @@ def _range(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         numbers = range(*bounds)
     except (ValueError, TypeError):
         return ProgramValue()
-    return ProgramValue((), (), "", [(None, ProgramValue((number,))) for number in numbers[:5000]])
+    return make_list([ProgramValue((number,)) for number in numbers[:5000]])
 
 
 def _reversed(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
@@ -107,7 +107,7 @@ def _map(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     parts = machine.each(value)
     if parts is None:
         result = machine.apply(function, ProgramCall(call.offset, function.ref, [machine.element(value)], {}))
-        return ProgramValue((), merge_marks(result.marks, value.marks), "", [(None, result)])
+        return make_list([result], merge_marks(result.marks, value.marks))
     items: list[tuple[Any, ProgramValue]] = [
         (None, machine.apply(function, ProgramCall(call.offset, function.ref, [part], {}))) for part in parts[:2000]
     ]
@@ -119,16 +119,10 @@ def _zip(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         return call.first()
     columns = [machine.each(argument) for argument in call.arguments]
     if not columns or any(column is None for column in columns):
-        return ProgramValue(
-            (),
-            call.marks(),
-            "",
-            [(None, ProgramValue((), (), "", [(None, machine.element(argument)) for argument in call.arguments]))],
-        )
+        return make_list([make_list([machine.element(argument) for argument in call.arguments])], call.marks())
     longest = min(max(len(column or []) for column in columns), 20_000)
     rows = [
-        (None, ProgramValue((), (), "", [(None, column[index % len(column)]) for column in columns if column]))
-        for index in range(longest)
+        (None, make_list([column[index % len(column)] for column in columns if column])) for index in range(longest)
     ]
     return ProgramValue((), call.marks(), "", rows)
 
@@ -136,21 +130,8 @@ def _zip(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
 def _enumerate(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     parts = machine.each(call.first())
     if parts is None:
-        return ProgramValue(
-            (),
-            call.marks(),
-            "",
-            [(None, ProgramValue((), (), "", [(None, ProgramValue()), (None, machine.element(call.first()))]))],
-        )
-    return ProgramValue(
-        (),
-        call.marks(),
-        "",
-        [
-            (None, ProgramValue((), (), "", [(None, ProgramValue((index,))), (None, part)]))
-            for index, part in enumerate(parts)
-        ],
-    )
+        return make_list([make_list([ProgramValue(), machine.element(call.first())])], call.marks())
+    return make_list([make_list([ProgramValue((index,)), part]) for index, part in enumerate(parts)], call.marks())
 
 
 def _maketrans(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
@@ -224,7 +205,7 @@ def _unpack_call(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
 
 def _unpack_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     found = _unpacked(machine, call, call.owner or ProgramValue(), call.first())
-    return found if call.ref.endswith("1") else ProgramValue((), found.marks, "", [(None, found)])
+    return found if call.ref.endswith("1") else make_list([found], found.marks)
 
 
 def _unpacked(machine: "Machine", call: ProgramCall, value: ProgramValue, form: ProgramValue) -> ProgramValue:
@@ -232,7 +213,7 @@ def _unpacked(machine: "Machine", call: ProgramCall, value: ProgramValue, form: 
     if template.startswith("m"):
         return decode_value(machine, call, "base64", value)
     if template.startswith("u"):
-        machine.mark(Kind.DECODE, "uuencode", call.offset, call.ref, value.marks)
+        machine.note(call, Kind.DECODE, "uuencode", value.marks)
     try:
         found = [_unpack(const, template) for const in value.consts]
     except ValueError:
@@ -244,7 +225,7 @@ def _as_list(pieces: list[ProgramValue]) -> ProgramValue:
     """Several values as one list, or the only one if it is a list."""
     if len(pieces) == 1 and pieces[0].items is not None:
         return pieces[0]
-    return ProgramValue((), (), "", [(None, piece) for piece in pieces])
+    return make_list(pieces)
 
 
 def _implode(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
@@ -254,11 +235,7 @@ def _implode(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         separator, pieces = call.second(), call.arguments[:1]
     if separator.items is not None and not pieces:
         separator, pieces = ProgramValue(("",)), [separator]
-    whole = (
-        pieces[0]
-        if len(pieces) == 1 and pieces[0].items is not None
-        else ProgramValue((), (), "", [(None, piece) for piece in pieces])
-    )
+    whole = pieces[0] if len(pieces) == 1 and pieces[0].items is not None else make_list(pieces)
     return ProgramValue(joined(text_of(separator.const or ""), whole), call.marks())
 
 
@@ -267,7 +244,7 @@ def _implode_all(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue
     pieces = (
         call.arguments[0]
         if len(call.arguments) == 1 and call.arguments[0].items is not None
-        else ProgramValue((), (), "", [(None, argument) for argument in call.arguments])
+        else make_list(call.arguments)
     )
     return ProgramValue(joined(text_of(separator.const or ""), pieces), call.marks())
 
@@ -276,7 +253,7 @@ def _concat(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     pieces = (
         call.arguments[0]
         if len(call.arguments) == 1 and call.arguments[0].items is not None
-        else ProgramValue((), (), "", [(None, argument) for argument in call.arguments])
+        else make_list(call.arguments)
     )
     return ProgramValue(joined("", pieces), call.marks())
 

@@ -15,6 +15,7 @@ from clawft.scanner.languages.code.values import (
     ProgramScope,
     ProgramValue,
     join_values,
+    make_list,
     merge_marks,
     text_of,
 )
@@ -270,7 +271,7 @@ class ProgramEvaluator(Machine):
             return EFFECTS["env"](self, call, "")
         if method in ("update", "setdefault", "delete", "__setitem__", "putenv"):
             return ProgramValue()
-        return ProgramValue((), (self.mark(Kind.ENV, "*", call.offset, call.ref),), "environment()")
+        return ProgramValue((), (self.note(call, Kind.ENV, "*"),), "environment()")
 
     def _fold(self, owner: ProgramValue, method: str, call: "ProgramCall") -> ProgramValue | None:
         """A method of a constant."""
@@ -314,13 +315,13 @@ class ProgramEvaluator(Machine):
     def _split(self, text: str, method: str, call: "ProgramCall", marks: tuple[DraftFact, ...]) -> ProgramValue:
         separator = call.arguments[0].const if call.arguments else None
         if method == "bytes":
-            return ProgramValue((), marks, "", [(None, ProgramValue((byte,))) for byte in text.encode()])
+            return make_list([ProgramValue((byte,)) for byte in text.encode()], marks)
         parts = (
             list(text)
             if method != "split" or separator == ""
             else text.split(separator if isinstance(separator, str) else None)
         )
-        return ProgramValue((), marks, "", [(None, ProgramValue((part,))) for part in parts])
+        return make_list([ProgramValue((part,)) for part in parts], marks)
 
     def _map_call(self, owner: ProgramValue, method: str, call: "ProgramCall") -> ProgramValue:
         """A function applied to each element of a list that is known."""
@@ -339,7 +340,7 @@ class ProgramEvaluator(Machine):
 
     def _listed(self, value: ProgramValue) -> ProgramValue:
         if value.items is None and value.consts and isinstance(value.consts[0], str):
-            return ProgramValue((), value.marks, "", [(None, ProgramValue((const,))) for const in value.consts[0]])
+            return make_list([ProgramValue((const,)) for const in value.consts[0]], value.marks)
         return value
 
     def _call_back(self, call: "ProgramCall", result: ProgramValue) -> None:
@@ -426,7 +427,7 @@ class ProgramEvaluator(Machine):
         if parameters and parameters[0][0] in OWN:
             parameters = parameters[1:]
         names = self.scope.names
-        names["@_"] = ProgramValue((), call.marks(), "", [(None, argument) for argument in call.arguments])
+        names["@_"] = make_list(call.arguments, call.marks())
         for index, (name, default) in enumerate(parameters):
             value = call.arguments[index] if index < len(call.arguments) else call.named.get(name)
             if value is None and default is not None:

@@ -7,7 +7,7 @@ from clawft.scanner.languages.code.commands import run_command
 from clawft.scanner.languages.code.flow import find_paths
 from clawft.scanner.languages.code.imports import module_name
 from clawft.scanner.languages.code.network import mark_request
-from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, merge_marks, text_of
+from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, make_list, merge_marks, text_of
 
 if TYPE_CHECKING:
     from clawft.scanner.languages.code.machine import Machine
@@ -22,7 +22,7 @@ def _eval(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         return ProgramValue()
     text = value.const
     known = isinstance(text, str | bytes)
-    mark = machine.mark(Kind.EVAL, text_of(text)[:400] if known else "", call.offset, call.ref, value.marks)
+    mark = machine.note(call, Kind.EVAL, text_of(text)[:400] if known else "", value.marks)
     if known and text_of(text).strip():
         machine.child(text_of(text), machine.module.language, "eval", call.offset)
     if call.ref.endswith(("Function", "constructor", "compile")):
@@ -39,10 +39,10 @@ def _import(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     if isinstance(name.const, str):
         written = [mark for path, mark in machine.files.items() if _same_module(path, name.const)]
         if written:
-            machine.mark(Kind.EXEC, name.const, call.offset, call.ref, tuple(written))
+            machine.note(call, Kind.EXEC, name.const, tuple(written))
         return machine.linked(f"{name.const}.x") or ProgramValue((), (), name.const)
     if name.marks:
-        machine.mark(Kind.EXEC, "", call.offset, call.ref, name.marks)
+        machine.note(call, Kind.EXEC, "", name.marks)
     return ProgramValue((), name.marks)
 
 
@@ -57,11 +57,11 @@ def _require(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     text = name.const
     if not isinstance(text, str):
         if name.marks:
-            machine.mark(Kind.EXEC, "", call.offset, call.ref, name.marks)
+            machine.note(call, Kind.EXEC, "", name.marks)
         return ProgramValue((), name.marks)
     written = [mark for path, mark in machine.files.items() if _same_module(path, text)]
     if written:
-        machine.mark(Kind.EXEC, text, call.offset, call.ref, tuple(written))
+        machine.note(call, Kind.EXEC, text, tuple(written))
     return ProgramValue((), (), module_name(text))
 
 
@@ -81,7 +81,7 @@ def _load(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     marks = value.marks
     if not marks and value.consts:
         marks = tuple(machine.files[path] for path in find_paths(value) if path in machine.files)
-    mark = machine.mark(Kind.LOAD, value.texts()[0] if value.texts() else "", call.offset, call.ref, marks)
+    mark = machine.note(call, Kind.LOAD, value.texts()[0] if value.texts() else "", marks)
     return ProgramValue((), (mark,))
 
 
@@ -107,18 +107,18 @@ def _thread(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _privilege(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
-    machine.mark(Kind.PRIVILEGE, call.ref, call.offset, call.ref)
+    machine.note(call, Kind.PRIVILEGE, call.ref)
     return ProgramValue()
 
 
 def _persist(machine: "Machine", call: ProgramCall, what: str) -> ProgramValue:
-    return ProgramValue((), (machine.mark(Kind.PERSIST, what, call.offset, call.ref, call.marks()),))
+    return ProgramValue((), (machine.note(call, Kind.PERSIST, what, call.marks()),))
 
 
 def _install(machine: "Machine", call: ProgramCall, installer: str) -> ProgramValue:
     words = [text for _, argument in (call.first().items or []) for text in argument.texts()]
     for package in words[1:] or [""]:
-        machine.mark(Kind.INSTALL, f"{installer}:{package}", call.offset, call.ref)
+        machine.note(call, Kind.INSTALL, f"{installer}:{package}")
     return ProgramValue()
 
 
@@ -166,7 +166,7 @@ def _include(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         marks = merge_marks(marks, mark_request(machine, call, "GET", value, []).marks)
     marks = merge_marks(marks, [machine.files[text] for text in texts if text in machine.files])
     if marks:
-        machine.mark(Kind.EVAL, texts[0], call.offset, call.ref, marks)
+        machine.note(call, Kind.EVAL, texts[0], marks)
     return ProgramValue((), marks)
 
 
@@ -175,7 +175,7 @@ def _install_first(machine: "Machine", call: ProgramCall, installer: str) -> Pro
     for word in ([text for _, inner in value.items for text in inner.texts()] if value.items else value.texts()) or [
         ""
     ]:
-        machine.mark(Kind.INSTALL, f"{installer}:{word}", call.offset, call.ref, value.marks)
+        machine.note(call, Kind.INSTALL, f"{installer}:{word}", value.marks)
     return ProgramValue()
 
 
@@ -230,7 +230,7 @@ def _process_run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
             merge_marks(program.marks, arguments.marks),
         )
         return run_command(machine, call, line)
-    return run_command(machine, call, ProgramValue((), owner.marks, "", [(None, word) for word in words]))
+    return run_command(machine, call, make_list(words, owner.marks))
 
 
 def _execute_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:

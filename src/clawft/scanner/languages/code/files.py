@@ -8,7 +8,7 @@ from clawft.scanner.languages.code.constants import concat
 from clawft.scanner.languages.code.encodings import decode_value
 from clawft.scanner.languages.code.flow import find_paths, pass_unknown_call, read_path, write_path
 from clawft.scanner.languages.code.network import mark_request
-from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, merge_marks, text_of
+from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, make_list, merge_marks, text_of
 
 if TYPE_CHECKING:
     from clawft.scanner.languages.code.machine import Machine
@@ -125,13 +125,13 @@ def _archive_add(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
 
 def _delete(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     for path in find_paths(call.first("path")):
-        machine.mark(Kind.DELETE, path, call.offset, call.ref, call.marks())
+        machine.note(call, Kind.DELETE, path, call.marks())
     return ProgramValue()
 
 
 def _delete_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     for path in find_paths(call.owner or ProgramValue()):
-        machine.mark(Kind.DELETE, path, call.offset, call.ref)
+        machine.note(call, Kind.DELETE, path)
     return ProgramValue()
 
 
@@ -155,7 +155,7 @@ def _permit_path(machine: "Machine", call: ProgramCall, path: ProgramValue, mode
         how = "777" if number & 0o002 else "+x"
         for target in find_paths(path):
             written = [machine.files[target]] if target in machine.files else []
-            machine.mark(Kind.PERMIT, f"{how} {target}", call.offset, call.ref, tuple(written))
+            machine.note(call, Kind.PERMIT, f"{how} {target}", tuple(written))
     return ProgramValue()
 
 
@@ -204,7 +204,7 @@ def _perl_open(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         path = ProgramValue(tuple(text.strip("<>+| ") for text in mode.texts()), mode.marks)
     if "|" in text:
         words = call.arguments[2:] if len(call.arguments) > 3 else [path]
-        command = path if len(words) < 2 else ProgramValue((), call.marks(2), "", [(None, word) for word in words])
+        command = path if len(words) < 2 else make_list(words, call.marks(2))
         value = run_command(machine, call, command)
     else:
         value = _open_as(machine, call, path, "w" if ">" in text else "r")

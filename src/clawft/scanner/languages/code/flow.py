@@ -65,7 +65,7 @@ def read_path(machine: "Machine", call: ProgramCall, path: ProgramValue) -> Prog
     marks = []
     for target in find_paths(path):
         sources = merge_marks(path.marks, [machine.files[target]] if target in machine.files else [])
-        marks.append(machine.mark(Kind.READ, target, call.offset, call.ref, sources))
+        marks.append(machine.note(call, Kind.READ, target, sources))
     return ProgramValue((), tuple(marks), "file()")
 
 
@@ -74,14 +74,14 @@ def write_path(
 ) -> DraftFact | None:
     first = None
     for target in find_paths(path):
-        mark = machine.mark(Kind.WRITE, target, call.offset, call.ref, content)
+        mark = machine.note(call, Kind.WRITE, target, content)
         first = first or mark
         if target:
             machine.stored += machine.files.get(target) is not mark
             machine.files[target] = mark
             place = find_persistent_place(target)
             if place:
-                machine.mark(Kind.PERSIST, place, call.offset, call.ref, (mark,))
+                machine.note(call, Kind.PERSIST, place, (mark,))
     return first
 
 
@@ -97,7 +97,7 @@ def _env(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         return _env_all(machine, call, "")
     found = []
     for text in name.texts() or [""]:
-        mark = machine.mark(Kind.ENV, text if HOLE not in text else "", call.offset, call.ref, name.marks)
+        mark = machine.note(call, Kind.ENV, text if HOLE not in text else "", name.marks)
         if text in _HOME:
             found.append(ProgramValue(("~",)))
         else:
@@ -106,11 +106,11 @@ def _env(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _env_all(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
-    return ProgramValue((), (machine.mark(Kind.ENV, "*", call.offset, call.ref),))
+    return ProgramValue((), (machine.note(call, Kind.ENV, "*"),))
 
 
 def _source(machine: "Machine", call: ProgramCall, what: str) -> ProgramValue:
-    return ProgramValue((), (machine.mark(Kind.READ, what, call.offset, call.ref),))
+    return ProgramValue((), (machine.note(call, Kind.READ, what),))
 
 
 def _home(_machine: "Machine", _call: ProgramCall, _: str) -> ProgramValue:

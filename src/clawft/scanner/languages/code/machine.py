@@ -25,6 +25,7 @@ from clawft.scanner.languages.code.values import (
     ProgramScope,
     ProgramValue,
     join_values,
+    make_list,
     merge_marks,
     text_of,
 )
@@ -128,6 +129,10 @@ class Machine(ABC):
             if source is not found:
                 found.sources[source] = None
         return found
+
+    def note(self, call: ProgramCall, kind: Kind, target: str, sources: tuple[DraftFact, ...] = ()) -> DraftFact:
+        """The mark of something that a call does."""
+        return self.mark(kind, target, call.offset, call.ref, sources)
 
     def child(self, text: str, language: str, how: str, offset: int) -> None:
         self.module.children.setdefault((text, language, how), offset)
@@ -555,7 +560,7 @@ class Machine(ABC):
                         element.items[index][1] if element.items and len(element.items) == len(names) else element
                     )
             found = self.eval(inner)
-            return ProgramValue((), found.marks, "", [(None, found)])
+            return make_list([found], found.marks)
         finally:
             self.scope = scope
 

@@ -174,7 +174,7 @@ def _connection(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         texts = _pair(call.second("host"), target) if call.second("host").consts else [f"localhost:{target.const}"]
     else:
         texts = find_addresses(target)
-    marks = tuple(machine.mark(Kind.CONNECT, text, call.offset, call.ref, target.marks) for text in texts)
+    marks = tuple(machine.note(call, Kind.CONNECT, text, target.marks) for text in texts)
     return ProgramValue((), marks, f"{call.ref}()")
 
 
@@ -199,10 +199,7 @@ def _send_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         return _send(machine, call, open_ends)
     if last == "sendto" and len(call.arguments) > 1:
         target = call.arguments[-1]
-        marks = tuple(
-            machine.mark(Kind.SEND, address, call.offset, call.ref, call.first().marks)
-            for address in find_addresses(target)
-        )
+        marks = tuple(machine.note(call, Kind.SEND, address, call.first().marks) for address in find_addresses(target))
         return ProgramValue((), marks)
     return pass_unknown_call(machine, call, last)
 
@@ -216,9 +213,7 @@ def _send(machine: "Machine", call: ProgramCall, ends: list[DraftFact]) -> Progr
     marks = []
     for end in ends:
         if end.kind is Kind.CONNECT or sources:
-            mark = machine.mark(
-                Kind.SEND, end.target, call.offset, call.ref, tuple(source for source in sources if source is not end)
-            )
+            mark = machine.note(call, Kind.SEND, end.target, tuple(source for source in sources if source is not end))
             marks.append(mark)
     return ProgramValue((), merge_marks(tuple(marks), ends))
 
@@ -227,9 +222,7 @@ def _resolve(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A name is looked up: data in the name goes to the server of its domain."""
     name = call.first("host")
     if any(_is_cargo(mark) or mark.kind is Kind.DECODE for mark in name.marks):
-        marks = tuple(
-            machine.mark(Kind.SEND, address, call.offset, call.ref, name.marks) for address in find_addresses(name)
-        )
+        marks = tuple(machine.note(call, Kind.SEND, address, name.marks) for address in find_addresses(name))
         return ProgramValue((), marks)
     return ProgramValue(name.consts, name.marks)
 
@@ -239,7 +232,7 @@ def _listen(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     port = value.items[-1][1] if value.items else value
     number = next((text_of(const) for const in port.consts), "")
     if value.items or isinstance(port.const, int) or not call.ref.endswith(".bind"):
-        mark = machine.mark(Kind.LISTEN, number, call.offset, call.ref)
+        mark = machine.note(call, Kind.LISTEN, number)
         result = ProgramValue((), (mark,))
         if call.callee is not None and call.callee[0] == "attr":
             machine.taint(call.callee[2], result)
@@ -277,7 +270,7 @@ def _connection_named(machine: "Machine", call: ProgramCall, _: str) -> ProgramV
     target = _pair(host, port or ProgramValue())
     return ProgramValue(
         (),
-        tuple(machine.mark(Kind.CONNECT, address, call.offset, call.ref, host.marks) for address in target),
+        tuple(machine.note(call, Kind.CONNECT, address, host.marks) for address in target),
         f"{call.ref}()",
     )
 
@@ -299,15 +292,13 @@ def _socket_address(machine: "Machine", call: ProgramCall, _: str) -> ProgramVal
         return ProgramValue((), call.marks())
     if not any("." in text or ":" in text for text in host.texts()):
         return ProgramValue(host.consts, host.marks)
-    return ProgramValue(
-        host.consts, tuple(machine.mark(Kind.CONNECT, text, call.offset, call.ref, host.marks) for text in host.texts())
-    )
+    return ProgramValue(host.consts, tuple(machine.note(call, Kind.CONNECT, text, host.marks) for text in host.texts()))
 
 
 def _mail(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     to = call.first()
     for text in to.texts() or [""]:
-        machine.mark(Kind.SEND, f"mailto:{text}", call.offset, call.ref, call.marks())
+        machine.note(call, Kind.SEND, f"mailto:{text}", call.marks())
     return ProgramValue()
 
 
@@ -398,7 +389,7 @@ def _publish(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     """A message goes to a broker that is named in the same call."""
     broker = call.named.get("hostname") or call.named.get("host") or ProgramValue()
     for address in find_addresses(broker):
-        machine.mark(Kind.SEND, address, call.offset, call.ref, call.marks())
+        machine.note(call, Kind.SEND, address, call.marks())
     return ProgramValue()
 
 

@@ -118,6 +118,11 @@ class ProgramValue:
         return found
 
 
+def make_list(values: Iterable[ProgramValue], marks: tuple[DraftFact, ...] = ()) -> ProgramValue:
+    """A list of values."""
+    return ProgramValue((), marks, "", [(None, value) for value in values])
+
+
 def merge_marks(first: tuple[DraftFact, ...], second: Iterable[DraftFact]) -> tuple[DraftFact, ...]:
     if not second:
         return first

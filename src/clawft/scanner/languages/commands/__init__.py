@@ -14,10 +14,26 @@ from clawft.scanner.languages.commands.packages import GIT_PROGRAMS, INSTALLER_P
 from clawft.scanner.languages.commands.system import SYSTEM_PROGRAMS
 from clawft.scanner.languages.commands.texts import TEXT_PROGRAMS
 from clawft.scanner.languages.commands.windows import WINDOWS_PROGRAMS
-from clawft.scanner.languages.commands.world import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_sources,
+    sources_of,
+)
 from clawft.scanner.regex import words
 
-__all__ = ["NOTHING", "CommandCall", "CommandContext", "CommandValue", "is_program", "join_sources", "run_call"]
+__all__ = [
+    "NOTHING",
+    "CommandCall",
+    "CommandContext",
+    "CommandValue",
+    "is_program",
+    "join_sources",
+    "run_call",
+    "sources_of",
+]
 
 Program = Callable[[CommandContext, CommandCall], CommandValue]
 
@@ -97,7 +113,7 @@ def _run_unknown(world: CommandContext, head: CommandValue, call: CommandCall) -
     sources = join_sources(head.sources, content.sources if content else ())
     if content or sources or "/" in head.text or _WORD.match(head.text):
         named = head.known or "/" in head.text
-        fact = world.fact(Kind.EXEC, call.line if named else "", call.offset, call.name, sources)
+        fact = world.note(call, Kind.EXEC, call.line if named else "", sources)
         if content and content.known and not content.sources:
             world.child(content.text, "shell", "exec", call.offset)
         sources = (world.output(fact),) if sources else ()

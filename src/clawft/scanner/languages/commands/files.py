@@ -25,7 +25,7 @@ def run_grep(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(
         call.args,
         "efmABCFv" if call.name == "awk" else "efmABCd",
-        frozenset(("--include", "--exclude", "--exclude-dir", "--regexp", "--max-count")),
+        "--include --exclude --exclude-dir --regexp --max-count",
     )
     has_pattern = options.has("-e", "--regexp", "-f")
     pattern = [] if has_pattern else options.operands[:1]
@@ -33,7 +33,7 @@ def run_grep(world: CommandContext, call: CommandCall) -> CommandValue:
     if call.name in ("awk", "gawk", "mawk"):
         _awk_program(world, call, pattern[0] if pattern else NOTHING)
     content = gather(world, call, paths)
-    return CommandValue(f"$({call.name})", join_sources(content.sources, sources_of(pattern)), known=False)
+    return call.output(join_sources(content.sources, sources_of(pattern)))
 
 
 _AWK_SYSTEM = re.compile(r"system\s*\(|\|\s*getline|\|\s*\"|getline\s+\w+\s*<")
@@ -46,12 +46,12 @@ def _awk_program(world: CommandContext, call: CommandCall, program: CommandValue
     if program.known and _AWK_SYSTEM.search(program.text):
         world.child(program.text, "awk", "exec", call.offset)
     if match := _AWK_INET.search(program.text):
-        world.fact(Kind.CONNECT, f"{match[1]}:{match[2]}", call.offset, call.name, call.stdin.sources)
+        world.note(call, Kind.CONNECT, f"{match[1]}:{match[2]}", call.stdin.sources)
 
 
 def run_list(_world: CommandContext, call: CommandCall) -> CommandValue:
     """`ls` and its kin: names of files, not what is in them."""
-    return CommandValue(f"$({call.name})", (), known=False)
+    return call.output(())
 
 
 def run_tar(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -61,18 +61,7 @@ def run_tar(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(
         args,
         "fCTXIbHV",
-        frozenset(
-            (
-                "--file",
-                "--directory",
-                "--exclude",
-                "--files-from",
-                "--to-command",
-                "--use-compress-program",
-                "--checkpoint-action",
-                "--transform",
-            )
-        ),
+        "--file --directory --exclude --files-from --to-command --use-compress-program --checkpoint-action --transform",
     )
     for program in options.every("--to-command", "--use-compress-program", "-I"):
         world.run_code(program, "shell", call)
@@ -105,9 +94,7 @@ def _pack(
     world: CommandContext, call: CommandCall, archive: CommandValue | None, names: list[CommandValue]
 ) -> CommandValue:
     content = [world.read(name, call) for name in names]
-    packed = CommandValue(
-        f"$({call.name})", join_sources(sources_of(content), call.stdin.sources if not names else ()), known=False
-    )
+    packed = call.output(join_sources(sources_of(content), call.stdin.sources if not names else ()))
     if archive is None or archive.text == "-":
         return packed
     world.write(archive, packed, call)
@@ -115,7 +102,7 @@ def _pack(
 
 
 def run_zip(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "PxitbnO", frozenset(("--password", "--exclude")))
+    options = split_options(call.args, "PxitbnO", "--password --exclude")
     if not options.operands:
         return NOTHING
     archive, *names = options.operands
@@ -152,15 +139,13 @@ def _extract(
     content = world.read(archive, call)
     sources = content.sources
     if locked:
-        sources = join_sources(
-            (world.fact(Kind.LOCKED, world.resolve(archive.text), call.offset, call.name, sources),), sources
-        )
+        sources = join_sources((world.note(call, Kind.LOCKED, world.resolve(archive.text), sources),), sources)
     world.folders[world.resolve(folder) if folder else world.cwd] = sources
-    return CommandValue(f"$({call.name})", sources, known=False)
+    return call.output(sources)
 
 
 def run_copy(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "tmgoST", frozenset(("--target-directory", "--mode", "--suffix")))
+    options = split_options(call.args, "tmgoST", "--target-directory --mode --suffix")
     operands = options.operands
     folder = options.get("-t", "--target-directory")
     if folder:
@@ -189,9 +174,9 @@ def run_link(world: CommandContext, call: CommandCall) -> CommandValue:
         return NOTHING
     source, target = options.operands[0], options.operands[1]
     known = world.content_of(source.text)
-    fact = world.fact(Kind.WRITE, world.resolve(target.text), call.offset, "ln", known.sources if known else ())
+    fact = world.note(call, Kind.WRITE, world.resolve(target.text), known.sources if known else (), via="ln")
     if re.match(r"^[~/$]", source.text):
-        read = world.fact(Kind.READ, world.resolve(source.text), call.offset, "ln")
+        read = world.note(call, Kind.READ, world.resolve(source.text), via="ln")
         world.files[fact.target] = CommandValue(f"$(ln {source.text})", (read,), known=False)
     elif known:
         world.files[fact.target] = known
@@ -209,12 +194,12 @@ def run_remove(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "ns" if call.name == "shred" else "")
     flags = "".join(sorted({name.lstrip("-") for name, _ in options.pairs if len(name) == 2}))
     for operand in options.operands:
-        world.fact(
+        world.note(
+            call,
             Kind.DELETE,
             world.resolve(operand.text),
-            call.offset,
-            f"{call.name} -{flags}" if flags else call.name,
             operand.sources,
+            via=f"{call.name} -{flags}" if flags else call.name,
         )
     return NOTHING
 
@@ -226,19 +211,19 @@ def run_disk(world: CommandContext, call: CommandCall) -> CommandValue:
         content = world.read(CommandValue(pairs["if"]), call) if pairs.get("if") else call.stdin
         target = pairs.get("of", "")
         if re.match(r"/dev/(sd|nvme|hd|vd|disk|rdisk|mmcblk|mapper|xvd)", target):
-            world.fact(Kind.DELETE, target, call.offset, "dd", content.sources)
+            world.note(call, Kind.DELETE, target, content.sources, via="dd")
         elif target:
             world.write(CommandValue(target), content, call)
         return NOTHING if target else content
     for operand in split_options(call.args, "tLUoN").operands:
         if operand.text.startswith("/dev/") or "$" in operand.text:
-            world.fact(Kind.DELETE, operand.text, call.offset, call.name, operand.sources)
+            world.note(call, Kind.DELETE, operand.text, operand.sources)
     return NOTHING
 
 
 def run_truncate(world: CommandContext, call: CommandCall) -> CommandValue:
-    for operand in split_options(call.args, "sr", frozenset(("--size",))).operands:
-        world.fact(Kind.DELETE, world.resolve(operand.text), call.offset, call.name, operand.sources)
+    for operand in split_options(call.args, "sr", "--size").operands:
+        world.note(call, Kind.DELETE, world.resolve(operand.text), operand.sources)
     return NOTHING
 
 
@@ -256,7 +241,7 @@ def run_find(world: CommandContext, call: CommandCall) -> CommandValue:
     for index, text in enumerate(texts):
         if text == "-delete":
             for path in found:
-                world.fact(Kind.DELETE, world.resolve(path), call.offset, "find -delete")
+                world.note(call, Kind.DELETE, world.resolve(path), via="find -delete")
         elif text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((k for k in range(index + 1, len(texts)) if texts[k] in (";", "+", "\\;")), len(texts))
             words = call.args[index + 1 : end]
@@ -284,20 +269,20 @@ def run_mode(world: CommandContext, call: CommandCall) -> CommandValue:
         )
         if re.match(r"^[0-7]?[2467]\d{3}$|.*[ug]\+[rwx]*s", mode.text) and not mode.text.startswith("0"):
             for path in paths:
-                world.fact(Kind.PRIVILEGE, f"setuid {world.resolve(path.text)}", call.offset, "chmod")
+                world.note(call, Kind.PRIVILEGE, f"setuid {world.resolve(path.text)}", via="chmod")
         for path in paths if opens else ():
             content = world.content_of(path.text)
-            world.fact(
+            world.note(
+                call,
                 Kind.PERMIT,
                 f"{mode.text} {world.resolve(path.text)}",
-                call.offset,
-                "chmod",
                 content.sources if content else (),
+                via="chmod",
             )
     elif call.name in ("setcap", "setfacl") and options.operands:
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        world.note(call, Kind.PRIVILEGE, call.line)
     elif call.name == "chown" and operands and operands[0].text.partition(":")[0] in ("root", "0"):
-        world.fact(Kind.PERMIT, call.line.removeprefix("chown "), call.offset, "chown")
+        world.note(call, Kind.PERMIT, call.line.removeprefix("chown "), via="chown")
     return NOTHING
 
 

@@ -10,6 +10,7 @@ from clawft.scanner.languages.commands.world import (
     CommandContext,
     CommandValue,
     join_sources,
+    sources_of,
     split_options,
     tail_of,
 )
@@ -44,8 +45,8 @@ def run_file(world: CommandContext, path: CommandValue, call: CommandCall) -> Co
     """A file is run: what was written to it, in this document, is what runs."""
     content = world.content_of(path.text)
     sources = join_sources(path.sources, content.sources if content else ())
-    fact = world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
-    return CommandValue(f"$({call.name})", (world.output(fact), *call.stdin.sources), known=False)
+    fact = world.note(call, Kind.EXEC, call.line, sources)
+    return call.output((world.output(fact), *call.stdin.sources))
 
 
 def run_shell(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -113,9 +114,9 @@ def run_interpreter(world: CommandContext, call: CommandCall) -> CommandValue:
 def _run_codes(world: CommandContext, codes: list[CommandValue], language: str, call: CommandCall) -> CommandValue:
     """Code on the command line; its input may be data, or code that it runs."""
     if call.stdin.sources and _RUNS_INPUT.search(codes[0].text):
-        world.fact(Kind.EXEC, "", call.offset, call.name, call.stdin.sources)
+        world.note(call, Kind.EXEC, "", call.stdin.sources)
     joined = "\n".join(code.text for code in codes)
-    code = CommandValue(joined, join_sources(*[code.sources for code in codes]), all(code.known for code in codes))
+    code = CommandValue(joined, sources_of(codes), all(code.known for code in codes))
     result = world.run_code(code, language, call)
     if language == "applescript":
         result = _asked(world, code.text, result, call)
@@ -127,9 +128,7 @@ def _asked(world: CommandContext, code: str, result: CommandValue, call: Command
     what = "keyboard" if "hidden answer" in code else "clipboard" if "the clipboard" in code else ""
     if not what:
         return result
-    return CommandValue(
-        result.text, (*result.sources, world.fact(Kind.READ, what, call.offset, call.name)), known=False
-    )
+    return CommandValue(result.text, (*result.sources, world.note(call, Kind.READ, what)), known=False)
 
 
 def _run_module(world: CommandContext, call: CommandCall, index: int) -> CommandValue:
@@ -137,9 +136,9 @@ def _run_module(world: CommandContext, call: CommandCall, index: int) -> Command
     if rest and rest[0].text in ("pip", "pipx", "uv", "pip3"):
         return world.run_words(rest, call)
     if rest and rest[0].text == "http.server":
-        world.fact(Kind.LISTEN, rest[1].text if len(rest) > 1 else "8000", call.offset, "http.server")
-    world.fact(Kind.EXEC, call.line, call.offset, call.name)
-    return CommandValue(f"$({call.name})", call.stdin.sources, known=False)
+        world.note(call, Kind.LISTEN, rest[1].text if len(rest) > 1 else "8000", via="http.server")
+    world.note(call, Kind.EXEC, call.line)
+    return call.output(call.stdin.sources)
 
 
 _WRAPPER_VALUES = {
@@ -186,7 +185,7 @@ def run_wrapper(world: CommandContext, call: CommandCall) -> CommandValue:
         else:
             break
     if call.name in ("sudo", "doas", "pkexec"):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        world.note(call, Kind.PRIVILEGE, call.line)
     rest = args[index:]
     if not rest:
         if call.name == "xargs":
@@ -203,7 +202,7 @@ def _weaken(world: CommandContext, call: CommandCall, text: str) -> None:
 
 
 def _whole_environment(world: CommandContext, call: CommandCall) -> CommandValue:
-    return CommandValue("$(env)", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
+    return CommandValue("$(env)", (world.note(call, Kind.ENV, "*"),), known=False)
 
 
 def _run_xargs(world: CommandContext, call: CommandCall, rest: list[CommandValue]) -> CommandValue:
@@ -240,17 +239,15 @@ def _fill(word: CommandValue, mark: str, text: CommandValue, content: CommandVal
 
 
 def run_su(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "csg", frozenset(("--command", "--shell")))
-    world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+    options = split_options(call.args, "csg", "--command --shell")
+    world.note(call, Kind.PRIVILEGE, call.line)
     code = options.get("-c", "--command")
     return world.run_code(code, "shell", call) if code else NOTHING
 
 
 def run_eval(world: CommandContext, call: CommandCall) -> CommandValue:
     text = " ".join(argument.text for argument in call.args)
-    code = CommandValue(
-        text, join_sources(*[argument.sources for argument in call.args]), all(argument.known for argument in call.args)
-    )
+    code = CommandValue(text, sources_of(call.args), all(argument.known for argument in call.args))
     return world.run_code(code, "shell", call, kind=Kind.EVAL) if text else NOTHING
 
 
@@ -264,13 +261,13 @@ def run_source(world: CommandContext, call: CommandCall) -> CommandValue:
     if content and (content.sources or path.text.startswith("/dev/fd/")):
         return world.run_code(content, "shell", call)
     if re.search(r"(^|/)\.env(\.\w+)?$", path.text):
-        world.fact(Kind.READ, world.resolve(path.text), call.offset, call.name)
+        world.note(call, Kind.READ, world.resolve(path.text))
     return NOTHING
 
 
 def run_ssh_like(world: CommandContext, call: CommandCall) -> CommandValue:
     """`docker exec`, `docker run`, `kubectl exec`: what follows runs elsewhere; the host's files may be given along."""
-    fact = world.fact(Kind.EXEC, call.line, call.offset, call.name)
+    fact = world.note(call, Kind.EXEC, call.line)
     texts = call.texts
     for index, text in enumerate(texts[:-1]):
         if text in ("sh", "bash") and texts[index + 1] in ("-c", "-lc") and index + 2 < len(texts):
@@ -278,8 +275,8 @@ def run_ssh_like(world: CommandContext, call: CommandCall) -> CommandValue:
     if "--privileged" in texts or any(
         re.match(r"(-v|--volume=?)?/?:/|/:/|/var/run/docker.sock", text) for text in texts
     ):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
-    return CommandValue(f"$({call.name})", (world.output(fact),), known=False)
+        world.note(call, Kind.PRIVILEGE, call.line)
+    return call.output((world.output(fact),))
 
 
 def run_open(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -287,7 +284,7 @@ def run_open(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "abe")
     for operand in options.operands:
         if re.match(r"https?:", operand.text):
-            world.fact(Kind.FETCH, operand.text, call.offset, call.name, operand.sources)
+            world.note(call, Kind.FETCH, operand.text, operand.sources)
         else:
             run_file(world, operand, call)
     return NOTHING
@@ -300,10 +297,10 @@ def run_installer(world: CommandContext, call: CommandCall) -> CommandValue:
             continue
         content = world.content_of(argument.text)
         if re.match(r"https?://", argument.text):
-            fetched = world.fact(Kind.FETCH, argument.text, call.offset, call.name, argument.sources)
-            world.fact(Kind.EXEC, call.line, call.offset, call.name, (fetched,))
+            fetched = world.note(call, Kind.FETCH, argument.text, argument.sources)
+            world.note(call, Kind.EXEC, call.line, (fetched,))
         elif content and content.sources:
-            world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
+            world.note(call, Kind.EXEC, call.line, content.sources)
             if call.name == "hdiutil":
                 world.folders["/Volumes"] = content.sources
     return NOTHING
@@ -312,7 +309,7 @@ def run_installer(world: CommandContext, call: CommandCall) -> CommandValue:
 def run_make(world: CommandContext, call: CommandCall) -> CommandValue:
     where = split_options(call.args, "Cfj").get("-C")
     content = world.content_of(f"{where.text}/Makefile" if where else "Makefile")
-    world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources if content else ())
+    world.note(call, Kind.EXEC, call.line, content.sources if content else ())
     return CommandValue("$(make)", (), known=False)
 
 
@@ -392,7 +389,7 @@ def run_tool(world: CommandContext, call: CommandCall) -> CommandValue:
     for code in _codes(call, options):
         if code.known:
             world.child(code.text, language, "exec", call.offset)
-    return CommandValue(f"$({call.name})", call.stdin.sources, known=False)
+    return call.output(call.stdin.sources)
 
 
 INTERPRETER_PROGRAMS = {**dict.fromkeys(_INTERPRETERS, run_rare_interpreter), **dict.fromkeys(_TOOLS, run_tool)}

@@ -21,7 +21,7 @@ from clawft.scanner.languages.commands.world import (
 )
 from clawft.scanner.regex import words
 
-_CURL_LONG = words(
+_CURL_LONG = (
     "--data --data-raw --data-binary --data-urlencode --data-ascii --form --form-string --json --header --output"
     " --request --url --url-query --user --upload-file --proxy --user-agent --referer --cookie --cookie-jar --config"
     " --max-time --connect-timeout --retry --retry-delay --retry-max-time --cacert --cert --key --resolve"
@@ -29,7 +29,7 @@ _CURL_LONG = words(
     " --connect-to --dump-header --unix-socket --capath --ciphers --proxy-user --proxy-header --max-redirs"
     " --max-filesize --doh-url --dns-servers --aws-sigv4 --mail-from --mail-rcpt"
 )
-_WGET_LONG = words(
+_WGET_LONG = (
     "--output-document --post-data --post-file --body-data --body-file --header --method --directory-prefix"
     " --input-file --user-agent --user --password --http-user --http-password --output-file --tries --timeout"
     " --load-cookies --referer"
@@ -40,7 +40,7 @@ def _reach(
     world: CommandContext, call: CommandCall, address: CommandValue, sent: tuple[Fact, ...], *, sends: bool
 ) -> Fact:
     kind = Kind.SEND if sends else Kind.FETCH
-    return world.fact(kind, address.text, call.offset, call.name, join_sources(sent, address.sources))
+    return world.note(call, kind, address.text, join_sources(sent, address.sources))
 
 
 def run_curl(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -153,7 +153,7 @@ def run_wget(world: CommandContext, call: CommandCall) -> CommandValue:
 
 def run_httpie(world: CommandContext, call: CommandCall) -> CommandValue:
     """`http`, `https`, `xh`: METHOD URL name=value name@file Header:value."""
-    options = split_options(call.args, "oapfs", frozenset(("--output", "--auth", "--session", "--verify", "--raw")))
+    options = split_options(call.args, "oapfs", "--output --auth --session --verify --raw")
     operands = [operand for operand in options.operands if operand.text not in ("GET", "HEAD", "DELETE")]
     sends = any(operand.text in ("POST", "PUT", "PATCH") for operand in operands) or call.fed or options.has("--raw")
     operands = [operand for operand in operands if operand.text not in ("POST", "PUT", "PATCH")]
@@ -177,7 +177,7 @@ def run_httpie(world: CommandContext, call: CommandCall) -> CommandValue:
 
 
 def run_aria2(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "odijxskt", frozenset(("--out", "--dir", "--header", "--input-file")))
+    options = split_options(call.args, "odijxskt", "--out --dir --header --input-file")
     sent = sources_of(options.every("--header"))
     facts = [_reach(world, call, operand, sent, sends=False) for operand in options.operands]
     name, folder = options.get("-o", "--out"), options.get("-d", "--dir")
@@ -188,11 +188,11 @@ def run_aria2(world: CommandContext, call: CommandCall) -> CommandValue:
 
 
 def run_netcat(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "ecpswiXxqoIOTV", frozenset(("--exec", "--sh-exec", "--source-port", "--proxy")))
+    options = split_options(call.args, "ecpswiXxqoIOTV", "--exec --sh-exec --source-port --proxy")
     numbers = options.every("-p", "--source-port")
     if options.has("-l", "--listen"):
         port = next((number.text for number in [*numbers, *reversed(options.operands)] if number.text.isdigit()), "")
-        fact = world.fact(Kind.LISTEN, port, call.offset, call.name, call.stdin.sources)
+        fact = world.note(call, Kind.LISTEN, port, call.stdin.sources)
     else:
         if not options.operands:
             return NOTHING
@@ -201,16 +201,16 @@ def run_netcat(world: CommandContext, call: CommandCall) -> CommandValue:
         address = f"{host.text}:{port}" if port else host.text
         if options.has("-z"):
             return NOTHING
-        fact = world.fact(Kind.CONNECT, address, call.offset, call.name, join_sources(call.stdin.sources, host.sources))
+        fact = world.note(call, Kind.CONNECT, address, join_sources(call.stdin.sources, host.sources))
         if call.stdin.sources:
-            world.fact(Kind.SEND, address, call.offset, call.name, join_sources(call.stdin.sources, host.sources))
+            world.note(call, Kind.SEND, address, join_sources(call.stdin.sources, host.sources))
     received = world.output(fact)
     for program in options.every("-e", "-c", "--exec", "--sh-exec"):
         if program.text and not (program.text.isdigit() or call.name == "telnet"):
             # Only an interpreter does what comes over the wire.
             executed = (received,) if _INTERPRETER.search(program.text) else ()
-            world.fact(Kind.EXEC, program.text, call.offset, call.name, join_sources(executed, program.sources))
-    return CommandValue(f"$({call.name})", (received,), known=False)
+            world.note(call, Kind.EXEC, program.text, join_sources(executed, program.sources))
+    return call.output((received,))
 
 
 _INTERPRETER = re.compile(
@@ -227,26 +227,20 @@ def run_socat(world: CommandContext, call: CommandCall) -> CommandValue:
     for arg in call.args:
         text = arg.text
         if match := _SOCAT_LISTEN.match(text):
-            ends.append(world.fact(Kind.LISTEN, match[1], call.offset, call.name))
+            ends.append(world.note(call, Kind.LISTEN, match[1]))
         elif match := _SOCAT.match(text):
-            ends.append(
-                world.fact(
-                    Kind.CONNECT, match[2], call.offset, call.name, join_sources(call.stdin.sources, arg.sources)
-                )
-            )
+            ends.append(world.note(call, Kind.CONNECT, match[2], join_sources(call.stdin.sources, arg.sources)))
         elif match := _SOCAT_EXEC.match(text):
             commands.append(CommandValue(match[1].partition(",")[0].strip("'\""), arg.sources))
         elif text.lower().startswith(("file:", "open:", "gopen:")):
-            ends.append(
-                world.fact(Kind.READ, world.resolve(text.partition(":")[2].partition(",")[0]), call.offset, call.name)
-            )
+            ends.append(world.note(call, Kind.READ, world.resolve(text.partition(":")[2].partition(",")[0])))
     outputs = tuple(world.output(end) for end in ends)
     for command in commands:
-        world.fact(Kind.EXEC, command.text, call.offset, call.name, join_sources(outputs, command.sources))
+        world.note(call, Kind.EXEC, command.text, join_sources(outputs, command.sources))
     reads = tuple(end for end in ends if end.kind is Kind.READ)
     for end in ends:
         if end.kind is Kind.CONNECT and reads:
-            world.fact(Kind.SEND, end.target, call.offset, call.name, reads)
+            world.note(call, Kind.SEND, end.target, reads)
     return CommandValue("$(socat)", outputs, known=False)
 
 
@@ -257,28 +251,24 @@ def run_ssh(world: CommandContext, call: CommandCall) -> CommandValue:
     host, *command = options.operands
     for way in options.every("-R"):  # a port over there leads to one in here
         inner = way.text.rpartition(":")[2] if way.text.count(":") > 1 else way.text
-        world.fact(Kind.LISTEN, inner, call.offset, f"ssh -R {host.text.rpartition('@')[2]}", host.sources)
+        world.note(call, Kind.LISTEN, inner, host.sources, via=f"ssh -R {host.text.rpartition('@')[2]}")
     sent = join_sources(call.stdin.sources, sources_of(command))
-    fact = world.fact(
-        Kind.CONNECT, host.text.rpartition("@")[2], call.offset, call.name, join_sources(sent, host.sources)
-    )
+    fact = world.note(call, Kind.CONNECT, host.text.rpartition("@")[2], join_sources(sent, host.sources))
     if sent:
-        world.fact(Kind.SEND, host.text.rpartition("@")[2], call.offset, call.name, sent)
+        world.note(call, Kind.SEND, host.text.rpartition("@")[2], sent)
     return CommandValue("$(ssh)", (world.output(fact),), known=False)
 
 
 def run_message(world: CommandContext, call: CommandCall) -> CommandValue:
     """`mosquitto_pub -h HOST -m TEXT`, `logger -n HOST TEXT`, `redis-cli -h HOST`: a message to a named host."""
     host_option = "-n" if call.name == "logger" else "-h"
-    options = split_options(
-        call.args, "hmftpuPinqL" if call.name != "logger" else "nPpftiu", frozenset(("--server", "--host", "--port"))
-    )
+    options = split_options(call.args, "hmftpuPinqL" if call.name != "logger" else "nPpftiu", "--server --host --port")
     host = options.get(host_option, "--server", "--host")
     if host is None or not host.text:
         return NOTHING
     files = [world.read(path, call) for path in options.every("-f", "--file") if path.text]
     content = [*[value for _, value in options.pairs], *options.operands, *files, call.stdin]
-    world.fact(Kind.SEND, host.text, call.offset, call.name, sources_of(content))
+    world.note(call, Kind.SEND, host.text, sources_of(content))
     return NOTHING
 
 
@@ -301,7 +291,7 @@ def run_copy_remote(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(
         call.args,
         "cFiJloPSDXe" if call.name == "scp" else "eBTf",
-        frozenset(("--rsh", "--exclude", "--include", "--files-from", "--password-file", "--config")),
+        "--rsh --exclude --include --files-from --password-file --config",
     )
     operands = options.operands
     if call.name == "rclone":
@@ -311,10 +301,10 @@ def run_copy_remote(world: CommandContext, call: CommandCall) -> CommandValue:
     *sources, target = operands
     if address := remote_address(target.text):
         files = [world.read(source, call) for source in sources if not remote_address(source.text)]
-        world.fact(Kind.SEND, address, call.offset, call.name, join_sources(sources_of(files), target.sources))
+        world.note(call, Kind.SEND, address, join_sources(sources_of(files), target.sources))
     for source in sources:
         if address := remote_address(source.text):
-            fact = world.fact(Kind.FETCH, address, call.offset, call.name, source.sources)
+            fact = world.note(call, Kind.FETCH, address, source.sources)
             name = target.text if target.text not in (".", "./") else posixpath.basename(source.text)
             world.write(CommandValue(name), received_from(world, [fact]), call)
     return NOTHING
@@ -323,27 +313,12 @@ def run_copy_remote(world: CommandContext, call: CommandCall) -> CommandValue:
 def run_cloud(world: CommandContext, call: CommandCall) -> CommandValue:
     """`aws s3 cp`, `gsutil cp`, `az storage blob upload`, `gcloud storage cp`, `mc cp`."""
     operands = split_options(
-        call.args,
-        "",
-        frozenset(
-            (
-                "--endpoint-url",
-                "--profile",
-                "--region",
-                "--file",
-                "--name",
-                "-f",
-                "-n",
-                "-c",
-                "--container-name",
-                "--account-name",
-            )
-        ),
+        call.args, "", "--endpoint-url --profile --region --file --name -f -n -c --container-name --account-name"
     ).operands
     verbs = ("cp", "mv", "sync", "rsync", "upload", "put", "pipe")
     places = [index for index, operand in enumerate(operands) if operand.text in verbs]
     if not places:
-        return CommandValue(f"$({call.name})", (), known=False)
+        return call.output(())
     rest = operands[places[0] + 1 :]
     if rest and is_address(rest[-1].text) and len(rest) > 1:
         files = [
@@ -352,15 +327,11 @@ def run_cloud(world: CommandContext, call: CommandCall) -> CommandValue:
             if not is_address(source.text)
         ]
         if files:
-            world.fact(
-                Kind.SEND, rest[-1].text, call.offset, call.name, join_sources(sources_of(files), rest[-1].sources)
-            )
+            world.note(call, Kind.SEND, rest[-1].text, join_sources(sources_of(files), rest[-1].sources))
             return NOTHING
     for source in rest[:-1]:
         if is_address(source.text):
-            received = received_from(
-                world, [world.fact(Kind.FETCH, source.text, call.offset, call.name, source.sources)]
-            )
+            received = received_from(world, [world.note(call, Kind.FETCH, source.text, source.sources)])
             if rest[-1].text == "-":
                 return received
             world.write(rest[-1], received, call)
@@ -388,9 +359,7 @@ def run_ftp(world: CommandContext, call: CommandCall) -> CommandValue:
     ]
     files += [world.read(put, call) for put in puts]
     kind = Kind.SEND if files or call.stdin.sources else Kind.CONNECT
-    fact = world.fact(
-        kind, host.text, call.offset, call.name, join_sources(sources_of(files), call.stdin.sources, host.sources)
-    )
+    fact = world.note(call, kind, host.text, join_sources(sources_of(files), call.stdin.sources, host.sources))
     return received_from(world, [fact])
 
 
@@ -403,13 +372,11 @@ def run_dns(world: CommandContext, call: CommandCall) -> CommandValue:
     ]
     sent = [name for name in names if name.sources]
     for source in sent:
-        world.fact(Kind.SEND, _suffix(source.text), call.offset, call.name, source.sources)
+        world.note(call, Kind.SEND, _suffix(source.text), source.sources)
     fetched = [
-        world.fact(Kind.FETCH, name.text, call.offset, call.name)
-        for name in names
-        if not name.sources and not name.text.startswith("@")
+        world.note(call, Kind.FETCH, name.text) for name in names if not name.sources and not name.text.startswith("@")
     ]
-    return CommandValue(f"$({call.name})", tuple(fetched), known=False)
+    return call.output(tuple(fetched))
 
 
 def _suffix(name: str) -> str:
@@ -424,7 +391,7 @@ def run_ping(world: CommandContext, call: CommandCall) -> CommandValue:
     host = options.operands[-1] if options.operands else NOTHING
     sources = join_sources(host.sources, pattern.sources if pattern else ())
     if sources:
-        world.fact(Kind.SEND, _suffix(host.text), call.offset, call.name, sources)
+        world.note(call, Kind.SEND, _suffix(host.text), sources)
     return CommandValue("$(ping)", (), known=False)
 
 
@@ -434,7 +401,7 @@ def run_mail(world: CommandContext, call: CommandCall) -> CommandValue:
     sent = join_sources(call.stdin.sources, sources_of(files), sources_of(options.every("-s")))
     to = next((operand.text for operand in [*options.operands, *options.every("-t")] if operand.text), "")
     if to or call.fed:
-        world.fact(Kind.SEND, f"mailto:{to}", call.offset, call.name, sent)
+        world.note(call, Kind.SEND, f"mailto:{to}", sent)
     return NOTHING
 
 
@@ -446,9 +413,7 @@ def run_messenger(world: CommandContext, call: CommandCall) -> CommandValue:
         if "/" in argument.text and not argument.text.startswith(("-", "http"))
     ]
     target = "https://api.telegram.org/bot" if "telegram" in call.name else "https://ntfy.sh"
-    world.fact(
-        Kind.SEND, target, call.offset, call.name, join_sources(sources_of([*files, *call.args]), call.stdin.sources)
-    )
+    world.note(call, Kind.SEND, target, join_sources(sources_of([*files, *call.args]), call.stdin.sources))
     return NOTHING
 
 

@@ -21,21 +21,17 @@ def run_gh(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
     verb = " ".join(texts[:2])
     if verb in ("gist create", "release upload", "issue create", "issue comment", "pr create", "pr comment"):
-        options = split_options(
-            call.args[2:],
-            "dfbtR",
-            frozenset(("--desc", "--filename", "--body", "--body-file", "--title", "--repo", "--notes")),
-        )
+        options = split_options(call.args[2:], "dfbtR", "--desc --filename --body --body-file --title --repo --notes")
         files = [world.read(path, call) for path in options.every("--body-file")]
         if verb in ("gist create", "release upload"):
             files += [call.stdin if operand.text == "-" else world.read(operand, call) for operand in options.operands]
         sent = join_sources(sources_of(files), sources_of(call.args), call.stdin.sources)
         target = "https://gist.github.com" if verb == "gist create" else "https://github.com"
-        world.fact(Kind.SEND, target, call.offset, "gh " + verb, sent)
+        world.note(call, Kind.SEND, target, sent, via="gh " + verb)
     elif texts[:1] == ["auth"] and "token" in texts:
         return CommandValue(
             "$(gh auth token)",
-            (world.fact(Kind.READ, "~/.config/gh/hosts.yml", call.offset, "gh auth token"),),
+            (world.note(call, Kind.READ, "~/.config/gh/hosts.yml", via="gh auth token"),),
             known=False,
         )
     elif verb == "repo clone" and len(texts) > 2:
@@ -47,13 +43,13 @@ def run_gh(world: CommandContext, call: CommandCall) -> CommandValue:
             if any(text in ("-f", "-F", "--input", "--field", "--raw-field") for text in texts)
             else Kind.FETCH
         )
-        fact = world.fact(kind, "https://api.github.com", call.offset, "gh api", sent)
+        fact = world.note(call, kind, "https://api.github.com", sent, via="gh api")
         return received_from(world, [fact])
     return CommandValue("$(gh)", (), known=False)
 
 
 def _clone(world: CommandContext, call: CommandCall, address: CommandValue, rest: list[str]) -> None:
-    fact = world.fact(Kind.FETCH, address.text, call.offset, call.name + " clone", address.sources)
+    fact = world.note(call, Kind.FETCH, address.text, address.sources, via=call.name + " clone")
     folder = next((argument for argument in rest if not argument.startswith("-")), "")
     name = folder or base_name(address.text).removesuffix(".git")
     if name and "$" not in name:
@@ -61,18 +57,18 @@ def _clone(world: CommandContext, call: CommandCall, address: CommandValue, rest
 
 
 def run_git(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "Cc", frozenset(("--git-dir", "--work-tree")))
+    options = split_options(call.args, "Cc", "--git-dir --work-tree")
     for setting in options.every("-c"):
         _git_setting(world, call, setting.text.partition("=")[0], setting)
     if not options.operands:
         return CommandValue("$(git)", (), known=False)
     at = next(index for index, argument in enumerate(call.args) if argument is options.operands[0])
     verb, rest = options.operands[0].text, call.args[at + 1 :]
-    operands = split_options(rest, "mbuo", frozenset(("--depth", "--branch", "--message"))).operands
+    operands = split_options(rest, "mbuo", "--depth --branch --message").operands
     if verb == "clone" and operands:
         _clone(world, call, operands[0], [operand.text for operand in operands[1:]])
     elif verb in ("pull", "fetch") and operands and remote_address(operands[0].text):
-        world.fact(Kind.FETCH, operands[0].text, call.offset, "git " + verb, operands[0].sources)
+        world.note(call, Kind.FETCH, operands[0].text, operands[0].sources, via="git " + verb)
     elif verb == "remote" and len(operands) > 2 and operands[0].text in ("add", "set-url"):
         world.files["git-remote:" + operands[1].text] = operands[2]
     elif verb == "push":
@@ -90,12 +86,12 @@ def run_git(world: CommandContext, call: CommandCall) -> CommandValue:
         _git_setting(world, call, operands[0].text, value)
         if operands[0].text.lower().startswith("credential") or ("--get" in call.texts and "credential" in call.line):
             return CommandValue(
-                "$(git config)", (world.fact(Kind.READ, "~/.git-credentials", call.offset, "git config"),), known=False
+                "$(git config)", (world.note(call, Kind.READ, "~/.git-credentials", via="git config"),), known=False
             )
     elif verb == "credential" and operands and operands[0].text == "fill":
         return CommandValue(
             "$(git credential)",
-            (world.fact(Kind.READ, "~/.git-credentials", call.offset, "git credential"),),
+            (world.note(call, Kind.READ, "~/.git-credentials", via="git credential"),),
             known=False,
         )
     return CommandValue(f"$(git {verb})", (), known=False)
@@ -107,15 +103,13 @@ def _git_push(world: CommandContext, call: CommandCall, operands: list[CommandVa
     content = world.files.get("git-index", NOTHING)
     target = remote.text if remote is not name or remote_address(name.text) else ""
     if target or content.sources:
-        world.fact(
-            Kind.SEND, target, call.offset, "git push", join_sources(content.sources, remote.sources, name.sources)
-        )
+        world.note(call, Kind.SEND, target, join_sources(content.sources, remote.sources, name.sources), via="git push")
 
 
 def _git_setting(world: CommandContext, call: CommandCall, name: str, value: CommandValue) -> None:
     low = name.lower()
     if low in ("core.hookspath", "init.templatedir") and value.text:
-        world.fact(Kind.PERSIST, f"git config {name} {value.text}", call.offset, "git config", value.sources)
+        world.note(call, Kind.PERSIST, f"git config {name} {value.text}", value.sources, via="git config")
     elif low in (
         "core.sshcommand",
         "core.fsmonitor",
@@ -127,7 +121,7 @@ def _git_setting(world: CommandContext, call: CommandCall, name: str, value: Com
         if low == "core.fsmonitor" or low == "core.sshcommand" or text.startswith("!"):
             world.run_code(CommandValue(text.lstrip("!"), value.sources), "shell", call)
     elif low == "http.sslverify" and value.text.lower().endswith("false"):
-        world.fact(Kind.PRIVILEGE, "TLS checks off: " + call.line, call.offset, "git config")
+        world.note(call, Kind.PRIVILEGE, "TLS checks off: " + call.line, via="git config")
 
 
 GIT_PROGRAMS = {
@@ -154,7 +148,7 @@ _INSTALLS = {
 }  # fmt: skip
 _PACKAGE_FILE = re.compile(r"\.(whl|tgz|gz|zip|deb|rpm|gem|crate|pkg|bz2|xz)$")
 _ONE_SHOT = frozenset(("npx", "uvx", "bunx", "pnpx"))
-_INDEX = (
+_INDEX = [
     "-i",
     "--index-url",
     "--extra-index-url",
@@ -167,30 +161,12 @@ _INDEX = (
     "-f",
     "--repository",
     "--channel",
-)
-_LONG = frozenset(
+]
+_LONG = " ".join(
     (
         *_INDEX,
-        "--package",
-        "-p",
-        "--from",
-        "--with",
-        "--python",
-        "--prefix",
-        "--target",
-        "--requirement",
-        "--constraint",
-        "--git",
-        "--branch",
-        "--tag",
-        "--version",
-        "--root",
-        "--path",
-        "--proxy",
-        "--trusted-host",
-        "--cert",
-        "--user-install",
-        "--bindir",
+        "--package -p --from --with --python --prefix --target --requirement --constraint --git --branch --tag",
+        "--version --root --path --proxy --trusted-host --cert --user-install --bindir",
     )
 )
 
@@ -211,7 +187,7 @@ def run_package_installer(world: CommandContext, call: CommandCall) -> CommandVa
         verb, before = args[at].text, args[:at]
         args = [*args[at + 1 :], *[word for word in before if word.text.startswith("-")]]
     _install(world, call, name, verb, args)
-    return CommandValue(f"$({call.name})", (), known=False)
+    return call.output(())
 
 
 def _uv(call: CommandCall) -> tuple[str, list[CommandValue]]:
@@ -232,14 +208,14 @@ def _other_verbs(world: CommandContext, call: CommandCall, name: str) -> Command
         and texts[:1] == ["config"]
         and re.search(r"registry|index-url|strict-ssl", call.line)
     ):
-        world.fact(Kind.INSTALL, f"{name}:*@{texts[-1].partition('=')[2] or texts[-1]}", call.offset, call.line)
+        world.note(call, Kind.INSTALL, f"{name}:*@{texts[-1].partition('=')[2] or texts[-1]}", via=call.line)
     elif name in ("npm", "yarn", "pnpm", "cargo", "go", "bun", "poetry", "composer"):
         content = world.content_of("package.json")
         if texts:
-            world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources if content else ())
+            world.note(call, Kind.EXEC, call.line, content.sources if content else ())
     elif name == "gem" and texts[:1] == ["sources"]:
-        world.fact(Kind.INSTALL, f"gem:*@{texts[-1]}", call.offset, call.line)
-    return CommandValue(f"$({call.name})", (), known=False)
+        world.note(call, Kind.INSTALL, f"gem:*@{texts[-1]}", via=call.line)
+    return call.output(())
 
 
 def _install(world: CommandContext, call: CommandCall, name: str, verb: str, args: list[CommandValue]) -> None:
@@ -263,25 +239,23 @@ def _install(world: CommandContext, call: CommandCall, name: str, verb: str, arg
     for package in packages:
         _install_one(world, call, name, package, index)
     if not packages and index:
-        world.fact(Kind.INSTALL, f"{name}:@{index}", call.offset, call.line)
+        world.note(call, Kind.INSTALL, f"{name}:@{index}", via=call.line)
     for requirements in options.every("-r", "--requirement") if name == "pip" else ():
         content = world.content_of(requirements.text)
-        world.fact(
-            Kind.INSTALL, f"{name}:-r {requirements.text}", call.offset, call.name, content.sources if content else ()
-        )
+        world.note(call, Kind.INSTALL, f"{name}:-r {requirements.text}", content.sources if content else ())
 
 
 def _install_one(world: CommandContext, call: CommandCall, name: str, package: CommandValue, index: str) -> None:
     text = package.text
     if not text or text.startswith(("<", "[")) or text in (".", "..", "-"):
         if text in (".", "..") and (folder := world.folders.get(world.cwd)):
-            world.fact(Kind.EXEC, call.line, call.offset, call.name, folder)
+            world.note(call, Kind.EXEC, call.line, folder)
         return
     content = world.content_of(text) if "/" in text or _PACKAGE_FILE.search(text) else None
     sources: tuple[Fact, ...] = join_sources(package.sources, content.sources if content else ())
-    world.fact(Kind.INSTALL, f"{name}:{text}@{index}" if index else f"{name}:{text}", call.offset, call.name, sources)
+    world.note(call, Kind.INSTALL, f"{name}:{text}@{index}" if index else f"{name}:{text}", sources)
     if content and content.sources:
-        world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
+        world.note(call, Kind.EXEC, call.line, content.sources)
 
 
 INSTALLER_PROGRAMS = {

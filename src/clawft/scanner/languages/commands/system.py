@@ -10,6 +10,7 @@ from clawft.scanner.languages.commands.world import (
     CommandValue,
     find_commands,
     join_sources,
+    sources_of,
     split_options,
 )
 
@@ -33,23 +34,21 @@ def check_assignment(world: CommandContext, name: str, value: CommandValue, offs
 
 
 def _environment(world: CommandContext, call: CommandCall) -> CommandValue:
-    return CommandValue(f"$({call.name})", (world.fact(Kind.ENV, "*", call.offset, call.name),), known=False)
+    return call.output((world.note(call, Kind.ENV, "*"),))
 
 
 def run_printenv(world: CommandContext, call: CommandCall) -> CommandValue:
     names = [text for text in call.texts if not text.startswith("-")]
     if not names:
         return _environment(world, call)
-    return CommandValue(
-        f"${names[0]}", tuple(world.fact(Kind.ENV, name, call.offset, call.name) for name in names), known=False
-    )
+    return CommandValue(f"${names[0]}", tuple(world.note(call, Kind.ENV, name) for name in names), known=False)
 
 
 def run_set(world: CommandContext, call: CommandCall) -> CommandValue:
     if not call.args or call.texts in (["-p"], ["-x"], ["-px"], ["-xp"]):
         return _environment(world, call) if call.name in ("set", "export", "declare", "typeset", "compgen") else NOTHING
     if call.name == "set" and call.texts[:1] == ["+o"] and "history" in call.texts:
-        world.fact(Kind.PRIVILEGE, "set +o history", call.offset, "set")
+        world.note(call, Kind.PRIVILEGE, "set +o history", via="set")
     return NOTHING
 
 
@@ -57,22 +56,22 @@ def run_security(world: CommandContext, call: CommandCall) -> CommandValue:
     verb = call.texts[0] if call.args else ""
     if verb.startswith(("find-", "dump-keychain", "export", "unlock-keychain")):
         return CommandValue(
-            "$(security)", (world.fact(Kind.READ, "keychain", call.offset, f"security {verb}"),), known=False
+            "$(security)", (world.note(call, Kind.READ, "keychain", via=f"security {verb}"),), known=False
         )
     if verb in ("add-trusted-cert", "authorizationdb"):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, "security")
+        world.note(call, Kind.PRIVILEGE, call.line, via="security")
     return NOTHING
 
 
 def run_clipboard(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = " ".join(call.texts)
     if call.name == "pbpaste" or call.name == "wl-paste" or re.search(r"(^| )-o|--output|-out", texts):
-        return CommandValue("$(clipboard)", (world.fact(Kind.READ, "clipboard", call.offset, call.name),), known=False)
+        return CommandValue("$(clipboard)", (world.note(call, Kind.READ, "clipboard"),), known=False)
     return NOTHING
 
 
 def run_screen(world: CommandContext, call: CommandCall) -> CommandValue:
-    fact = world.fact(Kind.READ, "screen", call.offset, call.name)
+    fact = world.note(call, Kind.READ, "screen")
     value = CommandValue("$(screen)", (fact,), known=False)
     paths = [
         argument
@@ -92,14 +91,14 @@ def run_crontab(world: CommandContext, call: CommandCall) -> CommandValue:
     if options.has("-e"):
         return NOTHING
     if options.has("-r"):
-        world.fact(Kind.DELETE, "crontab", call.offset, "crontab -r")
+        world.note(call, Kind.DELETE, "crontab", via="crontab -r")
         return NOTHING
     content = call.stdin
     for operand in options.operands:
         if operand.text != "-":
             content = world.content_of(operand.text) or operand
     if call.fed or options.operands:
-        world.fact(Kind.PERSIST, "crontab", call.offset, call.name, content.sources)
+        world.note(call, Kind.PERSIST, "crontab", content.sources)
         if content.known or "* *" in content.text:
             for command in find_commands("user.cron", content.text):
                 world.child(command, "shell", "cron", call.offset)
@@ -108,7 +107,7 @@ def run_crontab(world: CommandContext, call: CommandCall) -> CommandValue:
 
 def run_at(world: CommandContext, call: CommandCall) -> CommandValue:
     if call.args or call.fed:
-        world.fact(Kind.PERSIST, call.line, call.offset, call.name, call.stdin.sources)
+        world.note(call, Kind.PERSIST, call.line, call.stdin.sources)
         if call.fed:
             world.run_code(call.stdin, "shell", call)
     return NOTHING
@@ -123,13 +122,13 @@ def run_service(world: CommandContext, call: CommandCall) -> CommandValue:
     stops = ("stop", "disable", "mask", "unload", "bootout")
     if any(text in verbs.get(call.name, ()) for text in texts):
         content = [found.sources for text in texts if (found := world.content_of(text))]
-        world.fact(Kind.PERSIST, call.line, call.offset, call.name, join_sources(*content))
+        world.note(call, Kind.PERSIST, call.line, join_sources(*content))
     elif any(text in stops for text in texts) and re.search(
         r"firewall|ufw|apparmor|auditd|falcon|clamav|defender|crowdstrike|sentinel|osquery|rsyslog|little.?snitch",
         call.line,
         re.IGNORECASE,
     ):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        world.note(call, Kind.PRIVILEGE, call.line)
     return NOTHING
 
 
@@ -153,7 +152,7 @@ _PROTECTION_OFF = {
 def run_protection(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if re.search(_PROTECTION_OFF[call.name], rest, re.IGNORECASE):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name, call.stdin.sources)
+        world.note(call, Kind.PRIVILEGE, call.line, call.stdin.sources)
     if call.name == "sqlite3":
         paths = split_options(call.args).operands[:1]
         return world.read(paths[0], call) if paths else NOTHING
@@ -162,24 +161,24 @@ def run_protection(world: CommandContext, call: CommandCall) -> CommandValue:
 
 def run_history(world: CommandContext, call: CommandCall) -> CommandValue:
     if any(re.match(r"-[a-z]*[cwd]", text) for text in call.texts):
-        world.fact(Kind.DELETE, "history", call.offset, call.line)
+        world.note(call, Kind.DELETE, "history", via=call.line)
         return NOTHING
-    return CommandValue("$(history)", (world.fact(Kind.READ, "history", call.offset, call.name),), known=False)
+    return CommandValue("$(history)", (world.note(call, Kind.READ, "history"),), known=False)
 
 
 def run_journal(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if re.search(r"--vacuum|--rotate|erase|\bcl\b|clear|-[a-z]*C\b", rest):
-        world.fact(Kind.DELETE, "system log", call.offset, call.line)
-    return CommandValue(f"$({call.name})", (), known=False)
+        world.note(call, Kind.DELETE, "system log", via=call.line)
+    return call.output(())
 
 
 def run_defaults(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if re.search(r"write.*(LoginHook|LogoutHook|loginwindow)", rest):
-        world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+        world.note(call, Kind.PERSIST, call.line)
     elif re.search(r"write.*(LSQuarantine|GKAutoRearm|Gatekeeper)", rest, re.IGNORECASE):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        world.note(call, Kind.PRIVILEGE, call.line)
     return NOTHING
 
 
@@ -194,21 +193,15 @@ def run_registry(world: CommandContext, call: CommandCall) -> CommandValue:
             rest,
             re.IGNORECASE,
         ):
-            world.fact(
-                Kind.PERSIST,
-                texts[1] if len(texts) > 1 else rest,
-                call.offset,
-                "reg add",
-                join_sources(*[argument.sources for argument in call.args]),
-            )
+            world.note(call, Kind.PERSIST, texts[1] if len(texts) > 1 else rest, sources_of(call.args), via="reg add")
             data = next((texts[index + 1] for index, text in enumerate(texts[:-1]) if text.lower() == "/d"), "")
             if data:
                 world.child(data, "batch", "exec", call.offset)
         elif re.search(r"windows defender|disableantispyware|enablelua|\\policies\\system|amsi", rest, re.IGNORECASE):
-            world.fact(Kind.PRIVILEGE, call.line, call.offset, "reg add")
+            world.note(call, Kind.PRIVILEGE, call.line, via="reg add")
     elif texts[:1] in (["save"], ["export"]) and re.search(r"\\(sam|security|system)\b", rest, re.IGNORECASE):
         return CommandValue(
-            "$(reg)", (world.fact(Kind.READ, "/etc/shadow " + rest, call.offset, "reg save"),), known=False
+            "$(reg)", (world.note(call, Kind.READ, "/etc/shadow " + rest, via="reg save"),), known=False
         )
     return NOTHING
 
@@ -216,9 +209,7 @@ def run_registry(world: CommandContext, call: CommandCall) -> CommandValue:
 def run_schtasks(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
     if any(text.lower() == "/create" for text in texts):
-        world.fact(
-            Kind.PERSIST, call.line, call.offset, call.name, join_sources(*[argument.sources for argument in call.args])
-        )
+        world.note(call, Kind.PERSIST, call.line, sources_of(call.args))
         action = next((texts[index + 1] for index, text in enumerate(texts[:-1]) if text.lower() == "/tr"), "")
         if action:
             world.child(action, "batch", "exec", call.offset)
@@ -230,8 +221,8 @@ def run_keys(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = " ".join(call.texts)
     if call.name == "xinput" and "test" not in rest:
         return NOTHING
-    fact = world.fact(Kind.READ, "keyboard", call.offset, call.name)
-    value = CommandValue(f"$({call.name})", (fact,), known=False)
+    fact = world.note(call, Kind.READ, "keyboard")
+    value = call.output((fact,))
     if call.name == "script":
         options = split_options(call.args, "ctIOB")
         for setting in options.every("-c"):
@@ -246,15 +237,13 @@ def run_keys(world: CommandContext, call: CommandCall) -> CommandValue:
 def run_wallet(world: CommandContext, call: CommandCall) -> CommandValue:
     """Password managers and secret stores that print what they hold."""
     if re.search(r"\b(get|show|read|lookup|list|export|item|secrets?|search)\b", " ".join(call.texts)):
-        return CommandValue(
-            f"$({call.name})", (world.fact(Kind.READ, "keychain", call.offset, call.name),), known=False
-        )
+        return call.output((world.note(call, Kind.READ, "keychain"),))
     return NOTHING
 
 
 def run_host_facts(world: CommandContext, call: CommandCall) -> CommandValue:
     """Simulate a program that prints who and where the user is."""
-    return CommandValue(f"$({call.name})", (world.fact(Kind.EXEC, call.line, call.offset, call.name),), known=False)
+    return call.output((world.note(call, Kind.EXEC, call.line),))
 
 
 SYSTEM_PROGRAMS = {

@@ -49,9 +49,7 @@ def gather(world: CommandContext, call: CommandCall, paths: list[CommandValue]) 
     values = [call.stdin if path.text == "-" else world.read(path, call) for path in paths]
     if len(values) == 1:
         return values[0]
-    return world.make(
-        "".join(value.text for value in values), sources_of(values), known=all(value.known for value in values)
-    )
+    return world.join("".join(value.text for value in values), values)
 
 
 def decode_bytes(data: bytes) -> str:
@@ -75,9 +73,9 @@ def _decoded(
     world: CommandContext, call: CommandCall, content: CommandValue, how: str, text: str | None
 ) -> CommandValue:
     """Decode a value: a fact, and the text when it is known."""
-    fact = world.fact(Kind.DECODE, how, call.offset, call.name, content.sources)
+    fact = world.note(call, Kind.DECODE, how, content.sources)
     if text is None:
-        return CommandValue(f"$({call.name})", join_sources((fact,), content.sources), known=False)
+        return call.output(join_sources((fact,), content.sources))
     return world.make(text, join_sources((fact,), content.sources))
 
 
@@ -88,9 +86,7 @@ def run_echo(world: CommandContext, call: CommandCall) -> CommandValue:
         escapes = escapes or "e" in args[0].text
         args = args[1:]
     text = " ".join(argument.text for argument in args)
-    return world.make(
-        unescape_ansi(text) if escapes else text, sources_of(args), known=all(argument.known for argument in args)
-    )
+    return world.join(unescape_ansi(text) if escapes else text, args)
 
 
 def run_printf(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -132,7 +128,7 @@ def _format_one(match: re.Match[str], rest: list[str], taken: list[int]) -> str:
 
 
 def run_base64(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "wbio", frozenset(("--wrap", "--break", "--input", "--output", "-in", "-out")))
+    options = split_options(call.args, "wbio", "--wrap --break --input --output -in -out")
     content = gather(world, call, [*options.operands, *options.every("-i", "--input")])
     if content is NOTHING and options.has("-i") and call.fed:
         content = call.stdin
@@ -178,18 +174,14 @@ def _decode_hex(text: str) -> str | None:
 
 def run_openssl(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = call.texts
-    options = split_options(
-        call.args[1:],
-        "",
-        frozenset(("-in", "-out", "-k", "-pass", "-K", "-iv", "-S", "-connect", "-key", "-inkey", "-md", "-iter")),
-    )
+    options = split_options(call.args[1:], "", "-in -out -k -pass -K -iv -S -connect -key -inkey -md -iter")
     if texts[:1] == ["s_client"]:
         address = options.get("-connect")
-        fact = world.fact(
-            Kind.CONNECT, address.text if address else "", call.offset, "openssl s_client", call.stdin.sources
+        fact = world.note(
+            call, Kind.CONNECT, address.text if address else "", call.stdin.sources, via="openssl s_client"
         )
         if call.stdin.sources:
-            world.fact(Kind.SEND, fact.target, call.offset, "openssl s_client", call.stdin.sources)
+            world.note(call, Kind.SEND, fact.target, call.stdin.sources, via="openssl s_client")
         return CommandValue("$(openssl)", (world.output(fact),), known=False)
     source = options.get("-in")
     content = world.read(source, call) if source else call.stdin
@@ -222,7 +214,7 @@ def run_unpack_stream(world: CommandContext, call: CommandCall) -> CommandValue:
         content if not unpacks else _decoded(world, call, content, "gzip", _inflate(content) if content.known else None)
     )
     if not unpacks:
-        result = CommandValue(f"$({call.name})", content.sources, known=False)
+        result = call.output(content.sources)
     if to_output:
         return result
     for operand in options.operands:
@@ -241,21 +233,17 @@ def _inflate(content: CommandValue) -> str | None:
 def run_rev(world: CommandContext, call: CommandCall) -> CommandValue:
     content = gather(world, call, call.args)
     if not content.known:
-        return _passed(call, content)
+        return call.output(content.sources)
     lines = content.text.split("\n")
     lines = lines[::-1] if call.name == "tac" else [line[::-1] for line in lines]
     return _decoded(world, call, content, "reversed", "\n".join(lines))
-
-
-def _passed(call: CommandCall, content: CommandValue) -> CommandValue:
-    return CommandValue(f"$({call.name})", content.sources, known=False)
 
 
 def run_tr(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args)
     content = call.stdin
     if not content.known or not options.operands:
-        return _passed(call, content)
+        return call.output(content.sources)
     first = _tr_set(options.operands[0].text)
     if options.has("-d"):
         return world.make("".join(char for char in content.text if char not in first), content.sources)
@@ -294,7 +282,7 @@ _SED_RUNS = re.compile(r"(?:^|[\d$/;{}])\s{0,9}e\s|[^\w\s][gp\d]{0,4}e[gp\d]{0,4
 
 
 def run_sed(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "ef", frozenset(("--expression", "--file")))
+    options = split_options(call.args, "ef", "--expression --file")
     scripts = options.every("-e", "--expression")
     paths = options.operands
     if not scripts and not options.has("-f", "--file"):
@@ -330,17 +318,17 @@ def _substitute(script: str, text: str) -> str | None:
 
 
 def run_head(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "nc", frozenset(("--lines", "--bytes")))
+    options = split_options(call.args, "nc", "--lines --bytes")
     return gather(world, call, options.operands)
 
 
 def run_cut(world: CommandContext, call: CommandCall) -> CommandValue:
-    options = split_options(call.args, "cdfb", frozenset(("--delimiter", "--fields", "--characters")))
+    options = split_options(call.args, "cdfb", "--delimiter --fields --characters")
     content = gather(world, call, options.operands)
     span = options.get("-c", "-b", "--characters")
     match = re.fullmatch(r"(\d*)(-?)(\d*)", span.text) if span else None
     if not content.known or match is None:
-        return _passed(call, content)
+        return call.output(content.sources)
     begin = int(match[1][:6] or 1) - 1
     end = int(match[3][:6]) if match[3] else None if match[2] else begin + 1
     return world.make("\n".join(line[max(begin, 0) : end] for line in content.text.split("\n")), content.sources)
@@ -353,18 +341,16 @@ def run_filter(_world: CommandContext, call: CommandCall) -> CommandValue:
         if call.name in ("jq", "yq", "envsubst", "paste", "expr", "m4", "basename", "dirname", "realpath", "seq")
         else []
     )
-    return CommandValue(f"$({call.name})", join_sources(call.stdin.sources, sources_of(values)), known=False)
+    return call.output(join_sources(call.stdin.sources, sources_of(values)))
 
 
 def run_crypt(world: CommandContext, call: CommandCall) -> CommandValue:
     """`gpg`, `age`, `7z`-like programs that read files and write an unreadable form of them."""
-    options = split_options(
-        call.args, "orupki", frozenset(("--output", "--recipient", "--passphrase", "--passphrase-file", "--batch"))
-    )
+    options = split_options(call.args, "orupki", "--output --recipient --passphrase --passphrase-file --batch")
     files = [operand for operand in options.operands if operand.text]
     content = gather(world, call, files)
     decodes = options.has("-d", "--decrypt")
-    result = _decoded(world, call, content, call.name, None) if decodes else _passed(call, content)
+    result = _decoded(world, call, content, call.name, None) if decodes else call.output(content.sources)
     output = options.get("-o", "--output")
     if output:
         world.write(output, result, call)

@@ -4,7 +4,14 @@ import re
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.commands.texts import run_base64
-from clawft.scanner.languages.commands.world import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands.world import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_sources,
+    sources_of,
+)
 
 _URL = re.compile(r"(?:https?|ftp|file)://[^\s'\"<>]+", re.IGNORECASE)
 
@@ -26,7 +33,7 @@ def run_certutil(world: CommandContext, call: CommandCall) -> CommandValue:
                 )
                 world.write(operands[1], run_base64(world, inner), call)
             else:
-                fact = world.fact(Kind.DECODE, "base64", call.offset, "certutil -decode", content.sources)
+                fact = world.note(call, Kind.DECODE, "base64", content.sources, via="certutil -decode")
                 world.write(operands[1], CommandValue("$(certutil)", (fact, *content.sources), known=False), call)
     elif any(word in low for word in ("urlcache", "verifyctl", "url")):
         _download(world, call, operands)
@@ -39,7 +46,7 @@ def _download(world: CommandContext, call: CommandCall, operands: list[CommandVa
     urls = [operand for operand in operands if _URL.match(operand.text) or operand.sources]
     names = [operand for operand in operands if operand not in urls]
     for url in urls:
-        fact = world.fact(Kind.FETCH, url.text, call.offset, call.name, url.sources)
+        fact = world.note(call, Kind.FETCH, url.text, url.sources)
         received = CommandValue("$(download)", (world.output(fact),), known=False)
         world.write(names[-1] if names else CommandValue(url.text.rpartition("/")[2]), received, call)
     return NOTHING
@@ -50,24 +57,24 @@ def run_bitsadmin(world: CommandContext, call: CommandCall) -> CommandValue:
     operands = [argument for argument in call.args if not argument.text.startswith("/")]
     if "/transfer" in texts or "/addfile" in texts:
         if "/upload" in texts and len(operands) > 2:
-            world.fact(Kind.SEND, operands[-2].text, call.offset, call.name, world.read(operands[-1], call).sources)
+            world.note(call, Kind.SEND, operands[-2].text, world.read(operands[-1], call).sources)
         else:
             _download(world, call, operands)
     if "/setnotifycmdline" in texts:
-        world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+        world.note(call, Kind.PERSIST, call.line)
     return NOTHING
 
 
 def run_script_host(world: CommandContext, call: CommandCall) -> CommandValue:
     """`mshta`, `rundll32`, `regsvr32`, `cscript`, `wmic`, `msiexec`: code from a file, an address or the line."""
     line = " ".join(call.texts)
-    sources = join_sources(*[argument.sources for argument in call.args])
+    sources = sources_of(call.args)
     for url in _URL.findall(line):
-        sources = join_sources(sources, (world.fact(Kind.FETCH, url, call.offset, call.name),))
+        sources = join_sources(sources, (world.note(call, Kind.FETCH, url),))
     for argument in call.args:
         content = world.content_of(argument.text)
         sources = join_sources(sources, content.sources if content else ())
-    world.fact(Kind.EXEC, call.line, call.offset, call.name, sources)
+    world.note(call, Kind.EXEC, call.line, sources)
     if match := re.search(r"(javascript|vbscript):(.+)", line, re.IGNORECASE | re.DOTALL):
         world.child(match[2], "javascript", "exec", call.offset)
     if call.name == "wmic" and (match := re.search(r"process\s+call\s+create\s+(.+)", line, re.IGNORECASE)):
@@ -92,14 +99,14 @@ def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
         rest = call.args[index + 1 :]
         if re.fullmatch(r"[-/]e(?:c|nc?|nco[a-z]*)?", low) and rest:
             value = rest[0]
-            fact = world.fact(Kind.DECODE, "base64", call.offset, call.name, value.sources)
+            fact = world.note(call, Kind.DECODE, "base64", value.sources)
             text = decode_command(value.text) if value.known else None
             code = CommandValue(text or "", (fact, *value.sources), known=text is not None)
             return world.run_code(code, "powershell", call)
         if re.fullmatch(r"[-/]c(?:o[a-z]*)?", low) and rest:
             code = CommandValue(
                 " ".join(argument.text for argument in rest),
-                join_sources(*[argument.sources for argument in rest]),
+                sources_of(rest),
                 all(argument.known for argument in rest),
             )
             if code.text == "-":
@@ -107,13 +114,7 @@ def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
             return world.run_code(code, "powershell", call)
         if re.fullmatch(r"[-/]f(?:i[a-z]*)?", low) and rest:
             content = world.content_of(rest[0].text)
-            world.fact(
-                Kind.EXEC,
-                call.line,
-                call.offset,
-                call.name,
-                join_sources(rest[0].sources, content.sources if content else ()),
-            )
+            world.note(call, Kind.EXEC, call.line, join_sources(rest[0].sources, content.sources if content else ()))
             return NOTHING
         if re.fullmatch(
             r"[-/](?:w|windowstyle|ep|ex|exec|executionpolicy|version|inputformat|outputformat|configurationname)", low
@@ -132,7 +133,7 @@ def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
         ):
             code = CommandValue(
                 " ".join(argument.text for argument in call.args[index:]),
-                join_sources(*[argument.sources for argument in call.args[index:]]),
+                sources_of(call.args[index:]),
                 arg.known,
             )
             return world.run_code(code, "powershell", call)
@@ -145,11 +146,11 @@ def run_cmd(world: CommandContext, call: CommandCall) -> CommandValue:
             rest = call.args[index + 1 :]
             code = CommandValue(
                 " ".join(arg.text for arg in rest),
-                join_sources(*[arg.sources for arg in rest]),
+                sources_of(rest),
                 all(arg.known for arg in rest),
             )
             if len(rest) > 1:  # read right here, so that what it gives flows on
-                world.fact(Kind.EXEC, code.text if code.known else "", call.offset, call.name, code.sources)
+                world.note(call, Kind.EXEC, code.text if code.known else "", code.sources)
                 return world.run_words(rest, call)
             return world.run_code(code, "batch", call) if rest else NOTHING
     return world.run_code(call.stdin, "batch", call) if call.fed else NOTHING
@@ -159,15 +160,15 @@ def run_service_control(world: CommandContext, call: CommandCall) -> CommandValu
     """`sc create`, `net user`, `netsh advfirewall`, `vssadmin delete shadows`, `bcdedit`."""
     line = " ".join(call.texts).lower()
     if call.name == "sc" and line.startswith(("create", "config")):
-        world.fact(Kind.PERSIST, call.line, call.offset, call.name)
+        world.note(call, Kind.PERSIST, call.line)
     elif re.search(r"firewall.*off|disable|user .*/add|localgroup administrators|defender|set opmode", line):
-        world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        world.note(call, Kind.PRIVILEGE, call.line)
     elif (
         re.search(r"delete shadows|delete catalog|recoveryenabled no|shadowcopy delete|format ", line)
         or call.name == "cipher"
     ):
-        world.fact(Kind.DELETE, call.line, call.offset, call.name)
-    return CommandValue(f"$({call.name})", (), known=False)
+        world.note(call, Kind.DELETE, call.line)
+    return call.output(())
 
 
 WINDOWS_PROGRAMS = {

@@ -98,6 +98,10 @@ class CommandCall(Struct):
         """The command line, words joined."""
         return " ".join((self.path or self.name, *self.texts))[:MAX_TARGET]
 
+    def output(self, sources: tuple[Fact, ...]) -> CommandValue:
+        """Its output, of which only is known what flows into it."""
+        return CommandValue(f"$({self.name})", sources, known=False)
+
 
 def join_sources(*many: Iterable[Fact]) -> tuple[Fact, ...]:
     """Facts of several values, each once."""
@@ -147,6 +151,10 @@ class CommandContext:
             self.facts.append(found)
         return found
 
+    def note(self, call: CommandCall, kind: Kind, target: str, sources: Iterable[Fact] = (), *, via: str = "") -> Fact:
+        """A fact on a command."""
+        return self.fact(kind, target, call.offset, via or call.name, sources)
+
     def output(self, fact: Fact) -> Fact:
         """The same fact as a source of what it gives back: what was sent along does not come back."""
         if not fact.sources:
@@ -162,6 +170,10 @@ class CommandContext:
         if len(text) > MAX_TEXT or self._work > MAX_WORK:
             return CommandValue(text[:MAX_TARGET], tuple(sources), known=False)
         return CommandValue(text, tuple(sources), known)
+
+    def join(self, text: str, values: Sequence[CommandValue]) -> CommandValue:
+        """A text made of some values: known when all of them are."""
+        return self.make(text, sources_of(values), known=all(value.known for value in values))
 
     # Commands.
 
@@ -198,7 +210,7 @@ class CommandContext:
         before = join_sources(content.sources, path.sources) if content else path.sources
         if content is None and (folder := self._folder_of(where)):
             before = join_sources(before, folder)
-        fact = self.fact(Kind.READ, where, call.offset, call.name, before)
+        fact = self.note(call, Kind.READ, where, before)
         if content and content.known:
             return CommandValue(content.text, join_sources((fact,), content.sources))
         return CommandValue(f"$({call.name} {path.text})"[:MAX_TARGET], (fact,), known=False)
@@ -218,11 +230,11 @@ class CommandContext:
             self.files[where] = self.make(text, join_sources(before.sources, content.sources), known=known)
         else:
             self.files[where] = content
-        self.fact(Kind.WRITE, where, call.offset, call.name, content.sources)
+        self.note(call, Kind.WRITE, where, content.sources)
         if place := find_persistence(where):
-            self.fact(Kind.PERSIST, place, call.offset, call.name, content.sources)
+            self.note(call, Kind.PERSIST, place, content.sources)
         if content.known and not content.text and not append and _TRACES.search(where):
-            self.fact(Kind.DELETE, where, call.offset, call.name)
+            self.note(call, Kind.DELETE, where)
         if content.known and len(content.text) > 3:
             self._inner_file(where, content, call)
 
@@ -287,13 +299,13 @@ class CommandContext:
         whole = code.known or _HOLE.match(code.text) is not None or not code.text
         # Data that is put into constant code is not what runs; commands in the holes are read again with the code.
         sources = code.sources if whole else ()
-        fact = self.fact(kind, code.text if code.known else "", call.offset, call.name, sources)
+        fact = self.note(call, kind, code.text if code.known else "", sources)
         if code.known or not whole:
             decoded = [source.target for source in code.sources if source.kind is Kind.DECODE]
             if language == "shell" and self.run_shell and not decoded:
                 return self.run_shell(code.text, call)
             self.child(code.text, language, decoded[0] if decoded else "exec", call.offset)
-        return CommandValue(f"$({call.name})", (self.output(fact),), known=False)
+        return call.output((self.output(fact),))
 
 
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
@@ -345,14 +357,14 @@ def tail_of(value: CommandValue, start: int) -> CommandValue:
     return CommandValue(value.text[start:], value.sources, value.known)
 
 
-def sources_of(values: Sequence[CommandValue]) -> tuple[Fact, ...]:
+def sources_of(values: Iterable[CommandValue]) -> tuple[Fact, ...]:
     return join_sources(*[value.sources for value in values if value.sources])
 
 
-def split_options(args: Sequence[CommandValue], short: str = "", long: frozenset[str] = frozenset()) -> CommandOptions:
+def split_options(args: Sequence[CommandValue], short: str = "", long: str = "") -> CommandOptions:
     """Options and operands; `short` are the letters, `long` the words (with their dashes) that take a value."""
     options = CommandOptions([], [])
-    index, size = 0, len(args)
+    index, size, names = 0, len(args), long.split()
     while index < size:
         arg = args[index]
         text = arg.text
@@ -362,11 +374,11 @@ def split_options(args: Sequence[CommandValue], short: str = "", long: frozenset
         elif text == "--":
             options.operands.extend(args[index:])
             break
-        elif text.startswith("--") or text in long:
+        elif text.startswith("--") or text in names:
             name, equals, _ = text.partition("=")
             if equals:
                 options.pairs.append((name, tail_of(arg, len(name) + 1)))
-            elif name in long and index < size:
+            elif name in names and index < size:
                 options.pairs.append((name, args[index]))
                 index += 1
             else:

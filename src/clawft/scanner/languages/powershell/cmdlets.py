@@ -127,7 +127,7 @@ def run_command(reader: "PowerShellReader", name: str, args: list[Item], call: C
 def _evaluate(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     code = parameters.get("command", place=0) or call.stdin
     world = reader.world
-    fact = world.fact(Kind.EVAL, code.text if code.known else "", call.offset, call.name, code.sources)
+    fact = world.note(call, Kind.EVAL, code.text if code.known else "", code.sources)
     if code.known:
         how = next((source.target for source in code.sources if source.kind is Kind.DECODE), "exec")
         world.child(code.text, "powershell", how, call.offset)
@@ -155,8 +155,8 @@ def _web_request(reader: "PowerShellReader", parameters: CmdletParameters, call:
         body.append(call.stdin)
     sends = bool(body) or bool(method and method.text.upper() in ("POST", "PUT", "PATCH"))
     kind = Kind.SEND if sends else Kind.FETCH
-    fact = world.fact(kind, url.text, call.offset, call.name, sources_in((url, *body, *headers)))
-    received = CommandValue(f"$({call.name})", (world.output(fact),), known=False)
+    fact = world.note(call, kind, url.text, sources_in((url, *body, *headers)))
+    received = call.output((world.output(fact),))
     if target := parameters.get("outfile"):
         world.write(target, received, call)
         return NOTHING
@@ -169,7 +169,7 @@ def _start_process(reader: "PowerShellReader", parameters: CmdletParameters, cal
     rest = parameters.get("argumentlist", "args", place=1 if not parameters.get("filepath") else 0)
     verb = parameters.get("verb")
     if verb and verb.text.lower() == "runas":
-        world.fact(Kind.PRIVILEGE, f"runas {path.text}", call.offset, call.name)
+        world.note(call, Kind.PRIVILEGE, f"runas {path.text}")
     if re.match(r"https?://", path.text):
         return NOTHING
     words = [path, *[CommandValue(word, rest.sources, rest.known) for word in rest.text.split()]] if rest else [path]
@@ -187,9 +187,7 @@ def _get_content(reader: "PowerShellReader", parameters: CmdletParameters, call:
 
 def _env_item(reader: "PowerShellReader", name: str, call: CommandCall) -> Item:
     name = name.strip("\\/*") or "*"
-    return CommandValue(
-        "$env:" + name, (reader.world.fact(Kind.ENV, name.upper(), call.offset, call.name),), known=False
-    )
+    return CommandValue("$env:" + name, (reader.world.note(call, Kind.ENV, name.upper()),), known=False)
 
 
 def _children(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
@@ -233,7 +231,7 @@ def _remove(reader: "PowerShellReader", parameters: CmdletParameters, call: Comm
     flags = " -Recurse" if parameters.has("recurse") else ""
     flags += " -Force" if parameters.has("force") else ""
     if path.text:
-        reader.world.fact(Kind.DELETE, reader.world.resolve(path.text), call.offset, call.name + flags, path.sources)
+        reader.world.note(call, Kind.DELETE, reader.world.resolve(path.text), path.sources, via=call.name + flags)
     return NOTHING
 
 
@@ -260,7 +258,7 @@ def _persists(reader: "PowerShellReader", parameters: CmdletParameters, call: Co
     sources = join_sources(
         sources_in([as_text(value) for value in (*parameters.named.values(), *parameters.plain)]), call.stdin.sources
     )
-    reader.world.fact(Kind.PERSIST, call.line, call.offset, call.name, sources)
+    reader.world.note(call, Kind.PERSIST, call.line, sources)
     return NOTHING
 
 
@@ -274,11 +272,11 @@ def _task_action(reader: "PowerShellReader", parameters: CmdletParameters, call:
 def _property(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     path, value = parameters.get("path", "literalpath", place=0), parameters.get("value", place=2)
     if path and find_persistence(path.text + "\\"):
-        reader.world.fact(Kind.PERSIST, path.text, call.offset, call.name, value.sources if value else ())
+        reader.world.note(call, Kind.PERSIST, path.text, value.sources if value else ())
         if value and value.known:
             reader.world.child(value.text, "batch", "exec", call.offset)
     elif path and re.search(r"defender|\\policies\\system|amsi", path.text, re.IGNORECASE):
-        reader.world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        reader.world.note(call, Kind.PRIVILEGE, call.line)
     return NOTHING
 
 
@@ -293,35 +291,31 @@ def _new_object(reader: "PowerShellReader", parameters: CmdletParameters, call: 
 
 def _weakens(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
     if call.name.lower() != "set-executionpolicy" or re.search(r"bypass|unrestricted", call.line, re.IGNORECASE):
-        reader.world.fact(Kind.PRIVILEGE, call.line, call.offset, call.name)
+        reader.world.note(call, Kind.PRIVILEGE, call.line)
     return NOTHING
 
 
 def _reads(what: str) -> "Handler":
     def run(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
-        return CommandValue(f"$({what})", (reader.world.fact(Kind.READ, what, call.offset, call.name),), known=False)
+        return CommandValue(f"$({what})", (reader.world.note(call, Kind.READ, what),), known=False)
 
     return run
 
 
 def _read_host(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     if parameters.has("assecurestring"):
-        return CommandValue(
-            "$(keyboard)", (reader.world.fact(Kind.READ, "keyboard", call.offset, call.name),), known=False
-        )
+        return CommandValue("$(keyboard)", (reader.world.note(call, Kind.READ, "keyboard"),), known=False)
     return CommandValue("$(read)", known=False)
 
 
 def _clears(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
-    reader.world.fact(
-        Kind.DELETE, "history" if "history" in call.name.lower() else "system log", call.offset, call.line
-    )
+    reader.world.note(call, Kind.DELETE, "history" if "history" in call.name.lower() else "system log", via=call.line)
     return NOTHING
 
 
 def _bits(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     source, target = parameters.get("source", place=0) or NOTHING, parameters.get("destination", place=1)
-    fact = reader.world.fact(Kind.FETCH, source.text, call.offset, call.name, source.sources)
+    fact = reader.world.note(call, Kind.FETCH, source.text, source.sources)
     reader.world.write(
         target or CommandValue(source.text.rpartition("/")[2]),
         CommandValue("$(bits)", (reader.world.output(fact),), known=False),
@@ -334,14 +328,14 @@ def _mail(reader: "PowerShellReader", parameters: CmdletParameters, call: Comman
     to = parameters.get("to") or NOTHING
     files = [reader.world.read(value, call) for value in (parameters.get("attachments"),) if value]
     values = [as_text(value) for value in parameters.named.values()]
-    reader.world.fact(Kind.SEND, "mailto:" + to.text, call.offset, call.name, sources_in((*values, *files)))
+    reader.world.note(call, Kind.SEND, "mailto:" + to.text, sources_in((*values, *files)))
     return NOTHING
 
 
 def _resolve(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     name = parameters.get("name", place=0)
     if name and name.sources:
-        reader.world.fact(Kind.SEND, name.text, call.offset, call.name, name.sources)
+        reader.world.note(call, Kind.SEND, name.text, name.sources)
     return CommandValue("$(dns)", known=False)
 
 
@@ -350,7 +344,7 @@ def _install(reader: "PowerShellReader", parameters: CmdletParameters, call: Com
     source = parameters.get("repository", "source")
     if name:
         target = f"psgallery:{name.text}" + (f"@{source.text}" if source and source.text else "")
-        reader.world.fact(Kind.INSTALL, target, call.offset, call.name)
+        reader.world.note(call, Kind.INSTALL, target)
     return NOTHING
 
 
@@ -358,7 +352,7 @@ def _block(reader: "PowerShellReader", parameters: CmdletParameters, call: Comma
     """A script block was read where it stands; a file that is named runs."""
     path = parameters.get("filepath")
     if path and (content := reader.world.content_of(path.text)):
-        reader.world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
+        reader.world.note(call, Kind.EXEC, call.line, content.sources)
     return CommandValue("$(job)", sources_in([as_text(argument) for argument in parameters.plain]), known=False)
 
 
@@ -395,7 +389,7 @@ def _alias(reader: "PowerShellReader", parameters: CmdletParameters, _call: Comm
 def _import(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
     path = parameters.get("name", place=0)
     if path and (content := reader.world.content_of(path.text)):
-        reader.world.fact(Kind.EXEC, call.line, call.offset, call.name, content.sources)
+        reader.world.note(call, Kind.EXEC, call.line, content.sources)
     return NOTHING
 
 

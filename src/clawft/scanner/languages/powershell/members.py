@@ -119,7 +119,7 @@ def _construct(world: CommandContext, name: str, arguments: list[CommandValue], 
 
 def _from_base64(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     value = arguments[0] if arguments else NOTHING
-    fact = world.fact(Kind.DECODE, "base64", call.offset, call.name, value.sources)
+    fact = world.note(call, Kind.DECODE, "base64", value.sources)
     data = decode_base64(value.text) if value.known else None
     if data is None:
         return CommandValue("$(base64)", (fact, *value.sources), known=False)
@@ -152,7 +152,7 @@ def _to_base64(_world: CommandContext, _base: Item, arguments: list[CommandValue
 
 def _environment(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     name = arguments[0].text.upper() if arguments and call.name.lower() == "getenvironmentvariable" else "*"
-    return CommandValue("$env:" + name, (world.fact(Kind.ENV, name, call.offset, call.name),), known=False)
+    return CommandValue("$env:" + name, (world.note(call, Kind.ENV, name),), known=False)
 
 
 def _read_all(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
@@ -206,7 +206,7 @@ def _concat(world: CommandContext, _base: Item, arguments: list[CommandValue], _
 
 def _load(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     if re.search(r"assembly|appdomain", as_text(base).text, re.IGNORECASE) or sources_in(arguments):
-        fact = world.fact(Kind.LOAD, as_text(base).text, call.offset, call.name, sources_in(arguments))
+        fact = world.note(call, Kind.LOAD, as_text(base).text, sources_in(arguments))
         return CommandValue("[assembly]", (fact,), known=False)
     return NOTHING
 
@@ -221,23 +221,17 @@ def _invoke(world: CommandContext, base: Item, arguments: list[CommandValue], ca
 
 def _clipboard(world: CommandContext, base: Item, _arguments: list[CommandValue], call: CommandCall) -> Item:
     if "clipboard" in as_text(base).text.lower():
-        return CommandValue("$(clipboard)", (world.fact(Kind.READ, "clipboard", call.offset, call.name),), known=False)
+        return CommandValue("$(clipboard)", (world.note(call, Kind.READ, "clipboard"),), known=False)
     return NOTHING
 
 
 def _copy_screen(world: CommandContext, _base: Item, _arguments: list[CommandValue], call: CommandCall) -> Item:
-    return CommandValue("$(screen)", (world.fact(Kind.READ, "screen", call.offset, call.name),), known=False)
+    return CommandValue("$(screen)", (world.note(call, Kind.READ, "screen"),), known=False)
 
 
 def _connect(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     if arguments and re.search(r"socket|client|ftp|smtp", as_text(base).text, re.IGNORECASE):
-        world.fact(
-            Kind.CONNECT,
-            ":".join(argument.text for argument in arguments[:2]),
-            call.offset,
-            call.name,
-            sources_in(arguments),
-        )
+        world.note(call, Kind.CONNECT, ":".join(argument.text for argument in arguments[:2]), sources_in(arguments))
     return NOTHING
 
 
@@ -245,7 +239,7 @@ def _write(world: CommandContext, base: Item, arguments: list[CommandValue], cal
     """Something is written to a stream that came from a socket."""
     for source in as_text(base).sources:
         if source.kind is Kind.CONNECT and sources_in(arguments):
-            world.fact(Kind.SEND, source.target, call.offset, call.name, sources_in(arguments))
+            world.note(call, Kind.SEND, source.target, sources_in(arguments))
     return NOTHING
 
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterable
 
 from clawft.scanner.facts import Fact
-from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, sources_of
 
 Item = CommandValue | list[CommandValue]
 
 
 def sources_in(values: Iterable[CommandValue]) -> tuple[Fact, ...]:
-    return join_sources(*[value.sources for value in values])
+    return sources_of(values)
 
 
 SPACE = re.compile(r"(?:[ \t\r\f\v\xa0]|`\r?\n|<#.*?(?:#>|\Z))+", re.DOTALL)

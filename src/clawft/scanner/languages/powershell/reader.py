@@ -4,7 +4,13 @@ import re
 from collections.abc import Callable
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    sources_of,
+)
 from clawft.scanner.languages.commands.system import check_assignment
 from clawft.scanner.languages.powershell.operators import (
     MAX_ITEMS,
@@ -549,9 +555,7 @@ class PowerShellReader:
                 pieces.append(as_text(self._variable((match[3] or match[4]).lower(), self.at - 1)))
         pieces.append(CommandValue(body[at:]))
         known = all(piece.known for piece in pieces)
-        return self.world.make(
-            "".join(piece.text for piece in pieces), join_sources(*[piece.sources for piece in pieces]), known=known
-        )
+        return self.world.make("".join(piece.text for piece in pieces), sources_of(pieces), known=known)
 
     def _inner(self, text: str) -> CommandValue:
         if self._depth >= MAX_DEPTH:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, sources_of
 from clawft.scanner.languages.commands.texts import decode_bytes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _known_arguments(call: CommandCall) -> list[CommandValue]:
 
 
 def _sources(values: list[CommandValue]) -> CommandValue:
-    return CommandValue("", join_sources(*[value.sources for value in values]), known=False)
+    return CommandValue("", sources_of(values), known=False)
 
 
 @_effect("exec")
@@ -45,19 +45,13 @@ def _exec(reader: "RareLanguageReader", call: CommandCall, how: str) -> CommandV
     if how == "first":
         args = args[:1]
     line = (
-        reader.merge(args)
-        if how != "line"
-        else reader.world.make(
-            " ".join(argument.text for argument in args),
-            _sources(args).sources,
-            known=all(argument.known for argument in args),
-        )
+        reader.merge(args) if how != "line" else reader.world.join(" ".join(argument.text for argument in args), args)
     )
     for name in (line.text, args[0].text):
         content = reader.world.content_of(name.strip("\"' "))
         if content is not None:
-            fact = reader.world.fact(Kind.EXEC, line.text, call.offset, call.name, content.sources)
-            return CommandValue(f"$({call.name})", (reader.world.output(fact),), known=False)
+            fact = reader.world.note(call, Kind.EXEC, line.text, content.sources)
+            return call.output((reader.world.output(fact),))
     return reader.world.run_code(line, reader.manner.shell, call)
 
 
@@ -77,7 +71,7 @@ def _pipe(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
     """Commands one after another, joined by pipes."""
     args = _known_arguments(call)
     text = " | ".join(argument.text for argument in args)
-    return reader.world.make(text, _sources(args).sources, known=all(argument.known for argument in args))
+    return reader.world.join(text, args)
 
 
 @_effect("http")
@@ -97,8 +91,8 @@ def _http(reader: "RareLanguageReader", call: CommandCall, method: str) -> Comma
         return NOTHING
     sends = bool(method) or any(_SENDING.search(argument.text) for argument in args if argument is not address)
     kind = Kind.SEND if sends or others else Kind.FETCH
-    fact = reader.world.fact(kind, target, call.offset, call.name, join_sources(own, others))
-    return CommandValue(f"$({call.name})", (reader.world.output(fact),), known=False)
+    fact = reader.world.note(call, kind, target, join_sources(own, others))
+    return call.output((reader.world.output(fact),))
 
 
 @_effect("download")
@@ -147,7 +141,7 @@ def _env(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValu
     name = args[0].text.strip("%$") if args else "*"
     if name.upper() in ("HOME", "USERPROFILE"):
         return CommandValue("~")
-    fact = reader.world.fact(Kind.ENV, name, call.offset, call.name)
+    fact = reader.world.note(call, Kind.ENV, name)
     return CommandValue("$" + name, (fact,), known=False)
 
 
@@ -162,14 +156,14 @@ def _as_home(_reader: "RareLanguageReader", call: CommandCall, _: str) -> Comman
 def _path(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     text = "/".join(argument.text.strip("/") if at else argument.text.rstrip("/") for at, argument in enumerate(args))
-    return reader.world.make(text, _sources(args).sources, known=all(argument.known for argument in args))
+    return reader.world.join(text, args)
 
 
 @_effect("concat")
 def _concat(reader: "RareLanguageReader", call: CommandCall, glue: str) -> CommandValue:
     args = _known_arguments(call)
     text = glue.join(argument.text for argument in args)
-    return reader.world.make(text, _sources(args).sources, known=all(argument.known for argument in args))
+    return reader.world.join(text, args)
 
 
 @_effect("wrap")
@@ -193,7 +187,7 @@ def _reverse(reader: "RareLanguageReader", call: CommandCall, _: str) -> Command
     args = _known_arguments(call)
     if len(args) != 1 or not args[0].known:
         return _sources(args)
-    fact = reader.world.fact(Kind.DECODE, "reversed", call.offset, call.name, args[0].sources)
+    fact = reader.world.note(call, Kind.DECODE, "reversed", args[0].sources)
     return reader.world.make(args[0].text[::-1], (fact,))
 
 
@@ -201,7 +195,7 @@ def _reverse(reader: "RareLanguageReader", call: CommandCall, _: str) -> Command
 def _decode(reader: "RareLanguageReader", call: CommandCall, how: str) -> CommandValue:
     args = _known_arguments(call)
     arguments = max(args, key=lambda one: len(one.text), default=NOTHING)
-    fact = reader.world.fact(Kind.DECODE, how, call.offset, call.name, _sources(args).sources)
+    fact = reader.world.note(call, Kind.DECODE, how, _sources(args).sources)
     sources = join_sources((fact,), arguments.sources)
     try:
         data = bytes.fromhex(arguments.text) if how == "hex" else base64.b64decode(arguments.text + "==")
@@ -214,7 +208,7 @@ def _decode(reader: "RareLanguageReader", call: CommandCall, how: str) -> Comman
 @_effect("delete")
 def _delete(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
-        reader.world.fact(Kind.DELETE, _home(argument.text), call.offset, call.name, argument.sources)
+        reader.world.note(call, Kind.DELETE, _home(argument.text), argument.sources)
     return NOTHING
 
 
@@ -225,7 +219,7 @@ def _connect(reader: "RareLanguageReader", call: CommandCall, _: str) -> Command
     port = next((argument.text for argument in args if re.fullmatch(r"\d{1,5}", argument.text)), "")
     if host is None:
         return NOTHING
-    fact = reader.world.fact(Kind.CONNECT, f"{host.text}:{port}" if port else host.text, call.offset, call.name)
+    fact = reader.world.note(call, Kind.CONNECT, f"{host.text}:{port}" if port else host.text)
     return CommandValue("$(socket)", (fact,), known=False)
 
 
@@ -237,13 +231,13 @@ def _send(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
         source for value in call.args for source in value.sources if source.kind not in (Kind.CONNECT, Kind.FETCH)
     ]
     if reached and others:
-        reader.world.fact(Kind.SEND, reached[0].target, call.offset, call.name, others)
+        reader.world.note(call, Kind.SEND, reached[0].target, others)
     return NOTHING
 
 
 @_effect("source")
 def _source(reader: "RareLanguageReader", call: CommandCall, what: str) -> CommandValue:
-    fact = reader.world.fact(Kind.READ, what, call.offset, call.name)
+    fact = reader.world.note(call, Kind.READ, what)
     return CommandValue(f"$({what})", (fact,), known=False)
 
 
@@ -251,12 +245,8 @@ def _source(reader: "RareLanguageReader", call: CommandCall, what: str) -> Comma
 def _load(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
         content = reader.world.content_of(argument.text)
-        reader.world.fact(
-            Kind.LOAD,
-            argument.text,
-            call.offset,
-            call.name,
-            join_sources(argument.sources, content.sources if content else ()),
+        reader.world.note(
+            call, Kind.LOAD, argument.text, join_sources(argument.sources, content.sources if content else ())
         )
     return NOTHING
 
@@ -265,7 +255,7 @@ def _load(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
 def _persist(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if args and re.search(r"currentversion\\run|startup|winlogon", args[0].text, re.IGNORECASE):
-        reader.world.fact(Kind.PERSIST, args[0].text, call.offset, call.name, _sources(args).sources)
+        reader.world.note(call, Kind.PERSIST, args[0].text, _sources(args).sources)
         for argument in args[1:]:
             if argument.known and " " in argument.text:
                 reader.world.child(argument.text, reader.manner.shell, "exec", call.offset)

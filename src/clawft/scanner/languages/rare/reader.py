@@ -4,7 +4,14 @@ import re
 
 from msgspec import Struct
 
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_sources,
+    sources_of,
+)
 from clawft.scanner.languages.rare.effects import EFFECTS
 from clawft.scanner.languages.rare.manners import RareLanguage, compile_rare_language, find_effect
 from clawft.scanner.languages.shell.evaluator import ShellEvaluator
@@ -326,7 +333,7 @@ class RareLanguageReader:
 
         filled = re.sub(self.manner.holes, fill, text)
         known = all(source.known for source in sources)
-        return self.world.make(filled, join_sources(*[source.sources for source in sources]), known=known)
+        return self.world.make(filled, sources_of(sources), known=known)
 
     def _concat(self, left: CommandValue, right: CommandValue) -> CommandValue:
         return self.world.make(
@@ -341,7 +348,7 @@ class RareLanguageReader:
         text = " ".join([_quoted(value.text) for value in filled[:40]])
         return self.world.make(
             text,
-            join_sources(*[value.sources for value in filled]),
+            sources_of(filled),
             known=bool(filled) and all(value.known for value in filled),
         )
 

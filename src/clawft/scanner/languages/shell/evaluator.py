@@ -11,6 +11,7 @@ from clawft.scanner.languages.commands import (
     is_program,
     join_sources,
     run_call,
+    sources_of,
 )
 from clawft.scanner.languages.commands.system import check_assignment
 from clawft.scanner.languages.shell.expansion import expand_one, expand_words
@@ -221,9 +222,7 @@ class ShellEvaluator:
         if len(outputs) < 2:
             return outputs[0] if outputs else NOTHING
         text = "\n".join(output.text for output in outputs[:200])
-        return self.world.make(
-            text, join_sources(*[output.sources for output in outputs]), known=all(output.known for output in outputs)
-        )
+        return self.world.join(text, outputs)
 
     def _node(self, node: Node, stdin: CommandValue, *, fed: bool) -> CommandValue:
         if isinstance(node, SimpleCommand):
@@ -268,9 +267,7 @@ class ShellEvaluator:
             outputs.append(self._body(node.body, call.stdin, fed=call.fed))
         rest = values[MAX_TURNS:]
         if rest:
-            self.variables[node.variable] = CommandValue(
-                "$" + node.variable, join_sources(*[argument.sources for argument in rest]), known=False
-            )
+            self.variables[node.variable] = CommandValue("$" + node.variable, sources_of(rest), known=False)
             outputs.append(self._body(node.body, call.stdin, fed=call.fed))
         return self._joined([output for output in outputs if output.text or output.sources])
 
@@ -378,7 +375,7 @@ class ShellEvaluator:
     ) -> None:
         parts = target.text.split("/")
         address = ":".join(parts[3:5])
-        fact = self.world.fact(Kind.CONNECT, address, call.offset, target.text, target.sources)
+        fact = self.world.note(call, Kind.CONNECT, address, target.sources, via=target.text)
         received = CommandValue("$(socket)", (self.world.output(fact),), known=False)
         self._fds[redirect.fd.strip("{}") or ("0" if redirect.op[0] == "<" else "1")] = CommandValue(
             target.text, received.sources
@@ -409,8 +406,8 @@ class ShellEvaluator:
             if target.text.startswith(("/dev/tcp/", "/dev/udp/", "/inet/tcp/")):
                 if value.sources:
                     address = ":".join(target.text.split("/")[3:5])
-                    self.world.fact(
-                        Kind.SEND, address, call.offset, target.text, join_sources(value.sources, target.sources)
+                    self.world.note(
+                        call, Kind.SEND, address, join_sources(value.sources, target.sources), via=target.text
                     )
                 continue
             call.name = call.name if call.name not in ("", "{") else ">"

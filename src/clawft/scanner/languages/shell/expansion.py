@@ -5,7 +5,7 @@ import re
 from typing import Protocol, TypeVar
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources, sources_of
 from clawft.scanner.languages.shell.words import (
     CommandSubstitution,
     Node,
@@ -69,9 +69,7 @@ def _concat(values: list[CommandValue], runner: SubstitutionRunner) -> CommandVa
     if len(values) == 1:
         return values[0]
     text = "".join([value.text for value in values])
-    return runner.world.make(
-        text, join_sources(*[value.sources for value in values]), known=all(value.known for value in values)
-    )
+    return runner.world.make(text, sources_of(values), known=all(value.known for value in values))
 
 
 def _expand(word: ShellWord, runner: SubstitutionRunner) -> list[CommandValue]:
