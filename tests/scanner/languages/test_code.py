@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.scanner.facts import Analysis, Document, Kind, trace
-from clawft.scanner.languages.code import analyse
-from clawft.scanner.languages.code.machine import EFFECTS
+from clawft.scanner.languages.code import EFFECTS, analyse
 from clawft.scanner.languages.code.syntax import SYNTAXES
 from clawft.scanner.languages.code.tables import find_names
 from effort import within

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -117,8 +118,6 @@ def _inflate(data: bytes, form: str) -> list[tuple[str, str, str]]:
 
 def _open(data: bytes) -> list[tuple[str, str, str]]:
     """The texts in an archive that stood in a text."""
-    import time
-
     taken = IntakeResult(UnpackBudget(time.monotonic() + 1.0), [], [], [], [], {})
     take_bytes(taken, "packed", data)
     take_compiled(taken)

@@ -7,15 +7,32 @@ text that is broken, or a fragment, gives the facts that can still be seen.
 from collections.abc import Iterable, Mapping
 
 from clawft.scanner.facts import Analysis, Document, Fact, make_child
+from clawft.scanner.languages.code.commands import COMMAND_EFFECTS
+from clawft.scanner.languages.code.encodings import ENCODING_EFFECTS
 from clawft.scanner.languages.code.evaluator import ProgramEvaluator
+from clawft.scanner.languages.code.execution import EXECUTION_EFFECTS
+from clawft.scanner.languages.code.files import FILE_EFFECTS
+from clawft.scanner.languages.code.flow import PASSING_EFFECTS, SOURCE_EFFECTS
 from clawft.scanner.languages.code.lexer import tokenize
 from clawft.scanner.languages.code.machine import Module
+from clawft.scanner.languages.code.network import CURL_EFFECTS, NETWORK_EFFECTS, SINGLE_LANGUAGE_EFFECTS
 from clawft.scanner.languages.code.parser import parse
 from clawft.scanner.languages.code.relevance import is_whole, may_act, shorten
-from clawft.scanner.languages.code.values import DraftFact
+from clawft.scanner.languages.code.values import DraftFact, Effect
 
 __all__ = ["analyse", "analyse_together"]
 
+EFFECTS: dict[str, Effect] = {
+    **SOURCE_EFFECTS,
+    **FILE_EFFECTS,
+    **COMMAND_EFFECTS,
+    **EXECUTION_EFFECTS,
+    **ENCODING_EFFECTS,
+    **NETWORK_EFFECTS,
+    **CURL_EFFECTS,
+    **PASSING_EFFECTS,
+    **SINGLE_LANGUAGE_EFFECTS,
+}
 TOO_MUCH = "It does more than is followed to the end"
 NOT_READ = "It could not be read to its end"
 NOT_WHOLE = "It is long: only the lines around calls that matter were analysed"
@@ -32,7 +49,7 @@ def analyse_together(documents: Mapping[str, Document]) -> Analysis:
     if not may_act((document.text for document in documents.values()), language):
         return Analysis([], [])
     modules = {name: _read(document) for name, document in documents.items()}
-    evaluator = ProgramEvaluator(modules)
+    evaluator = ProgramEvaluator(modules, EFFECTS)
     evaluator.run()
     children = [child for module in modules.values() for child in _children(module)]
     gaps = [NOT_WHOLE] if any(not is_whole(document.text) for document in documents.values()) else []

@@ -2,10 +2,10 @@
 
 import re
 import shlex
-from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Fact, Kind, make_child
 from clawft.scanner.languages import analyse
+from clawft.scanner.languages.code.machine import Machine
 from clawft.scanner.languages.code.values import (
     HOLE,
     DraftFact,
@@ -16,10 +16,6 @@ from clawft.scanner.languages.code.values import (
     merge_marks,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from clawft.scanner.languages.code.machine import Machine
-
 
 MAX_COMMAND = 8000
 _INLINE = {
@@ -75,7 +71,7 @@ def _quoted(word: str) -> str:
     return shlex.quote(word)
 
 
-def _command(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
+def _command(machine: Machine, call: ProgramCall, how: str) -> ProgramValue:
     """A command is run."""
     arguments = call.arguments
     value = call.first("args", "command", "cmd", "program")
@@ -102,7 +98,7 @@ def _command(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
 
 
 def run_command(
-    machine: "Machine", call: ProgramCall, value: ProgramValue, extra: tuple[DraftFact, ...] = ()
+    machine: Machine, call: ProgramCall, value: ProgramValue, extra: tuple[DraftFact, ...] = ()
 ) -> ProgramValue:
     """Mark a command that is run; what it reads comes out of it, what goes into it may be sent by it."""
     if value.function is not None:
@@ -150,7 +146,7 @@ def _runs_what_it_gets(line: str) -> bool:
     return True
 
 
-def _written(machine: "Machine", line: str) -> list[DraftFact]:
+def _written(machine: Machine, line: str) -> list[DraftFact]:
     """Files that the program wrote before and that the command runs."""
     program = line.split(None, 1)[0].strip("'\"") if line.split() else ""
     name = program.rpartition("/")[2]
@@ -162,7 +158,7 @@ def _written(machine: "Machine", line: str) -> list[DraftFact]:
     return found
 
 
-def _look_inside(machine: "Machine", call: ProgramCall, line: str, value: ProgramValue) -> list[DraftFact]:
+def _look_inside(machine: Machine, call: ProgramCall, line: str, value: ProgramValue) -> list[DraftFact]:
     """Analyse the command itself: what it reads comes out of the call, what goes into it may be sent by it."""
 
     text, language = _inner(value, line)
@@ -193,7 +189,7 @@ def _carries(marks: tuple[DraftFact, ...]) -> bool:
     return any(mark.kind in (Kind.READ, Kind.ENV, Kind.EXEC) for mark in marks)
 
 
-def _as_mark(machine: "Machine", fact: Fact, call: ProgramCall) -> DraftFact:
+def _as_mark(machine: Machine, fact: Fact, call: ProgramCall) -> DraftFact:
     found = machine.mark(Kind.WRITE, fact.target, call.offset, fact.via)
     found.sources.update(dict.fromkeys(fact.sources))
     return found
@@ -214,11 +210,11 @@ def _inner(value: ProgramValue, line: str) -> tuple[str, str]:
     return line, "shell"
 
 
-def _backtick(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _backtick(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return run_command(machine, call, call.first())
 
 
-def _dup(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _dup(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A socket becomes the input and output of this process: what it runs next is run from afar."""
     connects = tuple(mark for mark in call.marks() if mark.kind is Kind.CONNECT)
     if connects:

@@ -1,18 +1,16 @@
 """Encodings undone, and constants put together from their pieces."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.code.commands import guess_language
 from clawft.scanner.languages.code.constants import _pack, _unpack, characters, decode, fold_method, formatted, joined
+from clawft.scanner.languages.code.machine import Machine
 from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, make_list, merge_marks, text_of
 
-if TYPE_CHECKING:
-    from clawft.scanner.languages.code.machine import Machine
 
-
-def _decode(machine: "Machine", call: ProgramCall, encoding: str) -> ProgramValue:
+def _decode(machine: Machine, call: ProgramCall, encoding: str) -> ProgramValue:
     value = call.first()
     if encoding == "named":
         name = call.second("encoding")
@@ -26,7 +24,7 @@ def _decode(machine: "Machine", call: ProgramCall, encoding: str) -> ProgramValu
     return decode_value(machine, call, encoding, value)
 
 
-def decode_value(machine: "Machine", call: ProgramCall, encoding: str, value: ProgramValue) -> ProgramValue:
+def decode_value(machine: Machine, call: ProgramCall, encoding: str, value: ProgramValue) -> ProgramValue:
     """The value decoded, with the mark of it; text that comes out is a document of its own."""
     results = [result for result in (decode(encoding, const) for const in value.consts) if result is not None]
     if encoding == "percent":
@@ -41,7 +39,7 @@ def decode_value(machine: "Machine", call: ProgramCall, encoding: str, value: Pr
     return ProgramValue(tuple(results), (mark,))
 
 
-def _buffer(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _buffer(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value, encoding = call.first(), call.second().const
     if encoding in ("base64", "base64url", "hex"):
         return decode_value(machine, call, "hex" if encoding == "hex" else "base64", value)
@@ -49,11 +47,11 @@ def _buffer(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(spelled or value.consts, value.marks, "", value.items if not spelled else None)
 
 
-def _chars(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _chars(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(characters(call.arguments), call.marks())
 
 
-def _bytes(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _bytes(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     codes = [element.const for _, element in value.items] if value.items else []
     if codes and all(isinstance(code, int) and 0 <= code < 256 for code in codes):
@@ -63,14 +61,14 @@ def _bytes(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     )
 
 
-def _ord(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _ord(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(
         tuple(ord(const) for const in call.first().consts if isinstance(const, str | bytes) and len(const) == 1),
         call.marks(),
     )
 
 
-def _int(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _int(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value, base = call.first(), call.second().const
     try:
         return ProgramValue(
@@ -84,7 +82,7 @@ def _int(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
         return ProgramValue((), value.marks)
 
 
-def _range(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _range(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     bounds = [argument.const for argument in call.arguments]
     if not bounds or not all(isinstance(bound, int) for bound in bounds):
         return ProgramValue()
@@ -95,14 +93,14 @@ def _range(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return make_list([ProgramValue((number,)) for number in numbers[:5000]])
 
 
-def _reversed(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _reversed(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     if value.items is not None:
         return ProgramValue((), value.marks, "", value.items[::-1])
     return ProgramValue(tuple(const[::-1] for const in value.consts if isinstance(const, str | bytes)), value.marks)
 
 
-def _map(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _map(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     function, value = call.first(), call.second()
     parts = machine.each(value)
     if parts is None:
@@ -114,7 +112,7 @@ def _map(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), merge_marks(value.marks, [mark for _, value in items for mark in value.marks]), "", items)
 
 
-def _zip(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _zip(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     if call.ref.endswith("cycle"):
         return call.first()
     columns = [machine.each(argument) for argument in call.arguments]
@@ -127,22 +125,22 @@ def _zip(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), call.marks(), "", rows)
 
 
-def _enumerate(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _enumerate(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     parts = machine.each(call.first())
     if parts is None:
         return make_list([make_list([ProgramValue(), machine.element(call.first())])], call.marks())
     return make_list([make_list([ProgramValue((index,)), part]) for index, part in enumerate(parts)], call.marks())
 
 
-def _maketrans(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _maketrans(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), (), "translation", [(None, argument) for argument in call.arguments])
 
 
-def _decode_own(machine: "Machine", call: ProgramCall, encoding: str) -> ProgramValue:
+def _decode_own(machine: Machine, call: ProgramCall, encoding: str) -> ProgramValue:
     return decode_value(machine, call, encoding, call.owner or ProgramValue())
 
 
-def _fold(_machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
+def _fold(_machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     """A function that does what elsewhere is a method."""
     value, rest = call.first(), [argument.const for argument in call.arguments[1:]]
     if method == "reverse" and (value.items is not None or len(call.arguments) > 1):
@@ -168,7 +166,7 @@ def _fold(_machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
     return ProgramValue(tuple(const for const in found if const is not None), call.marks())
 
 
-def _fold_last(_machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
+def _fold_last(_machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     if len(call.arguments) < 3:
         return ProgramValue((), call.marks())
     rest = [argument.const for argument in call.arguments[:2]]
@@ -176,11 +174,11 @@ def _fold_last(_machine: "Machine", call: ProgramCall, method: str) -> ProgramVa
     return ProgramValue(tuple(const for const in found if const is not None), call.marks())
 
 
-def _translate(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _translate(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _fold(machine, call, "tr")
 
 
-def _pack_call(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _pack_call(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     form = text_of(call.first().const or "")
     parts = [argument.const for argument in call.arguments[1:]]
     if form.lower().startswith("h"):
@@ -192,23 +190,23 @@ def _pack_call(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((result,) if result is not None else (), call.marks())
 
 
-def _pack_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _pack_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     owner = call.owner or ProgramValue()
     form = call.first()
     values = [value for _, value in owner.items] if owner.items else []
     return _pack_call(machine, ProgramCall(call.offset, call.ref, [form, *values], {}), "")
 
 
-def _unpack_call(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _unpack_call(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _unpacked(machine, call, call.second(), call.first())
 
 
-def _unpack_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _unpack_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     found = _unpacked(machine, call, call.owner or ProgramValue(), call.first())
     return found if call.ref.endswith("1") else make_list([found], found.marks)
 
 
-def _unpacked(machine: "Machine", call: ProgramCall, value: ProgramValue, form: ProgramValue) -> ProgramValue:
+def _unpacked(machine: Machine, call: ProgramCall, value: ProgramValue, form: ProgramValue) -> ProgramValue:
     template = text_of(form.const or "")
     if template.startswith("m"):
         return decode_value(machine, call, "base64", value)
@@ -228,7 +226,7 @@ def _as_list(pieces: list[ProgramValue]) -> ProgramValue:
     return make_list(pieces)
 
 
-def _implode(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _implode(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Pieces joined by a separator that comes first."""
     separator, pieces = call.first(), call.arguments[1:]
     if call.ref.endswith("concat") or call.ref.endswith("strings.Join"):
@@ -239,7 +237,7 @@ def _implode(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(joined(text_of(separator.const or ""), whole), call.marks())
 
 
-def _implode_all(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _implode_all(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     separator = call.named.get("sep") or call.named.get("collapse") or ProgramValue((" ",))
     pieces = (
         call.arguments[0]
@@ -249,7 +247,7 @@ def _implode_all(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue
     return ProgramValue(joined(text_of(separator.const or ""), pieces), call.marks())
 
 
-def _concat(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _concat(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     pieces = (
         call.arguments[0]
         if len(call.arguments) == 1 and call.arguments[0].items is not None
@@ -258,7 +256,7 @@ def _concat(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(joined("", pieces), call.marks())
 
 
-def _format(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _format(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     template = call.first()
     if not template.texts():
         return ProgramValue((), call.marks())
@@ -272,7 +270,7 @@ def _format(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(formatted(template.texts()[0], call.arguments[1:], names), marks)
 
 
-def _map_block(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _map_block(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), call.marks(), "", [(None, argument) for argument in call.arguments[1:]] or None)
 
 

@@ -1,15 +1,16 @@
 """Calls and statements evaluated: functions are followed with their arguments, statements bind, store and return."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.code.constants import fold_method, formatted, joined
 from clawft.scanner.languages.code.expressions import Node
-from clawft.scanner.languages.code.machine import EFFECTS, OWN, ROOTS, Machine, Module
+from clawft.scanner.languages.code.machine import OWN, ROOTS, Machine, Module
 from clawft.scanner.languages.code.tables import find_spec
 from clawft.scanner.languages.code.values import (
     DraftFact,
+    Effect,
     ProgramCall,
     ProgramFunction,
     ProgramScope,
@@ -35,8 +36,8 @@ _EACH = words(
 class ProgramEvaluator(Machine):
     """Follows the values of one text, or of a few that import each other."""
 
-    def __init__(self, modules: dict[str, Module]) -> None:
-        super().__init__(modules)
+    def __init__(self, modules: dict[str, Module], effects: Mapping[str, Effect]) -> None:
+        super().__init__(modules, effects)
         self.kinds = {
             "const": self._const, "name": self._name, "attr": self._attr, "call": self._call, "index": self._index,
             "seq": self._seq, "bin": self._bin, "mixed": self._mixed, "any": self._any, "lambda": self._lambda,
@@ -229,14 +230,14 @@ class ProgramEvaluator(Machine):
                 return module.functions[name]
         return self.module.functions.get(name)
 
-    def apply(self, function: ProgramValue, call: "ProgramCall") -> ProgramValue:
+    def apply(self, function: ProgramValue, call: ProgramCall) -> ProgramValue:
         spec = find_spec(self.module.language, call.ref)
         if spec is None and function.function is not None:
             return self.invoke(function.function, call)
         if spec is not None:
             if spec[0] == "environment":
                 return self._environment_call(call)
-            return EFFECTS[spec[0]](self, call, spec[1])
+            return self.effects[spec[0]](self, call, spec[1])
         method = call.ref.rpartition(".")[2]
         owner = call.owner
         if owner is not None:
@@ -262,18 +263,18 @@ class ProgramEvaluator(Machine):
                 if method == "apply" and inner and inner[0].items is not None:
                     inner = [value for _, value in inner[0].items]
                 return self.apply(ProgramValue(ref=owner.ref), ProgramCall(call.offset, owner.ref, inner, call.named))
-        return EFFECTS["unknown"](self, call, method)
+        return self.effects["unknown"](self, call, method)
 
-    def _environment_call(self, call: "ProgramCall", method: str = "") -> ProgramValue:
+    def _environment_call(self, call: ProgramCall, method: str = "") -> ProgramValue:
         if method in ("get", "pop", "setdefault", "fetch", "__getitem__", "getOrDefault", "dig") or (
             not method and call.arguments
         ):
-            return EFFECTS["env"](self, call, "")
+            return self.effects["env"](self, call, "")
         if method in ("update", "setdefault", "delete", "__setitem__", "putenv"):
             return ProgramValue()
         return ProgramValue((), (self.note(call, Kind.ENV, "*"),), "environment()")
 
-    def _fold(self, owner: ProgramValue, method: str, call: "ProgramCall") -> ProgramValue | None:
+    def _fold(self, owner: ProgramValue, method: str, call: ProgramCall) -> ProgramValue | None:
         """A method of a constant."""
         self.charge(owner)
         marks = merge_marks(owner.marks, call.marks())
@@ -312,7 +313,7 @@ class ProgramEvaluator(Machine):
             return None
         return ProgramValue(tuple(const for const in found if const is not None), marks)
 
-    def _split(self, text: str, method: str, call: "ProgramCall", marks: tuple[DraftFact, ...]) -> ProgramValue:
+    def _split(self, text: str, method: str, call: ProgramCall, marks: tuple[DraftFact, ...]) -> ProgramValue:
         separator = call.arguments[0].const if call.arguments else None
         if method == "bytes":
             return make_list([ProgramValue((byte,)) for byte in text.encode()], marks)
@@ -323,7 +324,7 @@ class ProgramEvaluator(Machine):
         )
         return make_list([ProgramValue((part,)) for part in parts], marks)
 
-    def _map_call(self, owner: ProgramValue, method: str, call: "ProgramCall") -> ProgramValue:
+    def _map_call(self, owner: ProgramValue, method: str, call: ProgramCall) -> ProgramValue:
         """A function applied to each element of a list that is known."""
         function = call.arguments[-1].function
         call.arguments[-1] = ProgramValue()
@@ -343,13 +344,13 @@ class ProgramEvaluator(Machine):
             return make_list([ProgramValue((const,)) for const in value.consts[0]], value.marks)
         return value
 
-    def _call_back(self, call: "ProgramCall", result: ProgramValue) -> None:
+    def _call_back(self, call: ProgramCall, result: ProgramValue) -> None:
         """Functions given to a call get what it gives."""
         for value in (*call.arguments, *call.named.values()):
             if value.function is None and value.ref and result.marks and call.ref.endswith(".then"):
                 spec = find_spec(self.module.language, value.ref)
                 if spec is not None and spec[0] in ("eval", "exec"):
-                    EFFECTS[spec[0]](
+                    self.effects[spec[0]](
                         self, ProgramCall(call.offset, value.ref, [ProgramValue((), result.marks)], {}), spec[1]
                     )
             if value.function is not None and not value.function.active:
@@ -374,7 +375,7 @@ class ProgramEvaluator(Machine):
                 if returned.marks:
                     result.marks = merge_marks(result.marks, returned.marks)
 
-    def invoke(self, function: ProgramFunction, call: "ProgramCall") -> ProgramValue:
+    def invoke(self, function: ProgramFunction, call: ProgramCall) -> ProgramValue:
         """Follow a function of the text with these arguments and return its result."""
         arguments = (*call.arguments, *call.named.values())
         marked = any(argument.marks for argument in arguments)
@@ -403,7 +404,7 @@ class ProgramEvaluator(Machine):
             function.effects = function.effects or len(self.marks) > before or bool(function.summary.marks)
         return function.summary
 
-    def _enter(self, function: ProgramFunction, call: "ProgramCall") -> ProgramValue:
+    def _enter(self, function: ProgramFunction, call: ProgramCall) -> ProgramValue:
         outer = (self.module, self.scope, self.maybe, self.returns)
         self.module = function.module
         self.scope = ProgramScope(function.scope, closed=bool(function.name) and function.module.language in _CLOSED)
@@ -422,7 +423,7 @@ class ProgramEvaluator(Machine):
             function.active = False
             self.module, self.scope, self.maybe, self.returns = outer
 
-    def _bind_parameters(self, function: ProgramFunction, call: "ProgramCall") -> None:
+    def _bind_parameters(self, function: ProgramFunction, call: ProgramCall) -> None:
         parameters = function.parameters
         if parameters and parameters[0][0] in OWN:
             parameters = parameters[1:]

@@ -1,19 +1,15 @@
 """Calls that run code which is made or fetched at run time, and functions reached by name."""
 
-from typing import TYPE_CHECKING
-
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.code.commands import run_command
 from clawft.scanner.languages.code.flow import find_paths
 from clawft.scanner.languages.code.imports import module_name
+from clawft.scanner.languages.code.machine import Machine
 from clawft.scanner.languages.code.network import mark_request
 from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, make_list, merge_marks, text_of
 
-if TYPE_CHECKING:
-    from clawft.scanner.languages.code.machine import Machine
 
-
-def _eval(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _eval(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     values = call.arguments[-1:] if call.ref.endswith(("Function", "constructor")) else call.arguments[:1]
     value = values[0] if values else call.first("text", "expr", "code", "source")
     if value.function is not None:
@@ -30,7 +26,7 @@ def _eval(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), (mark,))
 
 
-def _import(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _import(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     name = (
         call.arguments[-1]
         if call.ref.endswith(("load_source", "SourceFileLoader", "spec_from_file_location")) and call.arguments
@@ -51,7 +47,7 @@ def _same_module(path: str, name: str) -> bool:
     return len(stem) > 1 and (path == name or stem == name.rpartition("/")[2].removesuffix(".js"))
 
 
-def _require(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _require(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
     name = call.first()
     text = name.const
@@ -65,14 +61,14 @@ def _require(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), (), module_name(text))
 
 
-def _getattr(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _getattr(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     owner, name = call.first(), call.second()
     if isinstance(name.const, str):
         return machine.member(owner, name.const, call.offset)
     return ProgramValue((), merge_marks(owner.marks, name.marks), owner.ref + "[]" if owner.ref else "")
 
 
-def _load(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _load(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     if call.ref.endswith("yaml.load") and any(
         "afe" in argument.ref for argument in (*call.arguments[1:], *call.named.values())
@@ -85,7 +81,7 @@ def _load(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), (mark,))
 
 
-def _partial(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _partial(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     if not value.ref:
         return value
@@ -95,7 +91,7 @@ def _partial(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), call.marks(), value.ref)
 
 
-def _thread(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _thread(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     target = call.named.get("target") or call.first()
     arguments = call.named.get("args")
     passed = (
@@ -106,23 +102,23 @@ def _thread(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), call.marks())
 
 
-def _privilege(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _privilege(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     machine.note(call, Kind.PRIVILEGE, call.ref)
     return ProgramValue()
 
 
-def _persist(machine: "Machine", call: ProgramCall, what: str) -> ProgramValue:
+def _persist(machine: Machine, call: ProgramCall, what: str) -> ProgramValue:
     return ProgramValue((), (machine.note(call, Kind.PERSIST, what, call.marks()),))
 
 
-def _install(machine: "Machine", call: ProgramCall, installer: str) -> ProgramValue:
+def _install(machine: Machine, call: ProgramCall, installer: str) -> ProgramValue:
     words = [text for _, argument in (call.first().items or []) for text in argument.texts()]
     for package in words[1:] or [""]:
         machine.note(call, Kind.INSTALL, f"{installer}:{package}")
     return ProgramValue()
 
 
-def _dispatch(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
+def _dispatch(machine: Machine, call: ProgramCall, how: str) -> ProgramValue:
     """A function called by a name that is itself a value."""
     name, rest = call.first(), call.arguments[1:]
     listed = (
@@ -148,16 +144,16 @@ def _dispatch(machine: "Machine", call: ProgramCall, how: str) -> ProgramValue:
     )
 
 
-def _dispatch_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _dispatch_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _dispatch(machine, call, "own")
 
 
-def _named(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _named(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     name = call.first("x").const
     return ProgramValue(ref=name) if isinstance(name, str) else ProgramValue((), call.marks())
 
 
-def _include(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _include(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A file is run as code: one from the network, or one that was written before."""
     value = call.first("file")
     marks = value.marks
@@ -170,7 +166,7 @@ def _include(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), marks)
 
 
-def _install_first(machine: "Machine", call: ProgramCall, installer: str) -> ProgramValue:
+def _install_first(machine: Machine, call: ProgramCall, installer: str) -> ProgramValue:
     value = call.first()
     for word in ([text for _, inner in value.items for text in inner.texts()] if value.items else value.texts()) or [
         ""
@@ -179,12 +175,12 @@ def _install_first(machine: "Machine", call: ProgramCall, installer: str) -> Pro
     return ProgramValue()
 
 
-def _command_new(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _command_new(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A command put together piece by piece."""
     return ProgramValue((), call.marks(), "command()", [(None, argument) for argument in call.arguments])
 
 
-def _command_add(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _command_add(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     owner = call.owner or ProgramValue()
     if not call.ref.endswith((".arg", ".args")):
         return owner
@@ -204,11 +200,11 @@ def _command_add(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return found
 
 
-def _command_run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _command_run(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return run_command(machine, call, call.owner or ProgramValue())
 
 
-def _process_run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _process_run(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A process whose program and arguments were set as properties."""
     owner = call.first() if call.arguments else call.owner or ProgramValue()
     for wrapper in ("StartInfo", "startInfo"):
@@ -233,7 +229,7 @@ def _process_run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return run_command(machine, call, make_list(words, owner.marks))
 
 
-def _execute_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _execute_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Groovy runs a string by a method of it."""
     owner = call.owner or ProgramValue()
     if machine.module.language in ("java", "groovy") and not call.arguments and (owner.consts or owner.items):

@@ -1,20 +1,16 @@
 """Files: what is read, written, copied, deleted and made executable."""
 
-from typing import TYPE_CHECKING
-
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.code.commands import run_command
 from clawft.scanner.languages.code.constants import concat
 from clawft.scanner.languages.code.encodings import decode_value
 from clawft.scanner.languages.code.flow import find_paths, pass_unknown_call, read_path, write_path
+from clawft.scanner.languages.code.machine import Machine
 from clawft.scanner.languages.code.network import mark_request
 from clawft.scanner.languages.code.values import Effect, ProgramCall, ProgramValue, make_list, merge_marks, text_of
 
-if TYPE_CHECKING:
-    from clawft.scanner.languages.code.machine import Machine
 
-
-def _read(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _read(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return read_path(
         machine,
         call,
@@ -24,7 +20,7 @@ def _read(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     )
 
 
-def _read_named(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _read_named(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Swift reads a file by making a string or data of it; other labels only convert."""
     if "base64Encoded" in call.named:
         return decode_value(machine, call, "base64", call.named["base64Encoded"])
@@ -34,16 +30,16 @@ def _read_named(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return _read(machine, call, "")
 
 
-def _read_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _read_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return read_path(machine, call, call.owner or ProgramValue())
 
 
-def _list(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _list(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     path = call.first("path", "top", "pathname")
     return ProgramValue(path.consts, path.marks, "each")
 
 
-def _list_own(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _list_own(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     owner, pattern = call.owner or ProgramValue(), call.first()
     consts = (
         concat(ProgramValue(concat(owner, ProgramValue(("/",)))), pattern)
@@ -53,20 +49,20 @@ def _list_own(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(consts, owner.marks, "each")
 
 
-def _open(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _open(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     path = call.first("file", "path", "filename", "name")
     mode = call.second("mode")
     return _open_as(machine, call, path, text_of(mode.const) if mode.const is not None else "r")
 
 
-def _open_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _open_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     owner, mode = call.owner or ProgramValue(), call.first("mode")
     if not owner.consts or (call.arguments and not isinstance(mode.const, str)):
         return pass_unknown_call(machine, call, "open")
     return _open_as(machine, call, owner, mode.const if isinstance(mode.const, str) else "r")
 
 
-def _open_as(machine: "Machine", call: ProgramCall, path: ProgramValue, mode: str) -> ProgramValue:
+def _open_as(machine: Machine, call: ProgramCall, path: ProgramValue, mode: str) -> ProgramValue:
     if any(letter in mode for letter in "wax>"):
         value = ProgramValue(path.consts, (), "file()")
         value.handle = write_path(machine, call, path, path.marks)
@@ -77,25 +73,25 @@ def _open_as(machine: "Machine", call: ProgramCall, path: ProgramValue, mode: st
     return value
 
 
-def _write(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _write(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     path = call.first("path", "file")
     value = ProgramValue(path.consts, (), "file()")
     value.handle = write_path(machine, call, path, merge_marks(path.marks, call.marks(1)))
     return value
 
 
-def _write_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _write_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     write_path(machine, call, call.owner or ProgramValue(), call.marks())
     return ProgramValue()
 
 
-def _copy(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _copy(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     read = read_path(machine, call, call.first("src"))
     write_path(machine, call, call.second("dst"), read.marks)
     return ProgramValue(call.second("dst").consts)
 
 
-def _archive(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _archive(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A folder is packed: the archive holds what was read."""
     read = read_path(
         machine, call, call.arguments[2] if len(call.arguments) > 2 else call.named.get("root_dir", ProgramValue())
@@ -107,13 +103,13 @@ def _archive(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(packed.consts, read.marks)
 
 
-def _open_archive(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _open_archive(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = _open(machine, call, "")
     value.ref = "archive()"
     return value
 
 
-def _archive_add(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _archive_add(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A file goes into an archive."""
     read = read_path(machine, call, call.first("filename", "name"))
     if call.owner is not None and call.owner.handle is not None:
@@ -123,27 +119,27 @@ def _archive_add(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue()
 
 
-def _delete(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _delete(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     for path in find_paths(call.first("path")):
         machine.note(call, Kind.DELETE, path, call.marks())
     return ProgramValue()
 
 
-def _delete_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _delete_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     for path in find_paths(call.owner or ProgramValue()):
         machine.note(call, Kind.DELETE, path)
     return ProgramValue()
 
 
-def _permit(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _permit(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _permit_path(machine, call, call.first("path"), call.second("mode"))
 
 
-def _permit_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _permit_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _permit_path(machine, call, call.owner or ProgramValue(), call.first("mode"))
 
 
-def _permit_path(machine: "Machine", call: ProgramCall, path: ProgramValue, mode: ProgramValue) -> ProgramValue:
+def _permit_path(machine: Machine, call: ProgramCall, path: ProgramValue, mode: ProgramValue) -> ProgramValue:
     number = mode.const
     if isinstance(number, str):
         number = (
@@ -159,14 +155,14 @@ def _permit_path(machine: "Machine", call: ProgramCall, path: ProgramValue, mode
     return ProgramValue()
 
 
-def _permit_second(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _permit_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     for path in call.arguments[1:]:
         for part in [inner for _, inner in path.items] if path.items else [path]:
             _permit_path(machine, call, part, call.first())
     return ProgramValue()
 
 
-def _write_second(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _write_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     write_path(machine, call, call.second("con", "file", "sep"), call.first().marks)
     return ProgramValue()
 
@@ -175,7 +171,7 @@ def _is_address(value: ProgramValue) -> bool:
     return any("://" in text and not text.startswith(("php://", "file://", "data:", "jdbc:")) for text in value.texts())
 
 
-def _read_or_fetch(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _read_or_fetch(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Some languages read a file and an address by the same call."""
     path = call.first("file", "con")
     if _is_address(path) or path.ref in ("request()", "URI()", "URI.parse()"):
@@ -185,7 +181,7 @@ def _read_or_fetch(machine: "Machine", call: ProgramCall, _: str) -> ProgramValu
     return read_path(machine, call, path)
 
 
-def _open_or_fetch(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _open_or_fetch(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     path = call.first()
     if any(text.startswith("|") for text in path.texts()):
         return run_command(machine, call, ProgramValue(tuple(text.lstrip("|") for text in path.texts()), path.marks))
@@ -194,7 +190,7 @@ def _open_or_fetch(machine: "Machine", call: ProgramCall, _: str) -> ProgramValu
     return _open(machine, call, "")
 
 
-def _perl_open(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _perl_open(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Perl's open: the handle first, the mode in a word of its own or before the path, a pipe for a command."""
     mode, path = call.second(), ProgramValue()
     text = next(iter(mode.texts()), "").strip()

@@ -1,10 +1,11 @@
 """The flow of values: the environment, paths, conversions, and how unknown calls pass values on."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.code.constants import concat, fold_method, joined
+from clawft.scanner.languages.code.constants import concat, fold_method, formatted, joined
+from clawft.scanner.languages.code.machine import Machine
 from clawft.scanner.languages.code.values import (
     CHARACTER,
     HOLE,
@@ -16,10 +17,6 @@ from clawft.scanner.languages.code.values import (
     merge_marks,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from clawft.scanner.languages.code.machine import Machine
-
 
 _PLACES = tuple(
     (re.compile(pattern, re.IGNORECASE), what)
@@ -61,7 +58,7 @@ def find_paths(value: ProgramValue) -> list[str]:
     return found or [""]
 
 
-def read_path(machine: "Machine", call: ProgramCall, path: ProgramValue) -> ProgramValue:
+def read_path(machine: Machine, call: ProgramCall, path: ProgramValue) -> ProgramValue:
     marks = []
     for target in find_paths(path):
         sources = merge_marks(path.marks, [machine.files[target]] if target in machine.files else [])
@@ -70,7 +67,7 @@ def read_path(machine: "Machine", call: ProgramCall, path: ProgramValue) -> Prog
 
 
 def write_path(
-    machine: "Machine", call: ProgramCall, path: ProgramValue, content: tuple[DraftFact, ...]
+    machine: Machine, call: ProgramCall, path: ProgramValue, content: tuple[DraftFact, ...]
 ) -> DraftFact | None:
     first = None
     for target in find_paths(path):
@@ -91,7 +88,7 @@ _PLAIN = frozenset(
 )
 
 
-def _env(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _env(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     name = call.first("x", "name")
     if not call.arguments and not call.named:
         return _env_all(machine, call, "")
@@ -105,24 +102,24 @@ def _env(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return join_values([*found, *call.arguments[1:2]])
 
 
-def _env_all(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _env_all(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), (machine.note(call, Kind.ENV, "*"),))
 
 
-def _source(machine: "Machine", call: ProgramCall, what: str) -> ProgramValue:
+def _source(machine: Machine, call: ProgramCall, what: str) -> ProgramValue:
     return ProgramValue((), (machine.note(call, Kind.READ, what),))
 
 
-def _home(_machine: "Machine", _call: ProgramCall, _: str) -> ProgramValue:
+def _home(_machine: Machine, _call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(("~",))
 
 
-def _property(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _property(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Java keeps the home folder among its properties."""
     return ProgramValue(("~",)) if call.first().const == "user.home" else ProgramValue()
 
 
-def _home_folder(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _home_folder(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     which = call.first().ref.rpartition(".")[2]
     places = {
         "Startup": "~/AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
@@ -144,7 +141,7 @@ SOURCE_EFFECTS: dict[str, Effect] = {
 }
 
 
-def _wrap(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _wrap(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A value in another form: what went in is still in it."""
     first = machine.whole(call.first("url", "obj", "string", "fileURLWithPath", "withJSONObject", "text"), call.offset)
     rest = [machine.whole(argument, call.offset) for argument in (*call.arguments[1:], *call.named.values())]
@@ -164,7 +161,7 @@ def _wrap(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return value
 
 
-def _path(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _path(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     result: ProgramValue | None = None
     for argument in call.arguments:
         if argument.items and not argument.consts:
@@ -186,11 +183,11 @@ def _path(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     )
 
 
-def _path_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _path_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _path(machine, ProgramCall(call.offset, call.ref, [call.owner or ProgramValue(), *call.arguments], {}), "")
 
 
-def _quiet(_machine: "Machine", _call: ProgramCall, _: str) -> ProgramValue:
+def _quiet(_machine: Machine, _call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue()
 
 
@@ -214,7 +211,7 @@ def _translated(text: ProgramValue, table: ProgramValue, marks: tuple[DraftFact,
     return ProgramValue(tuple(const for const in found if const is not None), marks)
 
 
-def pass_unknown_call(machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
+def pass_unknown_call(machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     """A call nobody knows: what goes in comes out, and stays in the object it was called on."""
     owner = call.owner
     values = [machine.whole(argument, call.offset) for argument in (*call.arguments, *call.named.values())]
@@ -241,7 +238,7 @@ def pass_unknown_call(machine: "Machine", call: ProgramCall, method: str) -> Pro
     return result
 
 
-def _list_of(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _list_of(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A list written as a call."""
     values = [machine.whole(argument, call.offset) for argument in call.arguments]
     items: list[tuple[Any, ProgramValue]] = [(None, value) for value in values]
@@ -251,7 +248,7 @@ def _list_of(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), merge_marks((), marks), "", [*items, *call.named.items()])
 
 
-def _arguments(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _arguments(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Perl takes the arguments of a function from its list of them."""
     arguments = machine.scope.find("@_")
     if call.arguments:
@@ -262,10 +259,8 @@ def _arguments(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return arguments.items[0][1]
 
 
-def _format_into(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _format_into(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """C writes the result to its first argument."""
-    from clawft.scanner.languages.code.constants import formatted
-
     rest = call.arguments[1:]
     while rest and not rest[0].texts() and not rest[0].marks:
         rest = rest[1:]

@@ -1,18 +1,12 @@
 """The state of an evaluation, and expressions to values: names, constants, lists, members; effects of calls."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clawft.scanner.facts import Document, Kind
-from clawft.scanner.languages.code.commands import COMMAND_EFFECTS
 from clawft.scanner.languages.code.constants import concat, formatted, joined, operate, slice_of
-from clawft.scanner.languages.code.encodings import ENCODING_EFFECTS
-from clawft.scanner.languages.code.execution import EXECUTION_EFFECTS
 from clawft.scanner.languages.code.expressions import Node
-from clawft.scanner.languages.code.files import FILE_EFFECTS
-from clawft.scanner.languages.code.flow import PASSING_EFFECTS, SOURCE_EFFECTS
-from clawft.scanner.languages.code.network import CURL_EFFECTS, NETWORK_EFFECTS, SINGLE_LANGUAGE_EFFECTS
 from clawft.scanner.languages.code.syntax import SYNTAXES
 from clawft.scanner.languages.code.tables import find_spec
 from clawft.scanner.languages.code.values import (
@@ -29,18 +23,8 @@ from clawft.scanner.languages.code.values import (
     merge_marks,
     text_of,
 )
+from clawft.scanner.regex import words
 
-EFFECTS: dict[str, Effect] = {
-    **SOURCE_EFFECTS,
-    **FILE_EFFECTS,
-    **COMMAND_EFFECTS,
-    **EXECUTION_EFFECTS,
-    **ENCODING_EFFECTS,
-    **NETWORK_EFFECTS,
-    **CURL_EFFECTS,
-    **PASSING_EFFECTS,
-    **SINGLE_LANGUAGE_EFFECTS,
-}
 ROOTS = ("globalThis", "window", "global", "builtins", "__builtins__", "Kernel", "self", "core", "kotlin.io")
 MAX_MARKS = 4000
 MAX_STEPS = 150_000  # of evaluation in functions that are called and in loops; the text itself is gone through beyond
@@ -49,9 +33,7 @@ MAX_DEPTH = 100
 _TABLES_OF_NAMES = frozenset(
     ("globals()", "locals()", "vars()", "sys.modules", "__dict__", "__builtins__", "_G", "_ENV", "$GLOBALS")
 )
-_COMPARISONS = frozenset(
-    ["==", "!=", "===", "!==", "<", ">", "<=", ">=", "in", "is", "=~", "!~", "<=>", "instanceof", "eq", "ne"]
-)
+_COMPARISONS = words("== != === !== < > <= >= in is =~ !~ <=> instanceof eq ne")
 
 
 class Module:
@@ -75,8 +57,9 @@ class Module:
 class Machine(ABC):
     """The state of an evaluation, and the value of each expression; calls are followed by the class that extends it."""
 
-    def __init__(self, modules: dict[str, Module]) -> None:
+    def __init__(self, modules: dict[str, Module], effects: Mapping[str, Effect]) -> None:
         self.modules = modules
+        self.effects = effects
         self.module = next(iter(modules.values()))
         self.marks: dict[tuple[Any, ...], DraftFact] = {}
         self.files: dict[str, DraftFact] = {}  # paths that were written
@@ -228,7 +211,7 @@ class Machine(ABC):
         """Note the effect of setting a property: `location.href = …`, `image.src = …`."""
         spec = find_spec(self.module.language, f"{owner.ref}.{key}=")
         if spec:
-            EFFECTS[spec[0]](self, ProgramCall(offset, f"{owner.ref}.{key}", [value], {}), spec[1])
+            self.effects[spec[0]](self, ProgramCall(offset, f"{owner.ref}.{key}", [value], {}), spec[1])
 
     def taint(self, node: Node, value: ProgramValue) -> None:
         """Let what flows into an object flow into the name that holds it."""
@@ -289,7 +272,7 @@ class Machine(ABC):
             if found is not None:
                 return found
         if owner.ref and self._is_environment(owner.ref):
-            return EFFECTS["env"](self, ProgramCall(offset, owner.ref, [ProgramValue((name,))], {}), "")
+            return self.effects["env"](self, ProgramCall(offset, owner.ref, [ProgramValue((name,))], {}), "")
         ref = f"{owner.ref}.{name}"
         root, _, rest = ref.partition(".")
         if root in ROOTS and rest and root != "self":
@@ -311,7 +294,7 @@ class Machine(ABC):
         spec = find_spec(self.module.language, value.ref)
         if spec is None or not spec[0].startswith("is-"):
             return value
-        return EFFECTS[spec[0]](self, ProgramCall(offset, value.ref, [], {}), spec[1])
+        return self.effects[spec[0]](self, ProgramCall(offset, value.ref, [], {}), spec[1])
 
     def whole(self, value: ProgramValue, offset: int) -> ProgramValue:
         """A value as a whole: the environment, not one of its variables."""
@@ -366,7 +349,7 @@ class Machine(ABC):
         if function:
             return value
         if self.module.language == "perl" and name in ("shift", "pop"):
-            return EFFECTS["arguments"](self, ProgramCall(node[1], name, [], {}), "")
+            return self.effects["arguments"](self, ProgramCall(node[1], name, [], {}), "")
         for star in self.module.stars:
             if find_spec(self.module.language, f"{star}.{name}"):
                 value.ref = f"{star}.{name}"
@@ -404,7 +387,7 @@ class Machine(ABC):
         key = self.eval(selector)
         spec = find_spec(self.module.language, owner.ref) if owner.ref else None
         if spec is not None and spec[0] == "environment":
-            return EFFECTS["env"](self, ProgramCall(node[1], owner.ref, [key], {}), "")
+            return self.effects["env"](self, ProgramCall(node[1], owner.ref, [key], {}), "")
         name = key.const
         if name is None:
             return (
@@ -465,36 +448,13 @@ class Machine(ABC):
         marks = merge_marks(left.marks, right.marks)
         if operator in ("or", "||", "??", "and", "&&", "?:"):
             return join_values([left, right])
-        if operator in (
-            "==",
-            "!=",
-            "===",
-            "!==",
-            "<",
-            ">",
-            "<=",
-            ">=",
-            "in",
-            "is",
-            "=~",
-            "!~",
-            "<=>",
-            "instanceof",
-            "eq",
-            "ne",
-        ):
+        if operator in _COMPARISONS:
             return ProgramValue()
         if operator == "/" and any(isinstance(const, str) for const in (*left.consts, *right.consts)):
             return ProgramValue(concat(ProgramValue(concat(left, ProgramValue(("/",)))), right), marks)
         if operator == "%" and any(isinstance(const, str) for const in left.consts):
-            return ProgramValue(
-                formatted(
-                    left.texts()[0],
-                    [value for _, value in right.items] if right.items else [right],
-                    dict(right.items or []),
-                ),
-                marks,
-            )
+            parts = [value for _, value in right.items] if right.items else [right]
+            return ProgramValue(formatted(left.texts()[0], parts, dict(right.items or [])), marks)
         if operator in self.module.concat:
             if left.items is not None and right.items is not None:
                 return ProgramValue((), marks, "", [*left.items, *right.items][:20_000])

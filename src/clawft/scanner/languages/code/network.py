@@ -1,12 +1,12 @@
 """Calls that go out: what is fetched and what is sent, libcurl, and calls that only one language has."""
 
 import re
-from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.code.constants import fold_method
 from clawft.scanner.languages.code.encodings import decode_value
 from clawft.scanner.languages.code.flow import pass_unknown_call, write_path
+from clawft.scanner.languages.code.machine import Machine
 from clawft.scanner.languages.code.values import (
     HOLE,
     DraftFact,
@@ -18,10 +18,6 @@ from clawft.scanner.languages.code.values import (
     text_of,
 )
 from clawft.scanner.regex import words
-
-if TYPE_CHECKING:
-    from clawft.scanner.languages.code.machine import Machine
-
 
 _SENDING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _BODY = words("data json body files content form payload multipart formData postData Content postfields httpBody")
@@ -62,7 +58,7 @@ def _pair(host: ProgramValue, port: ProgramValue) -> list[str]:
     return [f"{text}:{number}" if number else text for text in host.texts()[:8]] or [""]
 
 
-def _http(machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
+def _http(machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     """A request: it fetches, or it sends when something goes with it."""
     arguments = list(call.arguments)
     if method == "skip-first":
@@ -84,7 +80,7 @@ def _http(machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
 
 
 def mark_request(
-    machine: "Machine", call: ProgramCall, method: str, url: ProgramValue, rest: list[ProgramValue]
+    machine: Machine, call: ProgramCall, method: str, url: ProgramValue, rest: list[ProgramValue]
 ) -> ProgramValue:
     """Mark a request to an address with what else was given to the call."""
     cargo: dict[DraftFact, None] = {}
@@ -133,7 +129,7 @@ def _is_cargo(mark: DraftFact) -> bool:
     return mark.kind in _CARGO and not (mark.kind is Kind.READ and not mark.target)
 
 
-def _http_own(machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
+def _http_own(machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     """A method that sounds like a request, on an object that is not known: it is one if its argument is an address."""
     url = call.first("url")
     texts = find_addresses(url) if url.consts or url.items else []
@@ -150,14 +146,14 @@ def _http_own(machine: "Machine", call: ProgramCall, method: str) -> ProgramValu
     return pass_unknown_call(machine, call, last)
 
 
-def _xhr(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _xhr(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     result = mark_request(machine, call, text_of(call.first().const or "GET").upper(), call.second(), [])
     if call.callee is not None:
         machine.taint(call.callee[2], result)
     return result
 
 
-def _download(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _download(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     fetched = mark_request(machine, call, "GET", call.first("url"), [])
     path = call.second("filename", "out", "output", "destfile", "path")
     if path.consts or path.marks:
@@ -165,7 +161,7 @@ def _download(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(path.consts, fetched.marks)
 
 
-def _connection(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _connection(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A connection is opened by making the object."""
     target = call.first("host", "address", "url")
     if target.items is None and len(call.arguments) > 1 and not call.arguments[1].items:
@@ -178,14 +174,14 @@ def _connection(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), marks, f"{call.ref}()")
 
 
-def _connect_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _connect_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     found = _connection(machine, call, "")
     if call.callee is not None and call.callee[0] == "attr":
         machine.taint(call.callee[2], found)
     return found
 
 
-def _send_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _send_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Something is written to an object: a connection or a request sends it, a file keeps it."""
     owner = call.owner
     open_ends = [
@@ -204,7 +200,7 @@ def _send_own(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return pass_unknown_call(machine, call, last)
 
 
-def _send(machine: "Machine", call: ProgramCall, ends: list[DraftFact]) -> ProgramValue:
+def _send(machine: Machine, call: ProgramCall, ends: list[DraftFact]) -> ProgramValue:
     sources = merge_marks(
         call.marks(), [mark for mark in (call.owner.marks if call.owner is not None else ()) if mark.kind in _CARGO]
     )
@@ -218,7 +214,7 @@ def _send(machine: "Machine", call: ProgramCall, ends: list[DraftFact]) -> Progr
     return ProgramValue((), merge_marks(tuple(marks), ends))
 
 
-def _resolve(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _resolve(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A name is looked up: data in the name goes to the server of its domain."""
     name = call.first("host")
     if any(_is_cargo(mark) or mark.kind is Kind.DECODE for mark in name.marks):
@@ -227,7 +223,7 @@ def _resolve(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(name.consts, name.marks)
 
 
-def _listen(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _listen(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     port = value.items[-1][1] if value.items else value
     number = next((text_of(const) for const in port.consts), "")
@@ -240,11 +236,11 @@ def _listen(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return join_values(call.arguments) if call.arguments else ProgramValue()
 
 
-def _navigate(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _navigate(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return mark_request(machine, call, "GET", call.first(), [])
 
 
-def _send_first(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _send_first(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """The connection or file is the first argument, what goes there comes after it."""
     end = call.first()
     rest = call.arguments[1:]
@@ -259,12 +255,12 @@ def _send_first(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), merge_marks(end.marks, content))
 
 
-def _connection_second(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _connection_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """The kind of network comes first, then the address."""
     return _connection(machine, ProgramCall(call.offset, call.ref, call.arguments[1:2], call.named), "")
 
 
-def _connection_named(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _connection_named(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     host, port = (call.named.get(word) for word in ("PeerAddr", "PeerPort"))
     host = host or call.named.get("PeerHost") or call.first()
     target = _pair(host, port or ProgramValue())
@@ -275,7 +271,7 @@ def _connection_named(machine: "Machine", call: ProgramCall, _: str) -> ProgramV
     )
 
 
-def _connect_args(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _connect_args(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """The socket is the first argument and stays connected."""
     found = _connection(machine, ProgramCall(call.offset, call.ref, call.arguments[1:], {}), "")
     if call.items:
@@ -283,7 +279,7 @@ def _connect_args(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue
     return found
 
 
-def _socket_address(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _socket_address(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """An address made for a socket."""
     host = next(
         (argument for argument in call.arguments if argument.texts() and not isinstance(argument.const, int)), None
@@ -295,18 +291,18 @@ def _socket_address(machine: "Machine", call: ProgramCall, _: str) -> ProgramVal
     return ProgramValue(host.consts, tuple(machine.note(call, Kind.CONNECT, text, host.marks) for text in host.texts()))
 
 
-def _mail(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _mail(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     to = call.first()
     for text in to.texts() or [""]:
         machine.note(call, Kind.SEND, f"mailto:{text}", call.marks())
     return ProgramValue()
 
 
-def _listen_second(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _listen_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _listen(machine, ProgramCall(call.offset, call.ref, call.arguments[1:], {}), "")
 
 
-def _http_url(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _http_url(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A request put together piece by piece begins with its address."""
     if not call.arguments:
         return ProgramValue((), (), f"{call.ref}()")
@@ -314,11 +310,11 @@ def _http_url(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return mark_request(machine, call, method, call.first(), call.arguments[1:])
 
 
-def _url_own(machine: "Machine", call: ProgramCall, method: str) -> ProgramValue:
+def _url_own(machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     return mark_request(machine, call, method, call.owner or ProgramValue(), call.arguments)
 
 
-def _download_second(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _download_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _download(machine, ProgramCall(call.offset, call.ref, call.arguments[1:], {}), "")
 
 
@@ -333,11 +329,11 @@ NETWORK_EFFECTS: dict[str, Effect] = {
 }  # fmt: skip
 
 
-def _init(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _init(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue((), (), "curl()", [("url", call.first())] if call.arguments else [])
 
 
-def _option(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _option(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     handle = call.first()
     if len(call.arguments) > 2:
         options = [(call.second().ref or str(call.second().const), call.arguments[2])]
@@ -365,7 +361,7 @@ def _option(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue()
 
 
-def _run(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _run(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     handle = call.first()
     return mark_request(machine, call, "GET", ProgramValue((), (), "", handle.items), [])
 
@@ -376,7 +372,7 @@ CURL_EFFECTS: dict[str, Effect] = {"curl-init": _init, "curl-option": _option, "
 _PAIRS = re.compile(r"\(?(?:\.\.|%x%x)\)?$")  # of hex digits, as Lua writes a pattern
 
 
-def _request_tuple(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _request_tuple(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Erlang's `httpc`: a method, then the address, the headers, the type and the body in one tuple."""
     if len(call.arguments) < 2:
         return mark_request(machine, call, "GET", call.first(), [])
@@ -385,7 +381,7 @@ def _request_tuple(machine: "Machine", call: ProgramCall, _: str) -> ProgramValu
     return mark_request(machine, call, method, parts[0], parts[1:])
 
 
-def _publish(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _publish(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A message goes to a broker that is named in the same call."""
     broker = call.named.get("hostname") or call.named.get("host") or ProgramValue()
     for address in find_addresses(broker):
@@ -393,7 +389,7 @@ def _publish(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue()
 
 
-def _gsub(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _gsub(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Lua's replacement, as a function or a method; pairs of hex digits through a function are decoded."""
     own = call.owner is not None and bool(call.owner.consts) and len(call.arguments) < 3
     value = call.owner if own and call.owner is not None else call.first()
@@ -405,7 +401,7 @@ def _gsub(machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(tuple(text for text in found if text is not None), call.marks())
 
 
-def _itself(_machine: "Machine", call: ProgramCall, _: str) -> ProgramValue:
+def _itself(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """`vars(x)`: the names of an object are those of the object; without one, those around the call."""
     return call.first() if call.arguments else ProgramValue(ref=f"{call.ref}()")
 

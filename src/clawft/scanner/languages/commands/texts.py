@@ -62,6 +62,14 @@ def decode_bytes(data: bytes) -> str:
     return ""
 
 
+def decode_base64(text: str) -> bytes | None:
+    cleaned = re.sub(r"[^A-Za-z0-9+/]", "", text)
+    try:
+        return base64.b64decode(cleaned + "=" * (-len(cleaned) % 4))
+    except (ValueError, binascii.Error):
+        return None
+
+
 def _as_bytes(text: str) -> bytes:
     try:
         return text.encode("latin-1")

@@ -3,7 +3,7 @@
 import re
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands.texts import run_base64
+from clawft.scanner.languages.commands.texts import decode_base64, run_base64
 from clawft.scanner.languages.commands.world import (
     NOTHING,
     CommandCall,
@@ -84,8 +84,6 @@ def run_script_host(world: CommandContext, call: CommandCall) -> CommandValue:
 
 def decode_command(text: str) -> str | None:
     """The text of `-EncodedCommand`: base64 of UTF-16."""
-    from clawft.scanner.languages.powershell.members import decode_base64
-
     data = decode_base64(text)
     if not data:
         return None

@@ -2,19 +2,16 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, run_call
 from clawft.scanner.languages.commands.world import find_persistence
+from clawft.scanner.languages.powershell.members import call_member
 from clawft.scanner.languages.powershell.operators import Item, as_text, flatten, sources_in
+from clawft.scanner.languages.powershell.reader import PowerShellReader
 from clawft.scanner.regex import words
-
-if TYPE_CHECKING:
-    from clawft.scanner.languages.powershell.reader import PowerShellReader
-
 
 ALIASES = {
     "iex": "invoke-expression", "iwr": "invoke-webrequest", "irm": "invoke-restmethod", "saps": "start-process",
@@ -94,7 +91,7 @@ def _is_name(item: Item) -> bool:
     return isinstance(item, CommandValue) and re.match(r"[-\u2013\u2014][A-Za-z]+:?$", item.text) is not None
 
 
-def run_command(reader: "PowerShellReader", name: str, args: list[Item], call: CommandCall) -> Item:
+def run_command(reader: PowerShellReader, name: str, args: list[Item], call: CommandCall) -> Item:
     """Simulate a command: a cmdlet, or a program that other shells know too."""
     low = name.lower()
     alias = reader.variables.get("alias " + low)
@@ -124,7 +121,7 @@ def run_command(reader: "PowerShellReader", name: str, args: list[Item], call: C
     )
 
 
-def _evaluate(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _evaluate(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     code = parameters.get("command", place=0) or call.stdin
     world = reader.world
     fact = world.note(call, Kind.EVAL, code.text if code.known else "", code.sources)
@@ -134,7 +131,7 @@ def _evaluate(reader: "PowerShellReader", parameters: CmdletParameters, call: Co
     return CommandValue("$(iex)", (world.output(fact),), known=False)
 
 
-def _web_request(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _web_request(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     world = reader.world
     url = parameters.get("uri", place=0) or NOTHING
     method = parameters.get("method")
@@ -163,7 +160,7 @@ def _web_request(reader: "PowerShellReader", parameters: CmdletParameters, call:
     return received
 
 
-def _start_process(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _start_process(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     world = reader.world
     path = parameters.get("filepath", place=0) or NOTHING
     rest = parameters.get("argumentlist", "args", place=1 if not parameters.get("filepath") else 0)
@@ -176,7 +173,7 @@ def _start_process(reader: "PowerShellReader", parameters: CmdletParameters, cal
     return run_call(world, words, CommandCall("", [], NOTHING, call.offset)) if path.text else NOTHING
 
 
-def _get_content(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _get_content(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path = parameters.get("path", "literalpath", place=0)
     if path is None:
         return NOTHING
@@ -185,12 +182,12 @@ def _get_content(reader: "PowerShellReader", parameters: CmdletParameters, call:
     return reader.world.read(path, call)
 
 
-def _env_item(reader: "PowerShellReader", name: str, call: CommandCall) -> Item:
+def _env_item(reader: PowerShellReader, name: str, call: CommandCall) -> Item:
     name = name.strip("\\/*") or "*"
     return CommandValue("$env:" + name, (reader.world.note(call, Kind.ENV, name.upper()),), known=False)
 
 
-def _children(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _children(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path = parameters.get("path", "literalpath", place=0) or CommandValue(".")
     if path.text.lower().startswith("env:"):
         return _env_item(reader, path.text[4:], call)
@@ -198,7 +195,7 @@ def _children(reader: "PowerShellReader", parameters: CmdletParameters, call: Co
     return CommandValue(f"{path.text}/{name.text}" if name and name.text else path.text, path.sources, path.known)
 
 
-def _set_content(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _set_content(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path = parameters.get("path", "filepath", "literalpath", place=0)
     value = parameters.get("value", "inputobject", place=1) or call.stdin
     if path is not None:
@@ -208,14 +205,14 @@ def _set_content(reader: "PowerShellReader", parameters: CmdletParameters, call:
     return call.stdin if call.name.lower() in ("tee", "tee-object") else NOTHING
 
 
-def _new_item(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _new_item(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path, value = parameters.get("path", place=0), parameters.get("value")
     if path and value:
         reader.world.write(path, value, call)
     return NOTHING
 
 
-def _copy(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _copy(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     source, target = parameters.get("path", "literalpath", place=0), parameters.get("destination", "newname", place=1)
     if source and target:
         return run_call(
@@ -226,7 +223,7 @@ def _copy(reader: "PowerShellReader", parameters: CmdletParameters, call: Comman
     return NOTHING
 
 
-def _remove(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _remove(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path = parameters.get("path", "literalpath", place=0) or call.stdin
     flags = " -Recurse" if parameters.has("recurse") else ""
     flags += " -Force" if parameters.has("force") else ""
@@ -235,7 +232,7 @@ def _remove(reader: "PowerShellReader", parameters: CmdletParameters, call: Comm
     return NOTHING
 
 
-def _pack(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _pack(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     source, target = (
         parameters.get("path", "literalpath", place=0) or call.stdin,
         parameters.get("destinationpath", place=1),
@@ -246,7 +243,7 @@ def _pack(reader: "PowerShellReader", parameters: CmdletParameters, call: Comman
     return NOTHING
 
 
-def _unpack(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _unpack(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     source, target = parameters.get("path", "literalpath", place=0), parameters.get("destinationpath", place=1)
     if source:
         content = reader.world.read(source, call)
@@ -254,7 +251,7 @@ def _unpack(reader: "PowerShellReader", parameters: CmdletParameters, call: Comm
     return NOTHING
 
 
-def _persists(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _persists(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     sources = join_sources(
         sources_in([as_text(value) for value in (*parameters.named.values(), *parameters.plain)]), call.stdin.sources
     )
@@ -262,14 +259,14 @@ def _persists(reader: "PowerShellReader", parameters: CmdletParameters, call: Co
     return NOTHING
 
 
-def _task_action(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _task_action(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     program, rest = parameters.get("execute", place=0) or NOTHING, parameters.get("argument", place=1)
     line = f"{program.text} {rest.text if rest else ''}".strip()
     reader.world.child(line, "batch", "exec", call.offset)
     return CommandValue(line, sources_in([part for part in (program, rest) if part]), program.known)
 
 
-def _property(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _property(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path, value = parameters.get("path", "literalpath", place=0), parameters.get("value", place=2)
     if path and find_persistence(path.text + "\\"):
         reader.world.note(call, Kind.PERSIST, path.text, value.sources if value else ())
@@ -280,40 +277,38 @@ def _property(reader: "PowerShellReader", parameters: CmdletParameters, call: Co
     return NOTHING
 
 
-def _new_object(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
-    from clawft.scanner.languages.powershell.members import call_member
-
+def _new_object(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     name = parameters.get("typename", "comobject", place=0) or NOTHING
     rest = parameters.named.get("argumentlist", parameters.plain[1] if len(parameters.plain) > 1 else [])
     typed = CommandValue(f"[{name.text.lower().removeprefix('system.')}]", known=False)
     return call_member(reader, typed, "new", list(flatten(rest)) or list(parameters.plain[1:]), call.offset)
 
 
-def _weakens(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
+def _weakens(reader: PowerShellReader, _parameters: CmdletParameters, call: CommandCall) -> Item:
     if call.name.lower() != "set-executionpolicy" or re.search(r"bypass|unrestricted", call.line, re.IGNORECASE):
         reader.world.note(call, Kind.PRIVILEGE, call.line)
     return NOTHING
 
 
 def _reads(what: str) -> "Handler":
-    def run(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
+    def run(reader: PowerShellReader, _parameters: CmdletParameters, call: CommandCall) -> Item:
         return CommandValue(f"$({what})", (reader.world.note(call, Kind.READ, what),), known=False)
 
     return run
 
 
-def _read_host(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _read_host(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     if parameters.has("assecurestring"):
         return CommandValue("$(keyboard)", (reader.world.note(call, Kind.READ, "keyboard"),), known=False)
     return CommandValue("$(read)", known=False)
 
 
-def _clears(reader: "PowerShellReader", _parameters: CmdletParameters, call: CommandCall) -> Item:
+def _clears(reader: PowerShellReader, _parameters: CmdletParameters, call: CommandCall) -> Item:
     reader.world.note(call, Kind.DELETE, "history" if "history" in call.name.lower() else "system log", via=call.line)
     return NOTHING
 
 
-def _bits(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _bits(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     source, target = parameters.get("source", place=0) or NOTHING, parameters.get("destination", place=1)
     fact = reader.world.note(call, Kind.FETCH, source.text, source.sources)
     reader.world.write(
@@ -324,7 +319,7 @@ def _bits(reader: "PowerShellReader", parameters: CmdletParameters, call: Comman
     return NOTHING
 
 
-def _mail(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _mail(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     to = parameters.get("to") or NOTHING
     files = [reader.world.read(value, call) for value in (parameters.get("attachments"),) if value]
     values = [as_text(value) for value in parameters.named.values()]
@@ -332,14 +327,14 @@ def _mail(reader: "PowerShellReader", parameters: CmdletParameters, call: Comman
     return NOTHING
 
 
-def _resolve(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _resolve(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     name = parameters.get("name", place=0)
     if name and name.sources:
         reader.world.note(call, Kind.SEND, name.text, name.sources)
     return CommandValue("$(dns)", known=False)
 
 
-def _install(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _install(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     name = parameters.get("name", place=0)
     source = parameters.get("repository", "source")
     if name:
@@ -348,7 +343,7 @@ def _install(reader: "PowerShellReader", parameters: CmdletParameters, call: Com
     return NOTHING
 
 
-def _block(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _block(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     """A script block was read where it stands; a file that is named runs."""
     path = parameters.get("filepath")
     if path and (content := reader.world.content_of(path.text)):
@@ -356,7 +351,7 @@ def _block(reader: "PowerShellReader", parameters: CmdletParameters, call: Comma
     return CommandValue("$(job)", sources_in([as_text(argument) for argument in parameters.plain]), known=False)
 
 
-def _passes(_reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _passes(_reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     values = [as_text(argument) for argument in parameters.plain]
     if call.stdin.text or call.stdin.sources:
         return CommandValue(
@@ -373,40 +368,40 @@ def _passes(_reader: "PowerShellReader", parameters: CmdletParameters, call: Com
     )
 
 
-def _each(_reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _each(_reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     """Return the result of a block for each item: all that is in it, and what came in."""
     blocks = [as_text(argument) for argument in parameters.plain]
     return CommandValue("$(each)", join_sources(call.stdin.sources, sources_in(blocks)), known=False)
 
 
-def _alias(reader: "PowerShellReader", parameters: CmdletParameters, _call: CommandCall) -> Item:
+def _alias(reader: PowerShellReader, parameters: CmdletParameters, _call: CommandCall) -> Item:
     name, value = parameters.get("name", place=0), parameters.get("value", place=1 if not parameters.get("name") else 0)
     if name and value and value.known:
         reader.variables["alias " + name.text.lower()] = value
     return NOTHING
 
 
-def _import(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _import(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path = parameters.get("name", place=0)
     if path and (content := reader.world.content_of(path.text)):
         reader.world.note(call, Kind.EXEC, call.line, content.sources)
     return NOTHING
 
 
-def _wmi(reader: "PowerShellReader", parameters: CmdletParameters, call: CommandCall) -> Item:
+def _wmi(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     line = parameters.get("argumentlist", "arguments")
     if line:
         return reader.world.run_code(line, "batch", call)
     return NOTHING
 
 
-def _location(reader: "PowerShellReader", parameters: CmdletParameters, _call: CommandCall) -> Item:
+def _location(reader: PowerShellReader, parameters: CmdletParameters, _call: CommandCall) -> Item:
     path = parameters.get("path", place=0)
     reader.world.cwd = path.text if path and path.known and "$" not in path.text and path.text != "." else ""
     return NOTHING
 
 
-Handler = Callable[["PowerShellReader", CmdletParameters, CommandCall], Item]
+Handler = Callable[[PowerShellReader, CmdletParameters, CommandCall], Item]
 _CMDLETS: dict[str, Handler] = {
     "invoke-expression": _evaluate, "invoke-webrequest": _web_request, "invoke-restmethod": _web_request,
     "start-process": _start_process,

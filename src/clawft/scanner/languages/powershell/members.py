@@ -1,20 +1,14 @@
 """Methods of .NET that PowerShell scripts call: what they fetch, send, decode, read and start."""
 
-import base64
-import binascii
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue
-from clawft.scanner.languages.commands.texts import decode_bytes
+from clawft.scanner.languages.commands.texts import decode_base64, decode_bytes
 from clawft.scanner.languages.powershell.operators import Item, apply_operator, as_text, flatten, sources_in
+from clawft.scanner.languages.powershell.reader import PowerShellReader
 from clawft.scanner.regex import words
-
-if TYPE_CHECKING:
-    from clawft.scanner.languages.powershell.reader import PowerShellReader
-
 
 _FETCHES = words(
     "downloadstring downloaddata openread getstringasync getasync getbytearrayasync getstreamasync"
@@ -24,15 +18,7 @@ _SENDS = frozenset(("uploadstring", "uploadfile", "uploaddata", "uploadvalues", 
 _STARTS = frozenset(("start", "shellexecute", "run", "exec", "create"))
 
 
-def decode_base64(text: str) -> bytes | None:
-    cleaned = re.sub(r"[^A-Za-z0-9+/]", "", text)
-    try:
-        return base64.b64decode(cleaned + "=" * (-len(cleaned) % 4))
-    except (ValueError, binascii.Error):
-        return None
-
-
-def call_member(reader: "PowerShellReader", base: Item, name: str, args: list[Item], offset: int) -> Item:
+def call_member(reader: PowerShellReader, base: Item, name: str, args: list[Item], offset: int) -> Item:
     """Evaluate `base.name(args)` or `[type]::name(args)`; a name that begins with a dot is a property."""
     low = name.lower()
     world = reader.world

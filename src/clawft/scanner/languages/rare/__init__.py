@@ -8,6 +8,7 @@ is enough to see a key read here and sent there, or a command line that is run.
 from clawft.scanner.facts import Analysis, Document
 from clawft.scanner.languages.commands import CommandContext
 from clawft.scanner.languages.long_texts import find_windows
+from clawft.scanner.languages.rare.effects import EFFECTS
 from clawft.scanner.languages.rare.manners import get_rare_language
 from clawft.scanner.languages.rare.reader import RareLanguageReader
 
@@ -19,7 +20,7 @@ _MARKS = ("http", "exec", "system", "shell", "Shell", "process", "Process", ".ss
 def analyse(document: Document) -> Analysis:
     """The facts of a program in one of the rare languages."""
     world = CommandContext(document)
-    reader = RareLanguageReader(world, get_rare_language(document.language), document.language)
+    reader = RareLanguageReader(world, get_rare_language(document.language), document.language, EFFECTS)
     for begin, end in find_windows(document.text, _MARKS):
         reader.read(document.text[begin:end], begin)
     return world.finish()

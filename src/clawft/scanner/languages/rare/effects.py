@@ -4,24 +4,19 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, sources_of
 from clawft.scanner.languages.commands.texts import decode_bytes
+from clawft.scanner.languages.rare.reader import RareEffect, RareLanguageReader
 
-if TYPE_CHECKING:
-    from clawft.scanner.languages.rare.reader import RareLanguageReader
-
-
-Effect = Callable[["RareLanguageReader", CommandCall, str], CommandValue]
-EFFECTS: dict[str, Effect] = {}
+EFFECTS: dict[str, RareEffect] = {}
 _ADDRESS = re.compile(r"(?:https?|ftp|wss?|tcp)://", re.IGNORECASE)
 _SENDING = re.compile(r"^:?(?:post|put|patch|upload)$|--data|-query", re.IGNORECASE)
 
 
-def _effect(name: str) -> Callable[[Effect], Effect]:
-    def add(effect: Effect) -> Effect:
+def _effect(name: str) -> Callable[[RareEffect], RareEffect]:
+    def add(effect: RareEffect) -> RareEffect:
         EFFECTS[name] = effect
         return effect
 
@@ -37,7 +32,7 @@ def _sources(values: list[CommandValue]) -> CommandValue:
 
 
 @_effect("exec")
-def _exec(reader: "RareLanguageReader", call: CommandCall, how: str) -> CommandValue:
+def _exec(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandValue:
     """A command line: the first argument (`how` is first), all as they are (line), or a program and its words."""
     args = _known_arguments(call)
     if not args:
@@ -56,7 +51,7 @@ def _exec(reader: "RareLanguageReader", call: CommandCall, how: str) -> CommandV
 
 
 @_effect("eval")
-def _eval(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _eval(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if not args:
         return NOTHING
@@ -67,7 +62,7 @@ def _eval(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
 
 
 @_effect("pipe")
-def _pipe(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _pipe(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """Commands one after another, joined by pipes."""
     args = _known_arguments(call)
     text = " | ".join(argument.text for argument in args)
@@ -75,7 +70,7 @@ def _pipe(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
 
 
 @_effect("http")
-def _http(reader: "RareLanguageReader", call: CommandCall, method: str) -> CommandValue:
+def _http(reader: RareLanguageReader, call: CommandCall, method: str) -> CommandValue:
     """An address is asked; what else is given goes along."""
     args = _known_arguments(call)
     address = next((argument for argument in args if _ADDRESS.match(argument.text)), None)
@@ -96,7 +91,7 @@ def _http(reader: "RareLanguageReader", call: CommandCall, method: str) -> Comma
 
 
 @_effect("download")
-def _download(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _download(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """An address and the file that what it answers goes to."""
     args = _known_arguments(call)
     received = _http(reader, CommandCall(call.name, args[:1], NOTHING, call.offset), "")
@@ -107,7 +102,7 @@ def _download(reader: "RareLanguageReader", call: CommandCall, _: str) -> Comman
 
 
 @_effect("read")
-def _read(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _read(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = [argument for argument in _known_arguments(call) if len(argument.text) > 2]
     if not args:
         return _sources(call.args)
@@ -122,7 +117,7 @@ def _home(path: str) -> str:
 
 
 @_effect("write")
-def _write(reader: "RareLanguageReader", call: CommandCall, how: str) -> CommandValue:
+def _write(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandValue:
     """A path and what goes into it, in this order unless `how` is last."""
     args = _known_arguments(call)
     if len(args) < 2:
@@ -136,7 +131,7 @@ def _write(reader: "RareLanguageReader", call: CommandCall, how: str) -> Command
 
 
 @_effect("env")
-def _env(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _env(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     name = args[0].text.strip("%$") if args else "*"
     if name.upper() in ("HOME", "USERPROFILE"):
@@ -146,28 +141,28 @@ def _env(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValu
 
 
 @_effect("home")
-def _as_home(_reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _as_home(_reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """The home folder, with what follows in the same call below it."""
     rest = "/".join(argument.text for argument in call.args if argument.known)
     return CommandValue("~/" + rest.lstrip("~/") if rest else "~")
 
 
 @_effect("path")
-def _path(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _path(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     text = "/".join(argument.text.strip("/") if at else argument.text.rstrip("/") for at, argument in enumerate(args))
     return reader.world.join(text, args)
 
 
 @_effect("concat")
-def _concat(reader: "RareLanguageReader", call: CommandCall, glue: str) -> CommandValue:
+def _concat(reader: RareLanguageReader, call: CommandCall, glue: str) -> CommandValue:
     args = _known_arguments(call)
     text = glue.join(argument.text for argument in args)
     return reader.world.join(text, args)
 
 
 @_effect("wrap")
-def _wrap(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _wrap(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if len(args) == 1:
         return args[0]
@@ -175,7 +170,7 @@ def _wrap(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
 
 
 @_effect("chars")
-def _chars(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _chars(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     numbers = [argument.text for argument in call.args]
     if numbers and all(re.fullmatch(r"\d{1,6}", number) for number in numbers):
         return reader.world.make("".join(chr(int(number)) for number in numbers))
@@ -183,7 +178,7 @@ def _chars(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVa
 
 
 @_effect("reverse")
-def _reverse(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _reverse(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if len(args) != 1 or not args[0].known:
         return _sources(args)
@@ -192,7 +187,7 @@ def _reverse(reader: "RareLanguageReader", call: CommandCall, _: str) -> Command
 
 
 @_effect("decode")
-def _decode(reader: "RareLanguageReader", call: CommandCall, how: str) -> CommandValue:
+def _decode(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandValue:
     args = _known_arguments(call)
     arguments = max(args, key=lambda one: len(one.text), default=NOTHING)
     fact = reader.world.note(call, Kind.DECODE, how, _sources(args).sources)
@@ -206,14 +201,14 @@ def _decode(reader: "RareLanguageReader", call: CommandCall, how: str) -> Comman
 
 
 @_effect("delete")
-def _delete(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _delete(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
         reader.world.note(call, Kind.DELETE, _home(argument.text), argument.sources)
     return NOTHING
 
 
 @_effect("connect")
-def _connect(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _connect(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     host = next((argument for argument in args if "." in argument.text or argument.text == "localhost"), None)
     port = next((argument.text for argument in args if re.fullmatch(r"\d{1,5}", argument.text)), "")
@@ -224,7 +219,7 @@ def _connect(reader: "RareLanguageReader", call: CommandCall, _: str) -> Command
 
 
 @_effect("send")
-def _send(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _send(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """Something goes into what is connected already."""
     reached = [source for value in call.args for source in value.sources if source.kind in (Kind.CONNECT, Kind.FETCH)]
     others = [
@@ -236,13 +231,13 @@ def _send(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
 
 
 @_effect("source")
-def _source(reader: "RareLanguageReader", call: CommandCall, what: str) -> CommandValue:
+def _source(reader: RareLanguageReader, call: CommandCall, what: str) -> CommandValue:
     fact = reader.world.note(call, Kind.READ, what)
     return CommandValue(f"$({what})", (fact,), known=False)
 
 
 @_effect("load")
-def _load(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _load(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
         content = reader.world.content_of(argument.text)
         reader.world.note(
@@ -252,7 +247,7 @@ def _load(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandVal
 
 
 @_effect("persist")
-def _persist(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _persist(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if args and re.search(r"currentversion\\run|startup|winlogon", args[0].text, re.IGNORECASE):
         reader.world.note(call, Kind.PERSIST, args[0].text, _sources(args).sources)
@@ -265,12 +260,12 @@ def _persist(reader: "RareLanguageReader", call: CommandCall, _: str) -> Command
 # Objects that are set up in steps: a request, a stream.
 
 
-def _owner(reader: "RareLanguageReader", call: CommandCall) -> str:
+def _owner(reader: RareLanguageReader, call: CommandCall) -> str:
     return reader.plain(call.name).rpartition(".")[0]
 
 
 @_effect("request-open")
-def _request_open(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _request_open(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """`x.Open "GET", address`: the object holds the address from now on."""
     address = next((argument for argument in call.args if _ADDRESS.match(argument.text) or argument.sources), None)
     if address is not None:
@@ -280,7 +275,7 @@ def _request_open(reader: "RareLanguageReader", call: CommandCall, _: str) -> Co
 
 
 @_effect("request-send")
-def _request_send(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _request_send(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     owner = _owner(reader, call)
     if owner not in reader.requests:
         return NOTHING
@@ -293,7 +288,7 @@ def _request_send(reader: "RareLanguageReader", call: CommandCall, _: str) -> Co
 
 
 @_effect("stream-write")
-def _stream_write(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _stream_write(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """Write to an object: into the file that it refers to, or into memory until it is saved."""
     owner = _owner(reader, call)
     held = reader.variables.get(owner, NOTHING)
@@ -306,7 +301,7 @@ def _stream_write(reader: "RareLanguageReader", call: CommandCall, _: str) -> Co
 
 
 @_effect("stream-save")
-def _stream_save(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _stream_save(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if args:
         reader.world.write(args[0], reader.variables.get(_owner(reader, call), NOTHING), call)
@@ -314,12 +309,12 @@ def _stream_save(reader: "RareLanguageReader", call: CommandCall, _: str) -> Com
 
 
 @_effect("stream-load")
-def _stream_load(reader: "RareLanguageReader", call: CommandCall, _: str) -> CommandValue:
+def _stream_load(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     reader.keep(_owner(reader, call), _read(reader, call, ""))
     return NOTHING
 
 
 @_effect("none")
-def _none(_reader: "RareLanguageReader", _call: CommandCall, _: str) -> CommandValue:
+def _none(_reader: RareLanguageReader, _call: CommandCall, _: str) -> CommandValue:
     """A call whose arguments go nowhere."""
     return NOTHING

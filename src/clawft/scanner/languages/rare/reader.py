@@ -1,6 +1,7 @@
 """Statements of a rare language, read one after another: calls become facts, and values flow through names."""
 
 import re
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -12,7 +13,6 @@ from clawft.scanner.languages.commands import (
     join_sources,
     sources_of,
 )
-from clawft.scanner.languages.rare.effects import EFFECTS
 from clawft.scanner.languages.rare.manners import RareLanguage, compile_rare_language, find_effect
 from clawft.scanner.languages.shell.evaluator import ShellEvaluator
 
@@ -54,14 +54,16 @@ class StatementItem(Struct):
 class RareLanguageReader:
     """Reads the statements of one document in a world."""
 
-    def __init__(self, world: CommandContext, manner: RareLanguage, language: str) -> None:
+    def __init__(
+        self, world: CommandContext, manner: RareLanguage, language: str, effects: "Mapping[str, RareEffect]"
+    ) -> None:
         self.world = world
         self.manner = manner
         self.language = language
+        self.effects = effects
         self.variables = {name: CommandValue(text) for name, text in manner.preset.items()}
-        self.requests: dict[
-            str, tuple[CommandValue, bool]
-        ] = {}  # objects that an address was given to, and whether they send
+        # Objects that an address was given to, and whether they send.
+        self.requests: dict[str, tuple[CommandValue, bool]] = {}
         self.base = 0
         self._text = ""
         self._pattern = compile_rare_language(manner)
@@ -80,7 +82,7 @@ class RareLanguageReader:
                 if command and count < MAX_ITEMS:
                     call = self.call(match[0][:40].strip(), match.start())
                     call.args = [self._filled(command.strip())]
-                    EFFECTS["exec"](self, call, "first")
+                    self.effects["exec"](self, call, "first")
 
     def call(self, name: str, offset: int) -> CommandCall:
         return CommandCall(name, [], NOTHING, self.base + offset, name)
@@ -247,7 +249,7 @@ class RareLanguageReader:
     def _perform(self, effect: tuple[str, str], item: StatementItem, args: list[CommandValue]) -> CommandValue:
         call = self.call(item.text, item.offset)
         call.args = args
-        return EFFECTS[effect[0]](self, call, effect[1])
+        return self.effects[effect[0]](self, call, effect[1])
 
     def _group(self, group: BracketGroup, depth: int) -> list[CommandValue]:
         """The values between two brackets: of statements in braces, else of arguments."""
@@ -367,3 +369,6 @@ def _unescape(match: re.Match[str]) -> str:
     if len(code) == 3:
         return chr(int(code, 8))
     return _PLAIN.get(code, code)
+
+
+RareEffect = Callable[[RareLanguageReader, CommandCall, str], CommandValue]
