@@ -21,10 +21,9 @@ _EVERYDAY_ENV = frozenset((
     "XDG_CACHE_HOME", "XDG_DATA_HOME", "APPDATA", "USERPROFILE",
 ))  # fmt: skip
 _EVERYDAY_PROGRAMS = words(
-    "[ awk basename bash cat cd chmod clear command cp cut date df diff dirname du echo env exit export expr false"
-    " file find fold grep head hostname id ls mkdir mktemp mv paste printf pwd read readlink realpath rm rmdir sed"
-    " seq set sh sleep sort source stat tail tee test touch tr true type uname uniq wait wc which whoami xargs yes"
-    " zsh"
+    "[ awk basename bash cat cd chmod clear command cp cut date df diff dirname du echo env exit export expr false "
+    "file find fold grep head hostname id ls mkdir mktemp mv paste printf pwd read readlink realpath rm rmdir sed seq "
+    "set sh sleep sort source stat tail tee test touch tr true type uname uniq wait wc which whoami xargs yes zsh"
 )
 _INSTALLERS = {"node": ("npm", "pnpm", "yarn", "bun"), "python": ("pip", "pipx", "uv"), "uv": ("pip", "pipx")}
 _OWN_PLACES = ("/tmp/", "/dev/", "./", "../", "$")

@@ -18,15 +18,6 @@ from clawft.scanner.instructions.orders import find_orders
 from clawft.scanner.instructions.patterns import find_data
 
 __all__ = [
-    "MarkdownPart",
-    "find_code_language",
-    "find_data",
-    "find_hidden_elements",
-    "find_orders",
-    "find_remarks",
-    "is_about_attacks",
-    "is_command",
-    "is_mention",
-    "split_markdown",
-    "strip_prompts",
-]
+    "MarkdownPart", "find_code_language", "find_data", "find_hidden_elements", "find_orders", "find_remarks",
+    "is_about_attacks", "is_command", "is_mention", "split_markdown", "strip_prompts",
+]  # fmt: skip

@@ -216,26 +216,19 @@ _PASSED_OVER = PhraseIndex(
 )
 # Where none of these could match, there is no act.
 ACTS = (
-    *HARM_PHRASES,
-    *MILD_PHRASES,
-    *COMMAND_PHRASES,
-    *OVERRULED_PHRASES,
-    *PRACTICE_PHRASES,
-    *ELSEWHERE_PHRASES,
-)
+    *HARM_PHRASES, *MILD_PHRASES, *COMMAND_PHRASES, *OVERRULED_PHRASES, *PRACTICE_PHRASES, *ELSEWHERE_PHRASES,
+)  # fmt: skip
 _ANY = PhraseIndex(ACTS)
 # The user has a choice, or is informed.
 _NOT = LateRegex(r"\b(?:not|never|without|no need to|nor|cannot|no reason to|needn't)(?: [a-z]+)? $|n't(?: [a-z]+)? $")
 _HONEST = LateRegex(
-    r"\b(?:after|once|when|if|until|unless|only if|and|whether) (?:the )?(?:user|person|owner|you|users"
-    r"|reader|customer)"
-    r"(?: has| have| had)?(?: explicitly| already)? (?:agree|approve|confirm|consent|asks? (?:for|you|to)|asked for"
-    r"|want|names\b|chooses?|chose|request|decide|opts?\b|click)"
-    r"|\b(?:ask|tell|inform|warn|remind|notify|show|prompt)(?:s|ed)? (?:it to )?(?:the user|you\b|the owner"
-    r"|users? (?:for|to|before|whether))(?! that (?:it|this) is)|\bopt(?:ed)?[- ]in\b"
-    r"|\bwith (?:the user's|your|explicit) (?:consent|permission|approval)\b"
-    r"|\bwait for (?:the user|approval|confirmation)|\b(?:get|getting) (?:an? )?(?:yes|approval|confirmation)\b"
-    r"|\bthat the user (?:gives|names|chooses|wants)\b"
+    r"\b(?:after|once|when|if|until|unless|only if|and|whether) (?:the )?(?:user|person|owner|you|users|reader"
+    r"|customer)(?: has| have| had)?(?: explicitly| already)? (?:agree|approve|confirm|consent|asks? (?:for|you|to)"
+    r"|asked for|want|names\b|chooses?|chose|request|decide|opts?\b|click)|\b(?:ask|tell|inform|warn|remind|notify|show"
+    r"|prompt)(?:s|ed)? (?:it to )?(?:the user|you\b|the owner|users? (?:for|to|before|whether))(?! that (?:it|this) "
+    r"is)|\bopt(?:ed)?[- ]in\b|\bwith (?:the user's|your|explicit) (?:consent|permission|approval)\b|\bwait for (?:the "
+    r"user|approval|confirmation)|\b(?:get|getting) (?:an? )?(?:yes|approval|confirmation)\b|\bthat the user (?:gives"
+    r"|names|chooses|wants)\b"
 )
 
 

@@ -168,26 +168,25 @@ class _Splitter:
 _NAMES = {
     "bash": "shell", "sh": "shell", "shell": "shell", "zsh": "shell", "console": "shell", "terminal": "shell",
     "shell-session": "shell", "shellsession": "shell", "sh-session": "shell", "ksh": "shell", "dash": "shell",
-    "bash-session": "shell", "command": "shell", "cmdline": "shell", "fish": "fish",
-    "powershell": "powershell", "ps1": "powershell", "pwsh": "powershell", "ps": "powershell", "posh": "powershell",
-    "bat": "batch", "batch": "batch", "cmd": "batch", "dos": "batch",
-    "python": "python", "py": "python", "python3": "python", "pycon": "python", "ipython": "python",
-    "javascript": "javascript", "js": "javascript", "typescript": "javascript", "ts": "javascript",
-    "jsx": "javascript", "tsx": "javascript", "mjs": "javascript", "node": "javascript", "nodejs": "javascript",
-    "ruby": "ruby", "rb": "ruby", "perl": "perl", "pl": "perl", "php": "php", "lua": "lua", "go": "go", "golang": "go",
-    "rust": "rust", "rs": "rust", "r": "r", "java": "java", "kotlin": "java", "swift": "swift", "csharp": "csharp",
-    "cs": "csharp", "c#": "csharp", "applescript": "applescript", "osascript": "applescript",
-    "dockerfile": "dockerfile", "docker": "dockerfile", "makefile": "makefile", "make": "makefile",
-    "yaml": "yaml", "yml": "yaml", "json": "json", "jsonc": "json", "json5": "json", "toml": "toml", "ini": "ini",
-    "vbscript": "vbscript", "vbs": "vbscript", "vb": "vbscript", "autohotkey": "autohotkey", "ahk": "autohotkey",
-    "autoit": "autoit", "haskell": "haskell", "hs": "haskell", "ocaml": "ocaml", "erlang": "erlang", "fsharp": "fsharp",
-    "f#": "fsharp", "julia": "julia", "jl": "julia", "clojure": "clojure", "clj": "clojure", "scheme": "scheme",
-    "racket": "scheme", "elisp": "elisp", "emacs-lisp": "elisp", "lisp": "elisp", "tcl": "tcl", "expect": "tcl",
-    "awk": "awk", "sed": "sed", "vim": "viml", "viml": "viml", "gnuplot": "gnuplot", "cmake": "cmake", "nix": "nix",
-    "sql": "sql", "postgresql": "sql", "psql": "sql", "tsql": "sql", "latex": "latex", "tex": "latex", "zig": "zig",
-    "d": "d", "crystal": "crystal", "elixir": "elixir", "nim": "nim", "dart": "dart", "groovy": "groovy", "c": "c",
-    "cpp": "c", "c++": "c", "scala": "java", "reg": "registry", "gdscript": "gdscript", "gdb": "gdb",
-    "html": "html", "xml": "html", "svg": "html", "vue": "html", "markdown": "markdown", "md": "markdown",
+    "bash-session": "shell", "command": "shell", "cmdline": "shell", "fish": "fish", "powershell": "powershell",
+    "ps1": "powershell", "pwsh": "powershell", "ps": "powershell", "posh": "powershell", "bat": "batch",
+    "batch": "batch", "cmd": "batch", "dos": "batch", "python": "python", "py": "python", "python3": "python",
+    "pycon": "python", "ipython": "python", "javascript": "javascript", "js": "javascript", "typescript": "javascript",
+    "ts": "javascript", "jsx": "javascript", "tsx": "javascript", "mjs": "javascript", "node": "javascript",
+    "nodejs": "javascript", "ruby": "ruby", "rb": "ruby", "perl": "perl", "pl": "perl", "php": "php", "lua": "lua",
+    "go": "go", "golang": "go", "rust": "rust", "rs": "rust", "r": "r", "java": "java", "kotlin": "java",
+    "swift": "swift", "csharp": "csharp", "cs": "csharp", "c#": "csharp", "applescript": "applescript",
+    "osascript": "applescript", "dockerfile": "dockerfile", "docker": "dockerfile", "makefile": "makefile",
+    "make": "makefile", "yaml": "yaml", "yml": "yaml", "json": "json", "jsonc": "json", "json5": "json", "toml": "toml",
+    "ini": "ini", "vbscript": "vbscript", "vbs": "vbscript", "vb": "vbscript", "autohotkey": "autohotkey",
+    "ahk": "autohotkey", "autoit": "autoit", "haskell": "haskell", "hs": "haskell", "ocaml": "ocaml",
+    "erlang": "erlang", "fsharp": "fsharp", "f#": "fsharp", "julia": "julia", "jl": "julia", "clojure": "clojure",
+    "clj": "clojure", "scheme": "scheme", "racket": "scheme", "elisp": "elisp", "emacs-lisp": "elisp", "lisp": "elisp",
+    "tcl": "tcl", "expect": "tcl", "awk": "awk", "sed": "sed", "vim": "viml", "viml": "viml", "gnuplot": "gnuplot",
+    "cmake": "cmake", "nix": "nix", "sql": "sql", "postgresql": "sql", "psql": "sql", "tsql": "sql", "latex": "latex",
+    "tex": "latex", "zig": "zig", "d": "d", "crystal": "crystal", "elixir": "elixir", "nim": "nim", "dart": "dart",
+    "groovy": "groovy", "c": "c", "cpp": "c", "c++": "c", "scala": "java", "reg": "registry", "gdscript": "gdscript",
+    "gdb": "gdb", "html": "html", "xml": "html", "svg": "html", "vue": "html", "markdown": "markdown", "md": "markdown",
 }  # fmt: skip
 _COMMANDS = words(
     """
@@ -281,8 +280,7 @@ _TAG = re.compile(rf"<([a-z][a-z0-9]{{0,10}})(?=[\s/\"'])([^<>]{{4,{MAX_TAG}}})>
 _UNSEEN = re.compile(
     r"\shidden\b|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])"
     r"|opacity\s*:\s*0(?![.\d]*[1-9])|(?:max-)?height\s*:\s*0(?![.\d]*[1-9])|[\s;\"']width\s*:\s*0(?![.\d]*[1-9])"
-    r"|left\s*:\s*-\d{3,}"
-    r"|color\s*:\s*(?:white|#fff(?:fff)?|transparent)\b|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect"
+    r"|left\s*:\s*-\d{3,}|color\s*:\s*(?:white|#fff(?:fff)?|transparent)\b|aria-hidden\s*=\s*[\"']?true|clip\s*:\s*rect"
     r"|fill\s*=\s*[\"'](?:none|transparent|white|#fff(?:fff)?)[\"']",
     re.IGNORECASE,
 )

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
 
 
 VERB = LateRegex(
-    r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting"
-    r"|forwards?|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored"
-    r"|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it |them |everything )?up|backup|relays?|e-?mails?|bcc|cc"
-    r"|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y|ies)|beacons?"
-    r"|streams?|ships?|reporting|forwards|mirroring|sharing|delivering|pushing|copying|streaming"
-    r"|e-?mailing|submitting|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed"
-    r"|e-?mailed|logged|saved"
-    r"|reported|posted|submitted|synced|logs?|written|stored?|kept|retained|archived?|synchroni[sz]ed|recorded"
-    r"|requests?"
-    r"|contacts?|pings?|copies|webhooks?|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request|pass(?:es)?)\b"
+    r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting|forwards?"
+    r"|forwarded|forwarding|exfiltrates?|submits?|mirrors?|mirrored|sync(?:s|ed|hroni[sz]es?)?|back(?:s|ed|ing)? (?:it "
+    r"|them |everything )?up|backup|relays?|e-?mails?|bcc|cc|mails?|shares?|reports?|delivers?|leaks?|pushe?s?|cop(?:y"
+    r"|ies)|beacons?|streams?|ships?|reporting|forwards|mirroring|sharing|delivering|pushing|copying|streaming"
+    r"|e-?mailing|submitting|copied|replicated?|duplicated?|shared|delivered|streamed|pushed|mailed|e-?mailed|logged"
+    r"|saved|reported|posted|submitted|synced|logs?|written|stored?|kept|retained|archived?|synchroni[sz]ed|recorded"
+    r"|requests?|contacts?|pings?|copies|webhooks?|curl(?: -x)? post|make (?:a|an) (?:\w+ )?(?:post|http) request"
+    r"|pass(?:es)?)\b"
 )
 _TO = LateRegex(r"\b(?:to|at|via|into|with|through|on|using|by|in)\b|->|→")
 _TAKE = LateRegex(

@@ -80,9 +80,8 @@ _BEFORE = (
     "|developer|your|content|ethical|usual|normal|default|operational|other|standing|core|built[- ]in)"
 )
 _PERSON = (
-    "(?:users?|humans?|operators?|owners?|people|persons?|customers?|clients?|reviewers?|auditors?|admins?|them"
-    "|anyone|authors?|teams?|readers?|recipients?|patients?|managers?"
-    "|anybody|him|her)"
+    "(?:users?|humans?|operators?|owners?|people|persons?|customers?|clients?|reviewers?|auditors?|admins?|them|anyone"
+    "|authors?|teams?|readers?|recipients?|patients?|managers?|anybody|him|her)"
 )
 _CHECK = (
     "(?:confirmations?|approvals?|permissions?|consent|authori[sz]ation|verification|review|validation|preview|prompts?"
@@ -93,35 +92,25 @@ _NOT = (
     "|refrain from)"
 )
 _RESULT = (
-    "(?:results?|findings?|errors?|failures?|warnings?|issues?|vulnerabilit(?:y|ies)|packages?|rows?|records?"
-    "|tests?|alerts?"
-    "|risks?|problems?|evidence|(?:stack )?traces?|details|limitations|negative (?:results|reviews)|failure modes"
-    "|discrepancies)"
+    "(?:results?|findings?|errors?|failures?|warnings?|issues?|vulnerabilit(?:y|ies)|packages?|rows?|records?|tests?"
+    "|alerts?|risks?|problems?|evidence|(?:stack )?traces?|details|limitations|negative (?:results|reviews)|failure "
+    "modes|discrepancies)"
 )
 _EVEN = "(?:even (?:if|when|though)|regardless|whether or not|no matter|irrespective)"
 _AGENT_FILES = (
     r"(?:(?:claude|agents|soul|memory|identity|heartbeat|tools|user|gemini)\.md|\.(?:cursor|cline|windsurf)rules"
     r"|copilot-instructions\.md|\.(?:claude|codex|cursor|openclaw|gemini|hermes)/[\w./-]+|settings(?:\.local)?\.json"
-    r"|openclaw\.json|claude_desktop_config\.json|\.?mcp(?:_config)?\.json|(?:the|your|its) system prompt"
-    r"|(?:the |your |its )?(?:agent(?:'s)?|long[- ]term|persistent) (?:memory|instructions|configuration|settings"
-    r"|permissions))"
+    r"|openclaw\.json|claude_desktop_config\.json|\.?mcp(?:_config)?\.json|(?:the|your|its) system prompt|(?:the |your "
+    r"|its )?(?:agent(?:'s)?|long[- ]term|persistent) (?:memory|instructions|configuration|settings|permissions))"
 )
 # A file at a fixed place of the machine, outside of the skill and of the user's project.
 _FIXED = r"((?:/(?:root|app|opt|home|srv|mnt|var|etc|usr|tmp|data|private|users)/|c:\\)[\w./\\<>{}*-]{2,160})"
 _URL = r"(https?://[^\s)\]>`<|,\"']+)"
 
 GROUPS = {
-    "told": _INFORMED,
-    "before": _BEFORE,
-    "person": _PERSON,
-    "check": _CHECK,
-    "not": _NOT,
-    "result": _RESULT,
-    "even": _EVEN,
-    "agent_files": _AGENT_FILES,
-    "fixed": _FIXED,
-    "url": _URL,
-}
+    "told": _INFORMED, "before": _BEFORE, "person": _PERSON, "check": _CHECK, "not": _NOT, "result": _RESULT,
+    "even": _EVEN, "agent_files": _AGENT_FILES, "fixed": _FIXED, "url": _URL,
+}  # fmt: skip
 
 
 ENOUGH = 4  # letters that tell a word well enough

@@ -37,14 +37,10 @@ _PLACE = re.compile(r"/|c:|https?://")
 
 # Of two phrases that match the same words, the earlier one counts.
 _GRAMMARS = (
-    (OVERRIDE_PHRASES, Kind.OVERRIDE),
-    (CONCEAL_PHRASES, Kind.CONCEAL),
-    (BYPASS_PHRASES, Kind.BYPASS),
-    (OBEY_PHRASES, Kind.OBEY),
-    (TAMPER_PHRASES, Kind.TAMPER),
-    (SABOTAGE_PHRASES, Kind.SABOTAGE),
+    (OVERRIDE_PHRASES, Kind.OVERRIDE), (CONCEAL_PHRASES, Kind.CONCEAL), (BYPASS_PHRASES, Kind.BYPASS),
+    (OBEY_PHRASES, Kind.OBEY), (TAMPER_PHRASES, Kind.TAMPER), (SABOTAGE_PHRASES, Kind.SABOTAGE),
     (UNSEEN_PHRASES, Kind.HIDDEN),
-)
+)  # fmt: skip
 _PHRASES = [(phrase, kind) for phrases, kind in _GRAMMARS for phrase in phrases]
 _SEEN = PhraseIndex([phrase for phrase, _ in _PHRASES if phrase not in UNSEEN_PHRASES])
 _UNSEEN = PhraseIndex(UNSEEN_PHRASES)

@@ -10,14 +10,12 @@ from clawft.scanner.instructions.sentences import ProseBlock, Sentence
 # The reader is to lower a protection so that it runs.
 _GUARD = LateRegex(
     r"\b(?:disable|pause|turn|switch|get past|click past|deactivate|exclusion|whitelist|allow|ignore|bypass|remove"
-    r"|accept|click through"
-    r"|dismiss)\b[^.]{0,80}\b(?:anti-?virus|virus scanner|defender|gatekeeper|smartscreen|protection"
-    r" programs?|quarantine|firewall"
-    r"|security (?:settings|warnings?|software)|privacy (?:&|and) security|warning of the (?:browser|system)|all rights"
-    r"|warning that (?:macos|windows|the browser)|unknown (?:publisher|developer|sources?)|macros)\b"
-    r"|\b(?:anti-?virus|protection programs?|security software|defender)\b[^.]{0,80}\b(?:mistake|false"
-    r"|flag|block|pause|disable)"
-    r"|\b(?:says?|reports?|shows?) (?:that )?(?:the |it )?(?:\w+ )?(?:is )?damaged\b|\bdeveloper mode\b"
+    r"|accept|click through|dismiss)\b[^.]{0,80}\b(?:anti-?virus|virus scanner|defender|gatekeeper|smartscreen"
+    r"|protection programs?|quarantine|firewall|security (?:settings|warnings?|software)|privacy (?:&|and) security"
+    r"|warning of the (?:browser|system)|all rights|warning that (?:macos|windows|the browser)|unknown (?:publisher"
+    r"|developer|sources?)|macros)\b|\b(?:anti-?virus|protection programs?|security software"
+    r"|defender)\b[^.]{0,80}\b(?:mistake|false|flag|block|pause|disable)|\b(?:says?|reports?|shows?) (?:that )?(?:the "
+    r"|it )?(?:\w+ )?(?:is )?damaged\b|\bdeveloper mode\b"
 )
 # It comes from a person or a mail, not from a place that can be looked at.
 _CONTACT = LateRegex(
@@ -27,21 +25,18 @@ _CONTACT = LateRegex(
     r"|\b(?:address|link|attachment|file) (?:in|from) the (?:welcome |invitation |activation )?(?:mail|message)\b"
 )
 _THING = LateRegex(
-    r"\b(?:installer|setup|driver|agent|helper|connector|runtime|codec|core|cli|bridge|client|update"
-    r"|extension|desktop app"
-    r"|companion|launcher|component|attachment|archive|file|link)\b"
+    r"\b(?:installer|setup|driver|agent|helper|connector|runtime|codec|core|cli|bridge|client|update|extension|desktop "
+    r"app|companion|launcher|component|attachment|archive|file|link)\b"
 )
 _START = LateRegex(
-    r"\b(?:run|start|launch|open|execute|install|unpack|load|double[- ]click|let)\b(?: and \w+)?"
-    r" (?:it|them|the \w+(?: \w+)?|that \w+|[`'\"][\w .-]+|both)\b|\bkeep it (?:open|running)\b|\binstall"
-    r" it\b|\blet it run\b"
-    r"|\bpress (?:enter|win)\b"
+    r"\b(?:run|start|launch|open|execute|install|unpack|load|double[- ]click|let)\b(?: and \w+)? (?:it|them|the \w+(?: "
+    r"\w+)?|that \w+|[`'\"][\w .-]+|both)\b|\bkeep it (?:open|running)\b|\binstall it\b|\blet it run\b|\bpress (?:enter"
+    r"|win)\b"
 )
 _FIRM = LateRegex(
     r"\b(?:will not|won't|does not|doesn't|cannot|can't|nothing|fails?|stays? inactive|otherwise|mandatory"
-    r"|indispensable"
-    r"|without it|before (?:that|you|the first|any|using|first)|required|must|do not carry on|unlocked?|to activate"
-    r"|to go on|to continue|needs? to|depends on|prove)\b"
+    r"|indispensable|without it|before (?:that|you|the first|any|using|first)|required|must|do not carry on|unlocked?"
+    r"|to activate|to go on|to continue|needs? to|depends on|prove)\b"
 )
 _DIALOG = LateRegex(r"\bwin(?:dows)?(?: key)? ?\+ ?[rx]\b|\brun dialog\b|\bspotlight\b[^.]{0,40}\bterminal\b")
 
@@ -80,12 +75,11 @@ _WORDS = LateRegex(
     re.IGNORECASE,
 )
 _NEED = LateRegex(
-    r"\bprerequisites?\b|\brequire(?:s|d|ment|ments)?\b|\bmust (?:be|first|have|install|download|run)\b"
-    r"|\bneeds? (?:to (?:be )?(?:install|download|run)|the )"
-    r"|\b(?:before|prior to) (?:using|you|running|proceeding|continuing|setting|starting|downloading|the skill|any"
-    r"|first use|it)\b|\bwill not (?:work|function|run|be)\b|\bwon't work\b"
-    r"|\bwithout (?:it|this|the|[\w-]+ (?:installed|running))\b|\bfirst,? (?:install|download|get|run)\b"
-    r"|\bis (?:mandatory|essential|needed|necessary)\b|\bdepends on\b|\bset ?up\b|\binstall(?:ation)?\b"
+    r"\bprerequisites?\b|\brequire(?:s|d|ment|ments)?\b|\bmust (?:be|first|have|install|download|run)\b|\bneeds? (?:to "
+    r"(?:be )?(?:install|download|run)|the )|\b(?:before|prior to) (?:using|you|running|proceeding|continuing|setting"
+    r"|starting|downloading|the skill|any|first use|it)\b|\bwill not (?:work|function|run|be)\b|\bwon't work\b"
+    r"|\bwithout (?:it|this|the|[\w-]+ (?:installed|running))\b|\bfirst,? (?:install|download|get|run)\b|\bis "
+    r"(?:mandatory|essential|needed|necessary)\b|\bdepends on\b|\bset ?up\b|\binstall(?:ation)?\b"
 )
 _URL = LateRegex(
     r"https?://[^\s)\]>\"'`<|]+|\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|dev|app|xyz|top|site|online|cc|ru|cn|me|sh|co"
@@ -101,11 +95,10 @@ _PASSWORD = LateRegex(
 )
 _ARCHIVE = LateRegex(r"\b(?:extract|unzip|unpack|archive|zip|rar|7z|decompress)\w*\b|\.(?:zip|rar|7z|tar|tgz|gz)\b")
 _RUN = LateRegex(
-    r"\b(?:run|execute|launch|start|open|double[- ]click|install) (?:on |it\b|the |this |that "
-    r"|your )?(?:\w+[ -])?(?:executable|installer|binary|program|application|app|setup|exe|utility|agent|tool|driver"
-    r"|file|package|script|it)\b"
-    r"|\b(?:run|execute|launch|start|open|double[- ]click) (?:the )?[`'\"]?[\w.-]+\.(?:exe|msi|dmg|pkg|app|bat|cmd"
-    r"|scr|ps1|command|jar|vbs|sh|run|appimage)\b"
+    r"\b(?:run|execute|launch|start|open|double[- ]click|install) (?:on |it\b|the |this |that |your )?(?:\w+[ "
+    r"-])?(?:executable|installer|binary|program|application|app|setup|exe|utility|agent|tool|driver|file|package"
+    r"|script|it)\b|\b(?:run|execute|launch|start|open|double[- ]click) (?:the )?[`'\"]?[\w.-]+\.(?:exe|msi|dmg|pkg|app"
+    r"|bat|cmd|scr|ps1|command|jar|vbs|sh|run|appimage)\b"
 )
 _PROGRAM = LateRegex(
     r"\.(?:exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|appimage|run|deb|rpm)\b|\bexecutable\b|\binstaller\b"
@@ -116,10 +109,9 @@ _ARCHIVE_URL = LateRegex(
     r"|command)(?:[?#]|$)|/releases/(?:latest/)?download/"
 )
 _PASTE = LateRegex(
-    r"\b(?:copy|paste|copying|pasting)\b[^.]{0,120}\b(?:terminal|shell|command prompt|powershell|console"
-    r"|command line|cmd|run dialog|win ?\+ ?r)\b"
-    r"|\b(?:execute|run|enter)\b[^.]{0,60}\b(?:command|script|line)s?\b[^.]{0,60}\b(?:in|into|from|using|inside"
-    r"|via) (?:the |your |a )?(?:\w+ )?(?:terminal|shell|command prompt|powershell|console)\b"
+    r"\b(?:copy|paste|copying|pasting)\b[^.]{0,120}\b(?:terminal|shell|command prompt|powershell|console|command line"
+    r"|cmd|run dialog|win ?\+ ?r)\b|\b(?:execute|run|enter)\b[^.]{0,60}\b(?:command|script|line)s?\b[^.]{0,60}\b(?:in"
+    r"|into|from|using|inside|via) (?:the |your |a )?(?:\w+ )?(?:terminal|shell|command prompt|powershell|console)\b"
 )
 _PAGE = LateRegex(
     r"\b(?:visit|go to|open|navigate to|head (?:over )?to|from|at|see|on|browse to)\b[^.]{0,40}(?:\]\(|https?://"
@@ -128,11 +120,8 @@ _PAGE = LateRegex(
 
 # What a section needs to ask for one: one of these.
 PREREQUISITE_COMBINATIONS = (
-    AllPatterns(_ARCHIVE, _PASSWORD),
-    AllPatterns(_RUN),
-    AllPatterns(_PASTE),
-    *LURE_COMBINATIONS,
-)
+    AllPatterns(_ARCHIVE, _PASSWORD), AllPatterns(_RUN), AllPatterns(_PASTE), *LURE_COMBINATIONS,
+)  # fmt: skip
 
 
 def could_be_prerequisite(block: str) -> bool:

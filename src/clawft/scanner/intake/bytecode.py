@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from clawft.scanner.facts import Document, Kind
 from clawft.scanner.intake.formats import ContentMark, EmbeddedText, Part, UnreadPart
+from clawft.scanner.regex import words
 
 MAX_OBJECTS = 400_000
 MAX_DEPTH = 200
@@ -229,6 +230,9 @@ def _list_missing(codes: list[Code], text: str) -> list[str]:
     return [name for name in missing if name.strip() and name != "return"]  # the name of an annotation
 
 
+_STARTERS = words("system popen Popen run call check_output check_call getoutput execvp spawn")
+
+
 def _render(codes: list[Code]) -> str:
     """Python that does no less than the bytecode: what is read, then every call over what it may be given."""
     names = {name for code in codes for name in code.names}
@@ -243,18 +247,7 @@ def _render(codes: list[Code]) -> str:
     argument = f"({', '.join(held)},)" if held else "''"
     commands = [string for string in strings if " " in string.strip() or "/" in string]
     addresses = [string for string in strings if re.match(r"(?:https?|wss?|ftp)://", string)]
-    if names & {
-        "system",
-        "popen",
-        "Popen",
-        "run",
-        "call",
-        "check_output",
-        "check_call",
-        "getoutput",
-        "execvp",
-        "spawn",
-    }:
+    if names & _STARTERS:
         lines += [f"os.system({command!r})" for command in commands if command not in addresses]
         if words := [string for string in strings if re.fullmatch(r"[\w./:@=|&;$~+-]{1,200}", string)]:
             lines.append(f"subprocess.run({words!r})")

@@ -11,6 +11,7 @@ from msgspec import Struct
 from clawft.scanner.facts import Kind
 from clawft.scanner.intake.formats import ContentMark, EmbeddedText, UnreadPart
 from clawft.scanner.intake.language import PICTURE_NAMES
+from clawft.scanner.regex import words
 from clawft.scanner.vocabulary.secrets import find_secret_path
 
 MAX_ENTRIES = 200_000
@@ -171,6 +172,9 @@ def _follow_in_mind(path: str, name: str, folder: str) -> list[ContentMark | Unr
     return [ContentMark(Kind.LINK, show_name(_shorten(target)), f"{shown} -> {show_name(target)}", shown)]
 
 
+_ROOT_FOLDERS = words("etc home root Users var proc sys dev usr tmp opt private")
+
+
 def _shorten(target: str) -> str:
     """The target of a link that climbs to the root, as the absolute path it means."""
     if not target.startswith(".."):
@@ -179,18 +183,5 @@ def _shorten(target: str) -> str:
     climbs = 0
     while rest.startswith("../"):
         rest, climbs = rest[3:], climbs + 1
-    rooted = rest.split("/", 1)[0] in (
-        "etc",
-        "home",
-        "root",
-        "Users",
-        "var",
-        "proc",
-        "sys",
-        "dev",
-        "usr",
-        "tmp",
-        "opt",
-        "private",
-    )
+    rooted = rest.split("/", 1)[0] in _ROOT_FOLDERS
     return f"/{rest}" if rooted and climbs >= 2 else f"~/{rest}" if find_secret_path(rest) and climbs >= 2 else target

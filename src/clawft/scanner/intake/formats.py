@@ -73,13 +73,12 @@ class UnpackBudget(Struct):
 
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"), (b"PK\x07\x08", "zip"), (b"\x1f\x8b", "gzip"),
-    (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x5d\0\0", "lzma"),
-    (b"7z\xbc\xaf\x27\x1c", "7z"), (b"Rar!\x1a\x07", "rar"), (b"!<arch>\n", "ar"), (b"\xed\xab\xee\xdb", "rpm"),
-    (b"xar!", "xar"), (b"MSCF", "cab"), (b"\x1f\x9d", "compress"), (b"\x04\x22\x4d\x18", "lz4"),
-    (b"070701", "cpio"), (b"LZIP", "lzip"), (b"Obj\x01", "avro"), (b"\x7fELF", "ELF"),
-    (b"\xcf\xfa\xed\xfe", "Mach-O"), (b"\xce\xfa\xed\xfe", "Mach-O"), (b"\xfe\xed\xfa\xce", "Mach-O"),
-    (b"\xfe\xed\xfa\xcf", "Mach-O"), (b"\0asm", "WebAssembly"), (b"dex\n0", "Dalvik"),
+    (b"PK\x03\x04", "zip"), (b"PK\x05\x06", "zip"), (b"PK\x07\x08", "zip"), (b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x5d\0\0", "lzma"), (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!\x1a\x07", "rar"), (b"!<arch>\n", "ar"), (b"\xed\xab\xee\xdb", "rpm"), (b"xar!", "xar"), (b"MSCF", "cab"),
+    (b"\x1f\x9d", "compress"), (b"\x04\x22\x4d\x18", "lz4"), (b"070701", "cpio"), (b"LZIP", "lzip"),
+    (b"Obj\x01", "avro"), (b"\x7fELF", "ELF"), (b"\xcf\xfa\xed\xfe", "Mach-O"), (b"\xce\xfa\xed\xfe", "Mach-O"),
+    (b"\xfe\xed\xfa\xce", "Mach-O"), (b"\xfe\xed\xfa\xcf", "Mach-O"), (b"\0asm", "WebAssembly"), (b"dex\n0", "Dalvik"),
     (b"\x1bLua", "Lua bytecode"), (b"FasdUAS ", "compiled AppleScript"), (b"BC\xc0\xde", "LLVM bitcode"),
     (b"\x4c\0\0\0\x01\x14\x02\0", "Windows shortcut"), (b"%PDF-", "pdf"), (b"{\\rtf", "rtf"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"), (b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"),
@@ -90,8 +89,8 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"MThd", "audio"), (b"\xff\xfb", "audio"), (b"\xff\xf3", "audio"), (b"\x1a\x45\xdf\xa3", "video"),
     (b"FLV\x01", "video"), (b"\0\0\x01\xba", "video"), (b"SQLite format 3\0", "sqlite"), (b"\x93NUMPY", "numpy"),
     (b"PAR1", "parquet"), (b"GGUF", "weights"), (b"\x89HDF\r\n\x1a\n", "hdf5"), (b"DIRC", "git-index"),
-    (b"PACK\0\0\0", "git-pack"), (b"\xfftOc", "git-pack"), (b"bplist00", "plist"), (b"FWS", "flash"),
-    (b"CWS", "flash"), (b"glTF", "model"), (b"\xde\x12\x04\x95", "gettext"), (b"\x95\x04\x12\xde", "gettext"),
+    (b"PACK\0\0\0", "git-pack"), (b"\xfftOc", "git-pack"), (b"bplist00", "plist"), (b"FWS", "flash"), (b"CWS", "flash"),
+    (b"glTF", "model"), (b"\xde\x12\x04\x95", "gettext"), (b"\x95\x04\x12\xde", "gettext"),
 )  # fmt: skip
 _BY_FIRST: dict[int, list[tuple[bytes, str]]] = {}
 for _mark, _form in _MAGIC:
@@ -102,21 +101,10 @@ _ARCHIVES_WORDS = "zip tar gzip bzip2 xz lzma zstd"
 ARCHIVES = frozenset(_ARCHIVES_WORDS.split())
 _UNOPENED_WORDS = "7z rar rpm xar cab compress lz4 cpio lzip avro"
 UNOPENED = frozenset(_UNOPENED_WORDS.split())
-PROGRAMS = frozenset(
-    {
-        "ELF",
-        "Mach-O",
-        "PE",
-        "WebAssembly",
-        "Dalvik",
-        "Java class",
-        "Lua bytecode",
-        "compiled AppleScript",
-        "LLVM bitcode",
-        "Windows shortcut",
-        "flash",
-    }
-)
+PROGRAMS = frozenset({
+    "ELF", "Mach-O", "PE", "WebAssembly", "Dalvik", "Java class", "Lua bytecode", "compiled AppleScript",
+    "LLVM bitcode", "Windows shortcut", "flash",
+})  # fmt: skip
 _MEDIA_WORDS = "png jpeg gif webp tiff ico bmp psd qoi jxl jp2 font audio video heif model gettext"
 MEDIA = frozenset(_MEDIA_WORDS.split())
 
@@ -158,9 +146,8 @@ def _find_structured(data: bytes) -> str:
 Opener = Callable[[bytes, UnpackBudget], Iterator[Part]]
 _MODULES = {
     "zip": "archives:open_zip", "tar": "archives:open_tar", "gzip": "archives:open_gzip",
-    "bzip2": "archives:open_bzip2",
-    "xz": "archives:open_xz", "lzma": "archives:open_xz", "ar": "archives:open_ar", "zstd": "archives:open_zstd",
-    "pickle": "programs:open_pickle", "pdf": "office:open_pdf",
+    "bzip2": "archives:open_bzip2", "xz": "archives:open_xz", "lzma": "archives:open_xz", "ar": "archives:open_ar",
+    "zstd": "archives:open_zstd", "pickle": "programs:open_pickle", "pdf": "office:open_pdf",
     "png": "pictures:open_png", "jpeg": "pictures:open_jpeg", "gif": "pictures:open_gif", "webp": "pictures:open_riff",
     "ole": "office:open_ole", "rtf": "office:open_rtf",
 }  # fmt: skip

@@ -123,19 +123,9 @@ _REVEALING = re.compile(
 )
 # Looked for first: machine code and pixels hardly ever hold one of these by chance.
 _QUICK = (
-    b"http",
-    b"curl",
-    b"wget",
-    b"bash",
-    b"/bin/",
-    b"/dev/tcp",
-    b".ssh",
-    b".aws",
-    b"eval",
-    b"nstructions",
-    b"assword",
+    b"http", b"curl", b"wget", b"bash", b"/bin/", b"/dev/tcp", b".ssh", b".aws", b"eval", b"nstructions", b"assword",
     b"nore ",
-)
+)  # fmt: skip
 _SCRIPT = re.compile(rb"(?:#!|<\?php|import |@echo )[\t\r\n\x20-\x7e]{8,}\n")
 _INERT = frozenset({"sqlite", "numpy", "parquet", "weights", "hdf5", "git-index", "git-pack", "plist", "media"})
 

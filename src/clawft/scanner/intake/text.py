@@ -12,12 +12,9 @@ if TYPE_CHECKING:
 
 
 _BOMS = (
-    (b"\xff\xfe\0\0", "utf-32-le"),
-    (b"\0\0\xfe\xff", "utf-32-be"),
-    (b"\xff\xfe", "utf-16-le"),
-    (b"\xfe\xff", "utf-16-be"),
-    (b"\xef\xbb\xbf", "utf-8"),
-)
+    (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"), (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8"),
+)  # fmt: skip
 _TEXT_BYTES = bytes({9, 10, 12, 13, 27, *range(32, 256)} - {127})
 _SAMPLE = 8192
 _MAX_CONTROL = 0.02  # of the bytes: text has next to none, compressed or machine code has one in eight
@@ -119,15 +116,14 @@ _JOINED_LINES = 4_000  # a longer leap between two windows starts a text of its 
 # Words without which hardly an attack can do: the telling ones first, since the room for windows may run out.
 _WORDS = (
     b"| bash", b"|bash", b"| sh", b"|sh\n", b"/dev/tcp", b"base64 -d", b"b64decode", b"atob(", b"fromcharcode",
-    b"frombase64", b"id_rsa", b".ssh/", b".aws/", b"os.system", b"subprocess", b"child_process", b"eval(",
-    b"exec(", b"popen", b"__import__", b"urlopen", b"requests.", b"urllib", b"fetch(", b"axios", b"socket",
-    b"curl ", b"wget ", b"invoke-", b"downloadstring", b"powershell", b"os.environ", b"process.env", b"getenv",
-    b".env", b"crontab", b"launchagents", b"authorized_keys", b".bashrc", b".zshrc", b"rm -rf", b"sudo ",
-    b"chmod ", b"postinstall", b"ignore previous", b"ignore all", b"instructions", b"system prompt",
-    b"do not tell", b"do not mention", b"without asking", b"api_key", b"password", b"credential",
-    b"private key", b"wallet", b"webhook", b"osascript", b"pickle", b"marshal", b"ctypes", b"keychain",
-    b"\xf3\xa0\x80", b"\xf3\xa0\x81", b"\xe2\x80\x8b", b"\xe2\x80\xae", b"bash -", b"sh -c", b"nc -",
-    b"https://", b"http://",
+    b"frombase64", b"id_rsa", b".ssh/", b".aws/", b"os.system", b"subprocess", b"child_process", b"eval(", b"exec(",
+    b"popen", b"__import__", b"urlopen", b"requests.", b"urllib", b"fetch(", b"axios", b"socket", b"curl ", b"wget ",
+    b"invoke-", b"downloadstring", b"powershell", b"os.environ", b"process.env", b"getenv", b".env", b"crontab",
+    b"launchagents", b"authorized_keys", b".bashrc", b".zshrc", b"rm -rf", b"sudo ", b"chmod ", b"postinstall",
+    b"ignore previous", b"ignore all", b"instructions", b"system prompt", b"do not tell", b"do not mention",
+    b"without asking", b"api_key", b"password", b"credential", b"private key", b"wallet", b"webhook", b"osascript",
+    b"pickle", b"marshal", b"ctypes", b"keychain", b"\xf3\xa0\x80", b"\xf3\xa0\x81", b"\xe2\x80\x8b", b"\xe2\x80\xae",
+    b"bash -", b"sh -c", b"nc -", b"https://", b"http://",
 )  # fmt: skip
 
 Read = Callable[[int, int], bytes]

@@ -18,22 +18,9 @@ from clawft.scanner.regex import words
 
 MAX_COMMANDS = 40_000
 _MARKS = (
-    "http",
-    "powershell",
-    "certutil",
-    "bitsadmin",
-    "curl",
-    "mshta",
-    "schtasks",
-    "reg add",
-    "REG ADD",
-    "rundll32",
-    "set ",
-    "wmic",
-    "del ",
-    "ftp",
-    "%~",
-)
+    "http", "powershell", "certutil", "bitsadmin", "curl", "mshta", "schtasks", "reg add", "REG ADD", "rundll32",
+    "set ", "wmic", "del ", "ftp", "%~",
+)  # fmt: skip
 _VARIABLE = re.compile(
     r"%(%?)([A-Za-z_][\w()]{0,60})(?::([^%\n]{1,80}))?%|!([A-Za-z_]\w{0,60})(?::([^!\n]{1,80}))?!|%%?~?[a-zA-Z0-9*]"
 )
@@ -285,8 +272,6 @@ def _persist_variable(reader: _Reader, call: CommandCall) -> CommandValue:
 
 _COMMANDS = {
     "set": _set, "echo": _echo, "echo.": _echo, "type": _type, "more": _type, "copy": _copy, "xcopy": _copy,
-    "robocopy": _copy, "move": _copy,
-    "ren": _copy, "del": _delete, "erase": _delete, "rd": _delete, "rmdir": _delete, "format": _delete,
-    "start": _start, "cd": _cd,
-    "chdir": _cd, "pushd": _cd, "setx": _persist_variable,
+    "robocopy": _copy, "move": _copy, "ren": _copy, "del": _delete, "erase": _delete, "rd": _delete, "rmdir": _delete,
+    "format": _delete, "start": _start, "cd": _cd, "chdir": _cd, "pushd": _cd, "setx": _persist_variable,
 }  # fmt: skip

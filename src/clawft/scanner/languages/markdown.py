@@ -36,26 +36,15 @@ _REPORTED = re.compile(
     r"\b(?:it|that|which|package|script|program|sample|hook|installer)s? (?:ran|executed|spawned|called)[ `]*$"
 )
 _BARE_WORDS = (
-    "curl ",
-    "wget ",
-    "iwr ",
-    "invoke-web",
-    "echo ",
-    "printf ",
-    "powershell",
-    "mshta",
-    "msiexec",
-    "certutil",
-    "bitsadmin",
-    "regsvr32",
-)
+    "curl ", "wget ", "iwr ", "invoke-web", "echo ", "printf ", "powershell", "mshta", "msiexec", "certutil",
+    "bitsadmin", "regsvr32",
+)  # fmt: skip
 # A command in plain prose, without any marks of code around it.
 _BARE_COMMAND = re.compile(
-    r"\b(?:curl|wget|iwr|invoke-webrequest|echo"
-    r"|printf)\s[^\n`]{4,600}?\|\s*(?:sudo\s+)?(?:base64\s[^\n`|]{0,40}\|\s*)?(?:ba|z|da|k)?(?:sh|iex|python3?|node"
-    r"|perl|ruby)\b[^\n`]{0,80}"
-    r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s*(?:curl|wget)[^\n`]{4,300}|\bpowershell(?:\.exe)?\s+-[^\n`]{4,600}"
-    r"|\b(?:mshta|msiexec|certutil|bitsadmin|regsvr32)(?:\.exe)?\s[^\n`]{0,200}?https?://[^\n`]{4,300}",
+    r"\b(?:curl|wget|iwr|invoke-webrequest|echo|printf)\s[^\n`]{4,600}?\|\s*(?:sudo\s+)?(?:base64\s[^\n`"
+    r"|]{0,40}\|\s*)?(?:ba|z|da|k)?(?:sh|iex|python3?|node|perl|ruby)\b[^\n`]{0,80}|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\("
+    r"|<\()\s*(?:curl|wget)[^\n`]{4,300}|\bpowershell(?:\.exe)?\s+-[^\n`]{4,600}|\b(?:mshta|msiexec|certutil|bitsadmin"
+    r"|regsvr32)(?:\.exe)?\s[^\n`]{0,200}?https?://[^\n`]{4,300}",
     re.IGNORECASE,
 )
 _LINK_COMMENT = re.compile(

@@ -11,23 +11,12 @@ from clawft.scanner.facts import Analysis, Document, make_child
 
 MAX_CELLS = 5_000
 _LANGUAGES = {
-    "python": "python python3 ipython julia pypy capture time timeit prun",
-    "r": "r ir",
-    "javascript": "javascript typescript deno js node",
-    "shell": "bash sh zsh system sx !",
-    "batch": "cmd",
-    "powershell": "powershell pwsh .net-powershell",
-    "html": "html svg",
-    "markdown": "markdown latex",
-    "ruby": "ruby",
-    "perl": "perl",
-    "go": "go",
-    "rust": "rust",
-    "php": "php",
-    "lua": "lua",
-    "java": "java kotlin scala",
+    "python": "python python3 ipython julia pypy capture time timeit prun", "r": "r ir",
+    "javascript": "javascript typescript deno js node", "shell": "bash sh zsh system sx !", "batch": "cmd",
+    "powershell": "powershell pwsh .net-powershell", "html": "html svg", "markdown": "markdown latex", "ruby": "ruby",
+    "perl": "perl", "go": "go", "rust": "rust", "php": "php", "lua": "lua", "java": "java kotlin scala",
     "csharp": "c# .net-csharp",
-}
+}  # fmt: skip
 _NAMED = {name: language for language, names in _LANGUAGES.items() for name in names.split()}  # kernels and cell magics
 _CELL_MAGIC = re.compile(r"\s*%%(!|[\w.]+)[ \t]*([^\n]*)\n?")
 _LINE_COMMAND = re.compile(r"^[ \t]*(?:[\w, ]{1,80}=[ \t]*)?(?:!!?|%(?:sx|system)[ \t])(.*)$")

@@ -27,9 +27,15 @@ def count_verdicts(reports: Sequence[Report]) -> dict[str, int]:
     return {**counts, "failed": sum(report.failed for report in reports)}
 
 
+_RULE_FIELDS = (
+    "id", "title", "severity", "category", "what", "why", "example", "counter_example", "fix", "owasp", "atlas",
+    "aliases",
+)  # fmt: skip
+
+
 def rule_json(rule: ScanRule) -> dict[str, Any]:
     """A rule with all its texts."""
-    return {name: getattr(rule, name) for name in rule.__struct_fields__ if name != "check"}
+    return {name: getattr(rule, name) for name in _RULE_FIELDS}
 
 
 def report_fields(report: Report) -> dict[str, Any]:

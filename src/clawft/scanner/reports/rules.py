@@ -7,17 +7,10 @@ from clawft.scanner.findings import SEVERITIES
 from clawft.scanner.rule import ScanRule
 
 _OWASP = {
-    "AST01": "Malicious Skills",
-    "AST02": "Supply Chain Compromise",
-    "AST03": "Over-Privileged Skills",
-    "AST04": "Insecure Metadata",
-    "AST05": "Untrusted External Instructions",
-    "AST06": "Weak Isolation",
-    "AST07": "Update Drift",
-    "AST08": "Poor Scanning",
-    "AST09": "No Governance",
-    "AST10": "Cross-Platform Reuse",
-}
+    "AST01": "Malicious Skills", "AST02": "Supply Chain Compromise", "AST03": "Over-Privileged Skills",
+    "AST04": "Insecure Metadata", "AST05": "Untrusted External Instructions", "AST06": "Weak Isolation",
+    "AST07": "Update Drift", "AST08": "Poor Scanning", "AST09": "No Governance", "AST10": "Cross-Platform Reuse",
+}  # fmt: skip
 _EFFECTS = {
     "critical": "a skill with such a finding is malicious, and blocked",
     "high": "a skill with such a finding is suspicious",

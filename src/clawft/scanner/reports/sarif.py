@@ -13,12 +13,8 @@ from clawft.scanner.reports.text import render_origin, reveal
 from clawft.scanner.rule import ScanRule
 
 _LEVELS: dict[Severity, str] = {
-    "critical": "error",
-    "high": "error",
-    "medium": "warning",
-    "low": "note",
-    "info": "note",
-}
+    "critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note",
+}  # fmt: skip
 # Code hosts sort by this number, on the scale of CVSS.
 _SCORES: dict[Severity, str] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0", "info": "1.0"}
 

@@ -104,14 +104,9 @@ _ORIGINS = {  # how a text was reached; what is not listed, such as "base64", is
     "trailing-data": "data after the end of a file",
 }
 _POWERS = {
-    "network": "network",
-    "exec": "programs",
-    "files": "files",
-    "env": "variables",
-    "persistence": "persistence",
-    "hooks": "hooks",
-    "tools": "tools",
-}
+    "network": "network", "exec": "programs", "files": "files", "env": "variables", "persistence": "persistence",
+    "hooks": "hooks", "tools": "tools",
+}  # fmt: skip
 
 
 def reveal(text: str) -> str:

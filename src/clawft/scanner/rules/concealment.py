@@ -81,18 +81,9 @@ def check_smuggled_text(subject: Subject) -> Iterator[RuleHit]:
 
 # How far below a disguise, in lines, that which it disguises may begin.
 _REACH = {
-    "zero-width": 0,
-    "homoglyphs": 0,
-    "full-width": 0,
-    "styled-letters": 0,
-    "combining-marks": 0,
-    "bidi": 0,
-    "ansi": 0,
-    "backspace": 0,
-    "carriage-return": 0,
-    "far-away": 6,
-    "nul-padding": 1_000_000,
-}
+    "zero-width": 0, "homoglyphs": 0, "full-width": 0, "styled-letters": 0, "combining-marks": 0, "bidi": 0, "ansi": 0,
+    "backspace": 0, "carriage-return": 0, "far-away": 6, "nul-padding": 1_000_000,
+}  # fmt: skip
 _ACTS = kinds("exec eval send connect persist delete override conceal bypass obey tamper prerequisite sabotage")
 
 

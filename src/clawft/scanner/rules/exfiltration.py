@@ -130,16 +130,10 @@ def _reveals_identity(fact: Fact) -> bool:
 
 
 _PRIVATE = {
-    "clipboard": "the clipboard",
-    "keyboard": "what the user types",
-    "screen": "the screen",
-    "keychain": "the keychain",
-    "browser": "the browser's data",
-    "history": "the command history",
-    "location": "where the user is",
-    "camera": "the camera",
-    "microphone": "the microphone",
-}
+    "clipboard": "the clipboard", "keyboard": "what the user types", "screen": "the screen", "keychain": "the keychain",
+    "browser": "the browser's data", "history": "the command history", "location": "where the user is",
+    "camera": "the camera", "microphone": "the microphone",
+}  # fmt: skip
 
 
 _TAKEN = ("clipboard", "keyboard", "screen", "keychain", "browser", "camera", "microphone")

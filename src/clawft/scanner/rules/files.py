@@ -123,8 +123,7 @@ def check_locked_archive(subject: Subject) -> Iterator[RuleHit]:
 
 _PASSWORD = re.compile(
     r"\bpass(?:word|code|phrase|wd)?\b|\bpwd\b|\bunzip\b[^\n]{0,80} -P|\b7z[arx]?\b[^\n]{0,80} -p|\bkennwort\b"
-    r"|\bcontrase|\bmot de passe\b"
-    r"|\bsenha\b|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u89e3\u538b",
+    r"|\bcontrase|\bmot de passe\b|\bsenha\b|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u89e3\u538b",
     re.IGNORECASE,
 )
 _NEAR = 400

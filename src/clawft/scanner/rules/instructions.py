@@ -120,12 +120,9 @@ def _matters(subject: Subject, other: Fact) -> bool:
 
 
 _KINDS = {
-    "the user's choice": (Kind.BYPASS, Kind.CONCEAL),
-    "consent": (Kind.BYPASS, Kind.CONCEAL),
-    "approval": (Kind.BYPASS, Kind.CONCEAL),
-    "permissions": (Kind.CONCEAL,),
-    "protection": (Kind.CONCEAL,),
-}
+    "the user's choice": (Kind.BYPASS, Kind.CONCEAL), "consent": (Kind.BYPASS, Kind.CONCEAL),
+    "approval": (Kind.BYPASS, Kind.CONCEAL), "permissions": (Kind.CONCEAL,), "protection": (Kind.CONCEAL,),
+}  # fmt: skip
 
 
 @ScanRule(
@@ -156,9 +153,8 @@ _ROUTINE = re.compile(
 MAX_LINE = 2_000
 _PRETEXT = re.compile(
     r"\b(?:backups?|back up|redundancy|compliance|audit\w*|telemetry|monitoring|logging|analytics|collector"
-    r"|diagnostics?"
-    r"|continuity|quality|improve\w*|training|records?|sync\w*|mirror\w*|archiv\w+|verification|reproducib\w+"
-    r"|intranet|central)\b"
+    r"|diagnostics?|continuity|quality|improve\w*|training|records?|sync\w*|mirror\w*|archiv\w+|verification"
+    r"|reproducib\w+|intranet|central)\b"
 )
 
 

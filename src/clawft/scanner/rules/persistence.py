@@ -30,19 +30,9 @@ _REQUIRE = lazy(r"(?:require\(|from|import\(?)\s*['\"](\.{1,2}/[\w./-]{1,200})['
 _IMPORT = lazy(r"^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_][\w.]{0,100})", re.MULTILINE)
 _MODULE = lazy(r"-m[ \t]+([A-Za-z_][\w.]{0,100})")
 _INDEXES = (
-    "",
-    ".js",
-    ".cjs",
-    ".mjs",
-    ".ts",
-    ".py",
-    ".sh",
-    "/index.js",
-    "/index.ts",
-    "/__init__.py",
-    "/__main__.py",
+    "", ".js", ".cjs", ".mjs", ".ts", ".py", ".sh", "/index.js", "/index.ts", "/__init__.py", "/__main__.py",
     "/main.py",
-)
+)  # fmt: skip
 
 
 class HookFacts(Struct, frozen=True):
@@ -246,17 +236,9 @@ def _later(subject: Subject, fact: Fact) -> Iterator[Fact]:
 
 
 _HOOKS = (
-    "npm:",
-    "composer:",
-    "pip:build",
-    "pip:hatch",
-    "pip:poetry",
-    "claude:",
-    "agent:",
-    "devcontainer:",
-    "openclaw:",
+    "npm:", "composer:", "pip:build", "pip:hatch", "pip:poetry", "claude:", "agent:", "devcontainer:", "openclaw:",
     "github:pull_request_target",
-)
+)  # fmt: skip
 
 
 @ScanRule(

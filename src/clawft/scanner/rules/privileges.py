@@ -44,9 +44,8 @@ _ACCOUNT = re.compile(
     title="A way in is left open",
     severity="critical",
     threat="privilege AST03 AML.T0048",
-    what="A given public key is added to those that may log in, sudo is freed of its password, a program is made "
-    "to run as its owner, an account with full rights is added, or a port for logins is led to a machine without a "
-    "name.",
+    what="A given public key is added to those that may log in, sudo is freed of its password, a program is made to "
+    "run as its owner, an account with full rights is added, or a port for logins is led to a machine without a name.",
     why="It lets someone in, or up, long after the skill has run.",
     example="echo 'ssh-ed25519 AAAA… me' >> ~/.ssh/authorized_keys",
     counter_example="ssh-copy-id build.example.net",

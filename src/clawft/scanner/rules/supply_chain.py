@@ -37,15 +37,9 @@ def _fact(document: Document, name: str) -> Fact:
 
 
 _MODULES = {
-    "pyyaml": "yaml",
-    "beautifulsoup4": "bs4",
-    "pillow": "PIL",
-    "opencv-python": "cv2",
-    "scikit-learn": "sklearn",
-    "python-dateutil": "dateutil",
-    "python-dotenv": "dotenv",
-    "pyjwt": "jwt",
-}
+    "pyyaml": "yaml", "beautifulsoup4": "bs4", "pillow": "PIL", "opencv-python": "cv2", "scikit-learn": "sklearn",
+    "python-dateutil": "dateutil", "python-dotenv": "dotenv", "pyjwt": "jwt",
+}  # fmt: skip
 
 
 @ScanRule(
@@ -260,9 +254,8 @@ _VAGUE = re.compile(r"\bthis (?:page|link|site|url|snippet|gist|paste|address)\b
 _ANONYMOUS = (HostKind.BARE, HostKind.DROP, HostKind.SHORT)
 # A file to be downloaded, not a page about it.
 _PROGRAM = re.compile(
-    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage"
-    r"|run|command)(?:[?#]|$)"
-    r"|/releases/(?:latest/)?download/"
+    r"\.(?:zip|rar|7z|tar|tgz|gz|xz|bz2|exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|iso|apk|deb|rpm|appimage|run"
+    r"|command)(?:[?#]|$)|/releases/(?:latest/)?download/"
 )
 
 
@@ -318,11 +311,10 @@ def _is_elsewhere(fact: Fact, subject: Subject) -> bool:
 
 _REQUIRED_PROGRAM_ADDRESS = re.compile(r"https?://[^\s)\]>\"'`<|]+")
 _NEED = re.compile(
-    r"\b(?:must (?:be |first |have )?(?:install|download|running|present)"
-    r"|(?:is|are) (?:required|mandatory|essential|needed|necessary)|requires? (?:the |that |our |an? )?\S+"
-    r"|before (?:using|use\b|you (?:can )?(?:use|start|begin|proceed)|running|proceeding|continuing|anything)"
-    r"|will not (?:work|function|run)|won.?t work|not work without|depends on|running in the background"
-    r"|(?:make sure|ensure) (?:that )?\S+(?: \S+)? (?:is )?(?:installed|running)"
+    r"\b(?:must (?:be |first |have )?(?:install|download|running|present)|(?:is|are) (?:required|mandatory|essential"
+    r"|needed|necessary)|requires? (?:the |that |our |an? )?\S+|before (?:using|use\b|you (?:can )?(?:use|start|begin"
+    r"|proceed)|running|proceeding|continuing|anything)|will not (?:work|function|run)|won.?t work|not work without"
+    r"|depends on|running in the background|(?:make sure|ensure) (?:that )?\S+(?: \S+)? (?:is )?(?:installed|running)"
     r"|needs? (?:the |our |an? )?\S+(?: \S+){0,2} (?:to be )?(?:installed|running))",
     re.IGNORECASE,
 )

@@ -53,10 +53,9 @@ _GREEK = _read_table(
     "E:395 Z:396 H:397 I:399 K:39a M:39c N:39d O:39f P:3a1 T:3a4 Y:3a5 X:3a7"
 )
 _OTHER = _read_table(
-    "i:131,269,26a j:237,1d0a,575 a:251,1d00 g:261,262,581 l:1c0,29f r:280 b:299 h:29c,570,13c2 n:274,578 "
-    "y:28f c:1d04 d:1d05 e:1d07 k:1d0b m:1d0d o:1d0f,585 p:1d18 t:1d1b u:1d1c,57d v:1d20 w:1d21 z:1d22 s:a731 "
-    "f:a730 q:566 D:13a0 R:13a1 T:13a2 A:13aa E:13ac W:13b3,13d4 H:13bb G:13c0 Z:13c3 S:13da L:13de C:13df "
-    "P:13e2 K:13e6 B:13f4"
+    "i:131,269,26a j:237,1d0a,575 a:251,1d00 g:261,262,581 l:1c0,29f r:280 b:299 h:29c,570,13c2 n:274,578 y:28f c:1d04 "
+    "d:1d05 e:1d07 k:1d0b m:1d0d o:1d0f,585 p:1d18 t:1d1b u:1d1c,57d v:1d20 w:1d21 z:1d22 s:a731 f:a730 q:566 D:13a0 "
+    "R:13a1 T:13a2 A:13aa E:13ac W:13b3,13d4 H:13bb G:13c0 Z:13c3 S:13da L:13de C:13df P:13e2 K:13e6 B:13f4"
 )
 _FOLDED = {**_CYRILLIC, **_GREEK, **_OTHER}
 _CHARACTERS = frozenset(map(chr, _FOLDED))

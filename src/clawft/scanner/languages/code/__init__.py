@@ -23,16 +23,9 @@ from clawft.scanner.languages.code.values import DraftFact, Effect
 __all__ = ["analyse", "analyse_together"]
 
 EFFECTS: dict[str, Effect] = {
-    **SOURCE_EFFECTS,
-    **FILE_EFFECTS,
-    **COMMAND_EFFECTS,
-    **EXECUTION_EFFECTS,
-    **ENCODING_EFFECTS,
-    **NETWORK_EFFECTS,
-    **CURL_EFFECTS,
-    **PASSING_EFFECTS,
-    **SINGLE_LANGUAGE_EFFECTS,
-}
+    **SOURCE_EFFECTS, **FILE_EFFECTS, **COMMAND_EFFECTS, **EXECUTION_EFFECTS, **ENCODING_EFFECTS, **NETWORK_EFFECTS,
+    **CURL_EFFECTS, **PASSING_EFFECTS, **SINGLE_LANGUAGE_EFFECTS,
+}  # fmt: skip
 TOO_MUCH = "It does more than is followed to the end"
 NOT_READ = "It could not be read to its end"
 NOT_WHOLE = "It is long: only the lines around calls that matter were analysed"

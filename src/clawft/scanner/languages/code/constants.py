@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clawft.scanner.languages.code.values import HOLE, MAX_CONSTANTS, MAX_TEXT, ProgramValue, text_of
+from clawft.scanner.regex import words
 
 MAX_INFLATED = 1 << 20
 MAX_BITS = 4096
@@ -270,27 +271,14 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
+# Methods that do not look at what a text holds.
+_BLIND = words("strip decode encode expanduser resolve absolute as_posix replace to_s toString format")
+
+
 def fold_method(name: str, const: Any, arguments: list[Any]) -> Any:
     """Apply a method to a constant; None if the method is unknown or does not apply."""
     method = METHODS.get(name)
-    if method is None or (
-        isinstance(const, str)
-        and HOLE in const
-        and name
-        not in (
-            "strip",
-            "decode",
-            "encode",
-            "expanduser",
-            "resolve",
-            "absolute",
-            "as_posix",
-            "replace",
-            "to_s",
-            "toString",
-            "format",
-        )
-    ):
+    if method is None or (isinstance(const, str) and HOLE in const and name not in _BLIND):
         return None
     try:
         return method(const, *arguments)

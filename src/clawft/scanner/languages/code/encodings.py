@@ -229,31 +229,20 @@ def _as_list(pieces: list[ProgramValue]) -> ProgramValue:
 def _implode(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Pieces joined by a separator that comes first."""
     separator, pieces = call.first(), call.arguments[1:]
-    if call.ref.endswith("concat") or call.ref.endswith("strings.Join"):
+    if call.ref.endswith(("concat", "strings.Join")):
         separator, pieces = call.second(), call.arguments[:1]
     if separator.items is not None and not pieces:
         separator, pieces = ProgramValue(("",)), [separator]
-    whole = pieces[0] if len(pieces) == 1 and pieces[0].items is not None else make_list(pieces)
-    return ProgramValue(joined(text_of(separator.const or ""), whole), call.marks())
+    return ProgramValue(joined(text_of(separator.const or ""), _as_list(pieces)), call.marks())
 
 
 def _implode_all(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     separator = call.named.get("sep") or call.named.get("collapse") or ProgramValue((" ",))
-    pieces = (
-        call.arguments[0]
-        if len(call.arguments) == 1 and call.arguments[0].items is not None
-        else make_list(call.arguments)
-    )
-    return ProgramValue(joined(text_of(separator.const or ""), pieces), call.marks())
+    return ProgramValue(joined(text_of(separator.const or ""), _as_list(call.arguments)), call.marks())
 
 
 def _concat(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    pieces = (
-        call.arguments[0]
-        if len(call.arguments) == 1 and call.arguments[0].items is not None
-        else make_list(call.arguments)
-    )
-    return ProgramValue(joined("", pieces), call.marks())
+    return ProgramValue(joined("", _as_list(call.arguments)), call.marks())
 
 
 def _format(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
@@ -275,30 +264,10 @@ def _map_block(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 ENCODING_EFFECTS: dict[str, Effect] = {
-    "decode": _decode,
-    "decode-own": _decode_own,
-    "buffer": _buffer,
-    "chars": _chars,
-    "bytes": _bytes,
-    "ord": _ord,
-    "int": _int,
-    "range": _range,
-    "reversed": _reversed,
-    "map": _map,
-    "zip": _zip,
-    "enumerate": _enumerate,
-    "maketrans": _maketrans,
-    "fold": _fold,
-    "fold-last": _fold_last,
-    "translate": _translate,
-    "pack": _pack_call,
-    "pack-own": _pack_own,
-    "unpack": _unpack_call,
-    "unpack-own": _unpack_own,
-    "implode": _implode,
-    "implode-first": _implode,
-    "implode-all": _implode_all,
-    "concat": _concat,
-    "format": _format,
+    "decode": _decode, "decode-own": _decode_own, "buffer": _buffer, "chars": _chars, "bytes": _bytes, "ord": _ord,
+    "int": _int, "range": _range, "reversed": _reversed, "map": _map, "zip": _zip, "enumerate": _enumerate,
+    "maketrans": _maketrans, "fold": _fold, "fold-last": _fold_last, "translate": _translate, "pack": _pack_call,
+    "pack-own": _pack_own, "unpack": _unpack_call, "unpack-own": _unpack_own, "implode": _implode,
+    "implode-first": _implode, "implode-all": _implode_all, "concat": _concat, "format": _format,
     "map-block": _map_block,
-}
+}  # fmt: skip

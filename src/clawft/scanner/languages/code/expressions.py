@@ -17,6 +17,7 @@ from clawft.scanner.languages.code.lexer import (
     TokenList,
 )
 from clawft.scanner.languages.code.syntax import BINARY_OPERATORS, DEFINERS, PREFIX_OPERATORS, PREFIX_WORDS, STOP_WORDS
+from clawft.scanner.regex import words
 
 STEPS_PER_TOKEN = 40  # of the parser; sound text takes about three
 Node = tuple[Any, ...]
@@ -32,6 +33,17 @@ _AUGMENTED = frozenset(("+=", ".=", "||=", "??=", "|=", "^=", "&="))
 
 class UnreadableProgram(Exception):
     """The parser took far more steps than a text of this size can need."""
+
+
+_PHP_STATEMENTS = words("include include_once require require_once echo print return new throw use")
+
+
+# Words that a bracket may follow without being called.
+_BEFORE_BRACKETS = words("my our local await not yield return go defer const let var try")
+
+
+# Operators that go on with an expression on the next line.
+_CONTINUING = words("? || && + ?? |> == === ?: .. | <>")
 
 
 class ExpressionParser(ABC):
@@ -155,20 +167,7 @@ class ExpressionParser(ABC):
             return at
         while self.kinds[ahead] == LINE:
             ahead += 1
-        if self.kinds[ahead] == OPERATOR and self.values[ahead] in (
-            "?",
-            "||",
-            "&&",
-            "+",
-            "??",
-            "|>",
-            "==",
-            "===",
-            "?:",
-            "..",
-            "|",
-            "<>",
-        ):
+        if self.kinds[ahead] == OPERATOR and self.values[ahead] in _CONTINUING:
             return ahead
         return at
 
@@ -226,25 +225,7 @@ class ExpressionParser(ABC):
         if word == "try" and kind == OPERATOR and value in ("!", "?"):
             return True
         if kind == OPERATOR:
-            return (
-                value in "({["
-                and self.values[at]
-                in (
-                    "my",
-                    "our",
-                    "local",
-                    "await",
-                    "not",
-                    "yield",
-                    "return",
-                    "go",
-                    "defer",
-                    "const",
-                    "let",
-                    "var",
-                    "try",
-                )
-            ) or value in ("&", "*", "-", "%", "@", "\\")
+            return (value in "({[" and self.values[at] in _BEFORE_BRACKETS) or value in ("&", "*", "-", "%", "@", "\\")
         return kind in (STRING, MIXED, NUMBER, COMMAND) or (kind == NAME and value not in STOP_WORDS)
 
     def items(self) -> list[NodeItem]:
@@ -782,22 +763,7 @@ class ExpressionParser(ABC):
         if self.language == "lua":
             return False
         if kind == NAME:
-            return value not in STOP_WORDS and (
-                self.language != "php"
-                or node[-1]
-                in (
-                    "include",
-                    "include_once",
-                    "require",
-                    "require_once",
-                    "echo",
-                    "print",
-                    "return",
-                    "new",
-                    "throw",
-                    "use",
-                )
-            )
+            return value not in STOP_WORDS and (self.language != "php" or node[-1] in _PHP_STATEMENTS)
         if kind == NUMBER:
             return self.language != "php"
         if kind == OPERATOR and value in ("[", ":", "->", "\\", "*", "&", "@", "<", "%"):

@@ -210,26 +210,9 @@ def _perl_open(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 FILE_EFFECTS: dict[str, Effect] = {
-    "read": _read,
-    "read-named": _read_named,
-    "read-own": _read_own,
-    "list": _list,
-    "list-own": _list_own,
-    "open": _open,
-    "open-own": _open_own,
-    "write": _write,
-    "write-own": _write_own,
-    "copy": _copy,
-    "archive": _archive,
-    "open-archive": _open_archive,
-    "archive-add": _archive_add,
-    "delete": _delete,
-    "delete-own": _delete_own,
-    "permit": _permit,
-    "permit-own": _permit_own,
-    "permit-second": _permit_second,
-    "write-second": _write_second,
-    "read-or-fetch": _read_or_fetch,
-    "open-or-fetch": _open_or_fetch,
-    "perl-open": _perl_open,
-}
+    "read": _read, "read-named": _read_named, "read-own": _read_own, "list": _list, "list-own": _list_own,
+    "open": _open, "open-own": _open_own, "write": _write, "write-own": _write_own, "copy": _copy, "archive": _archive,
+    "open-archive": _open_archive, "archive-add": _archive_add, "delete": _delete, "delete-own": _delete_own,
+    "permit": _permit, "permit-own": _permit_own, "permit-second": _permit_second, "write-second": _write_second,
+    "read-or-fetch": _read_or_fetch, "open-or-fetch": _open_or_fetch, "perl-open": _perl_open,
+}  # fmt: skip

@@ -130,15 +130,9 @@ def _home_folder(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 SOURCE_EFFECTS: dict[str, Effect] = {
-    "env": _env,
-    "env-all": _env_all,
-    "source": _source,
-    "is-source": _source,
-    "home": _home,
-    "is-home": _home,
-    "property": _property,
-    "home-folder": _home_folder,
-}
+    "env": _env, "env-all": _env_all, "source": _source, "is-source": _source, "home": _home, "is-home": _home,
+    "property": _property, "home-folder": _home_folder,
+}  # fmt: skip
 
 
 def _wrap(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
@@ -275,13 +269,6 @@ def _format_into(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 PASSING_EFFECTS: dict[str, Effect] = {
-    "wrap": _wrap,
-    "path": _path,
-    "path-own": _path_own,
-    "quiet": _quiet,
-    "read-env-file": _quiet,
-    "unknown": pass_unknown_call,
-    "list-of": _list_of,
-    "arguments": _arguments,
-    "format-into": _format_into,
-}
+    "wrap": _wrap, "path": _path, "path-own": _path_own, "quiet": _quiet, "read-env-file": _quiet,
+    "unknown": pass_unknown_call, "list-of": _list_of, "arguments": _arguments, "format-into": _format_into,
+}  # fmt: skip

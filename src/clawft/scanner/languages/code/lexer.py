@@ -13,17 +13,8 @@ _ESCAPE = re.compile(
 )
 _DECIMAL = re.compile(r"(?<!\\)\\(\d{1,3})")
 _SIMPLE = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "0": "\0",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "e": "\x1b",
-    "\n": "",
-}
+    "n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "\n": "",
+}  # fmt: skip
 
 
 def unescape(body: str, form: StringForm) -> str:

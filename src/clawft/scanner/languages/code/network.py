@@ -21,10 +21,6 @@ from clawft.scanner.regex import words
 
 _SENDING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _BODY = words("data json body files content form payload multipart formData postData Content postfields httpBody")
-_NEUTRAL = words(
-    "timeout verify headers auth allow_redirects proxies stream method cert cookies url uri hostname host path port"
-    " agent follow_redirects signal cache mode credentials"
-)
 _CARGO = frozenset((Kind.READ, Kind.ENV, Kind.EXEC))
 
 
@@ -322,10 +318,9 @@ NETWORK_EFFECTS: dict[str, Effect] = {
     "send-first": _send_first, "connection-second": _connection_second, "connection-named": _connection_named,
     "connect-args": _connect_args, "socket-address": _socket_address, "mail": _mail, "listen-second": _listen_second,
     "http-url": _http_url, "url-own": _url_own, "download-second": _download_second, "http-request": _http_url,
-    "send-first-last": _send_first,
-    "http": _http, "http-own": _http_own, "xhr": _xhr, "download": _download, "connection": _connection,
-    "connect-own": _connect_own, "send-own": _send_own, "resolve": _resolve, "listen": _listen, "listen-own": _listen,
-    "navigate": _navigate,
+    "send-first-last": _send_first, "http": _http, "http-own": _http_own, "xhr": _xhr, "download": _download,
+    "connection": _connection, "connect-own": _connect_own, "send-own": _send_own, "resolve": _resolve,
+    "listen": _listen, "listen-own": _listen, "navigate": _navigate,
 }  # fmt: skip
 
 
@@ -407,8 +402,5 @@ def _itself(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 SINGLE_LANGUAGE_EFFECTS: dict[str, Effect] = {
-    "request-tuple": _request_tuple,
-    "publish": _publish,
-    "lua-gsub": _gsub,
-    "itself": _itself,
-}
+    "request-tuple": _request_tuple, "publish": _publish, "lua-gsub": _gsub, "itself": _itself,
+}  # fmt: skip

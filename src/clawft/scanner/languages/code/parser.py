@@ -11,9 +11,8 @@ from clawft.scanner.regex import words
 
 MAX_BLOCKS = 60
 MODIFIERS = words(
-    "public private protected internal static final async export default pub const let var my our local mut val"
-    " override abstract lazy global nonlocal extern inline readonly declare state volatile sealed virtual suspend"
-    " await"
+    "public private protected internal static final async export default pub const let var my our local mut val "
+    "override abstract lazy global nonlocal extern inline readonly declare state volatile sealed virtual suspend await"
 )
 _OPENERS = words("if unless while until for do case begin def class module function repeat cond try receive")
 _DEFINE = frozenset(["def", "function", "func", "fn", "sub", "fun", "proc", "defp", "defmacro", "method", "init"])
@@ -596,15 +595,6 @@ class StatementParser(ExpressionParser):
             found.append(("expr", offset, node))
         self._modifier(found)
         return False
-
-    def _skip_to_body(self) -> None:
-        """Skip what may stand between the parameters of a method and its body: `throws E`, `async`, `const`."""
-        for at in range(self.at, min(self.at + 12, self.limit)):
-            if self.values[at] == "{" and self.kinds[at] == OPERATOR:
-                self.at = at
-                return
-            if self.kinds[at] not in (NAME, OPERATOR) or self.values[at] in (";", "(", "="):
-                return
 
     def _called_as_parameters(self, node: Node) -> list[NodeItem]:
         names = []

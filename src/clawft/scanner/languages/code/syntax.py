@@ -245,25 +245,14 @@ _ALL = (
 SYNTAXES = {syntax.name: syntax for syntax in _ALL}
 # The words that begin a function; elsewhere they are names like any other.
 DEFINERS = {
-    "python": frozenset(("def", "lambda")),
-    "javascript": frozenset(("function",)),
-    "ruby": frozenset(("def", "lambda", "proc")),
-    "perl": frozenset(("sub",)),
-    "php": frozenset(("function", "fn")),
-    "lua": frozenset(("function",)),
-    "go": frozenset(("func",)),
-    "rust": frozenset(("fn",)),
-    "r": frozenset(("function",)),
-    "java": frozenset(("def",)),
-    "kotlin": frozenset(("fun", "init")),
-    "groovy": frozenset(("def",)),
-    "swift": frozenset(("func", "init")),
-    "csharp": frozenset(),
-    "c": frozenset(),
-    "dart": frozenset(),
-    "nim": frozenset(("proc", "func", "method")),
+    "python": frozenset(("def", "lambda")), "javascript": frozenset(("function",)),
+    "ruby": frozenset(("def", "lambda", "proc")), "perl": frozenset(("sub",)), "php": frozenset(("function", "fn")),
+    "lua": frozenset(("function",)), "go": frozenset(("func",)), "rust": frozenset(("fn",)),
+    "r": frozenset(("function",)), "java": frozenset(("def",)), "kotlin": frozenset(("fun", "init")),
+    "groovy": frozenset(("def",)), "swift": frozenset(("func", "init")), "csharp": frozenset(), "c": frozenset(),
+    "dart": frozenset(), "nim": frozenset(("proc", "func", "method")),
     "elixir": frozenset(("def", "defp", "defmacro", "fn")),
-}
+}  # fmt: skip
 
 STOP_WORDS = words(
     "if else elif elsif elseif unless while until for then do end rescue ensure except finally catch and or in of"
@@ -298,10 +287,7 @@ _BREAKS = {
 # What most tokens are, tried first where strings begin with a quote or a letter before one, and have no expressions in
 # them unless a letter says so: names, brackets, and strings without an escape.
 _PLAIN = frozenset(("python", "javascript", "java", "go", "c"))
-_COMMON = (
-    r"(?P<m>[A-Za-z_]\w*+(?![\"'`$]))|(?P<q>[()\[\]{},;])"
-    r"|(?P<t>\"(?!\"\")[^\"\\\n]*\"|'(?!'')[^'\\\n]*')"
-)
+_COMMON = r"(?P<m>[A-Za-z_]\w*+(?![\"'`$]))|(?P<q>[()\[\]{},;])|(?P<t>\"(?!\"\")[^\"\\\n]*\"|'(?!'')[^'\\\n]*')"
 
 
 @cache

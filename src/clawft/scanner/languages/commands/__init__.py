@@ -25,31 +25,16 @@ from clawft.scanner.languages.commands.world import (
 from clawft.scanner.regex import words
 
 __all__ = [
-    "NOTHING",
-    "CommandCall",
-    "CommandContext",
-    "CommandValue",
-    "is_program",
-    "join_sources",
-    "run_call",
-    "sources_of",
-]
+    "NOTHING", "CommandCall", "CommandContext", "CommandValue", "is_program", "join_sources", "run_call", "sources_of",
+]  # fmt: skip
 
 Program = Callable[[CommandContext, CommandCall], CommandValue]
 
 # Where two rows name the same program, the later one counts.
 _PROGRAMS: dict[str, Program] = {
-    **INTERPRETER_PROGRAMS,
-    **TEXT_PROGRAMS,
-    **FILE_PROGRAMS,
-    **SYSTEM_PROGRAMS,
-    **INSTALLER_PROGRAMS,
-    **WRAPPER_PROGRAMS,
-    **NETWORK_PROGRAMS,
-    **TRANSFER_PROGRAMS,
-    **GIT_PROGRAMS,
-    **WINDOWS_PROGRAMS,
-}
+    **INTERPRETER_PROGRAMS, **TEXT_PROGRAMS, **FILE_PROGRAMS, **SYSTEM_PROGRAMS, **INSTALLER_PROGRAMS,
+    **WRAPPER_PROGRAMS, **NETWORK_PROGRAMS, **TRANSFER_PROGRAMS, **GIT_PROGRAMS, **WINDOWS_PROGRAMS,
+}  # fmt: skip
 # What changes nothing and tells nothing.
 _QUIET = words(
     "true false : test [ [[ return exit break continue shift local readonly unset shopt setopt umask ulimit wait"

@@ -18,10 +18,9 @@ from clawft.scanner.languages.commands.world import (
 _SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "rbash", "fish", "mksh", "csh", "tcsh")
 _LANGUAGES = {
     "python": "python", "pypy": "python", "node": "javascript", "nodejs": "javascript", "deno": "javascript",
-    "bun": "javascript",
-    "tsx": "javascript", "ts-node": "javascript", "ruby": "ruby", "perl": "perl", "php": "php", "lua": "lua",
-    "luajit": "lua",
-    "rscript": "r", "osascript": "applescript", "powershell": "powershell", "pwsh": "powershell",
+    "bun": "javascript", "tsx": "javascript", "ts-node": "javascript", "ruby": "ruby", "perl": "perl", "php": "php",
+    "lua": "lua", "luajit": "lua", "rscript": "r", "osascript": "applescript", "powershell": "powershell",
+    "pwsh": "powershell",
 }  # fmt: skip
 CODE_OPTIONS = {
     "python": ("-c",), "javascript": ("-e", "--eval", "-p", "-pe", "--print"), "ruby": ("-e",), "perl": ("-e", "-E"),
@@ -143,17 +142,12 @@ def _run_module(world: CommandContext, call: CommandCall, index: int) -> Command
 
 _WRAPPER_VALUES = {
     "sudo": "ugpCcrtThUR", "doas": "uC", "env": "uCS", "nice": "n", "timeout": "ks", "stdbuf": "ioe", "ionice": "cnp",
-    "flock": "wE",
-    "xargs": "ILnPdEsa", "watch": "n", "strace": "eopsP", "chroot": "", "setsid": "", "nohup": "", "command": "",
-    "builtin": "",
-    "exec": "a", "busybox": "", "toybox": "", "time": "fo", "proxychains": "f", "proxychains4": "f", "torsocks": "",
-    "torify": "",
-    "unbuffer": "", "caffeinate": "t", "arch": "", "parallel": "jIaN", "firejail": "", "start": "", "noglob": "",
-    "nocorrect": "",
-    "su-exec": "", "gosu": "", "runuser": "ugG", "pkexec": "", "doppler": "", "dotenv": "f", "catchsegv": "",
-    "ltrace": "eo",
-    "uvx-run": "", "setarch": "", "taskset": "", "chrt": "", "systemd-run": "p", "entr": "", "batch-run": "",
-    "aws-vault": "",
+    "flock": "wE", "xargs": "ILnPdEsa", "watch": "n", "strace": "eopsP", "chroot": "", "setsid": "", "nohup": "",
+    "command": "", "builtin": "", "exec": "a", "busybox": "", "toybox": "", "time": "fo", "proxychains": "f",
+    "proxychains4": "f", "torsocks": "", "torify": "", "unbuffer": "", "caffeinate": "t", "arch": "",
+    "parallel": "jIaN", "firejail": "", "start": "", "noglob": "", "nocorrect": "", "su-exec": "", "gosu": "",
+    "runuser": "ugG", "pkexec": "", "doppler": "", "dotenv": "f", "catchsegv": "", "ltrace": "eo", "uvx-run": "",
+    "setarch": "", "taskset": "", "chrt": "", "systemd-run": "p", "entr": "", "batch-run": "", "aws-vault": "",
 }  # fmt: skip
 _FIRST_OPERAND = ("timeout", "chroot", "flock", "gosu", "su-exec", "taskset", "chrt", "setarch")
 
@@ -330,39 +324,21 @@ WRAPPER_PROGRAMS = {
 
 # Each with its language and the options that code follows.
 _INTERPRETERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "julia": ("julia", ("-e", "-E", "--eval")),
-    "elixir": ("elixir", ("-e", "--eval")),
-    "erl": ("erlang", ("-eval",)),
-    "escript": ("erlang", ()),
-    "bb": ("clojure", ("-e", "--eval")),
-    "clojure": ("clojure", ("-e", "--eval", "-M")),
-    "clj": ("clojure", ("-e", "--eval")),
-    "racket": ("scheme", ("-e", "--eval")),
-    "guile": ("scheme", ("-c",)),
-    "tclsh": ("tcl", ()),
-    "expect": ("tcl", ("-c",)),
-    "runghc": ("haskell", ("-e",)),
-    "runhaskell": ("haskell", ("-e",)),
-    "ghc": ("haskell", ("-e",)),
-    "ocaml": ("ocaml", ("-e",)),
-    "scala": ("scala", ("-e",)),
-    "groovy": ("groovy", ("-e",)),
-    "crystal": ("crystal", ("eval",)),
+    "julia": ("julia", ("-e", "-E", "--eval")), "elixir": ("elixir", ("-e", "--eval")), "erl": ("erlang", ("-eval",)),
+    "escript": ("erlang", ()), "bb": ("clojure", ("-e", "--eval")), "clojure": ("clojure", ("-e", "--eval", "-M")),
+    "clj": ("clojure", ("-e", "--eval")), "racket": ("scheme", ("-e", "--eval")), "guile": ("scheme", ("-c",)),
+    "tclsh": ("tcl", ()), "expect": ("tcl", ("-c",)), "runghc": ("haskell", ("-e",)),
+    "runhaskell": ("haskell", ("-e",)), "ghc": ("haskell", ("-e",)), "ocaml": ("ocaml", ("-e",)),
+    "scala": ("scala", ("-e",)), "groovy": ("groovy", ("-e",)), "crystal": ("crystal", ("eval",)),
     "swift": ("swift", ("-e",)),
-}
+}  # fmt: skip
 # What these are given is data as a rule; what it makes them run is found in it.
 _TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "psql": ("sql", ("-c", "--command")),
-    "mysql": ("sql", ("-e", "--execute")),
-    "mariadb": ("sql", ("-e", "--execute")),
-    "sqlcmd": ("sql", ("-q", "-Q")),
-    "vim": ("viml", ("-c", "--cmd")),
-    "nvim": ("viml", ("-c", "--cmd")),
-    "vi": ("viml", ("-c",)),
-    "gdb": ("gdb", ("-ex", "--eval-command")),
-    "emacs": ("elisp", ("--eval", "-eval", "--execute")),
-    "gnuplot": ("gnuplot", ("-e",)),
-}
+    "psql": ("sql", ("-c", "--command")), "mysql": ("sql", ("-e", "--execute")),
+    "mariadb": ("sql", ("-e", "--execute")), "sqlcmd": ("sql", ("-q", "-Q")), "vim": ("viml", ("-c", "--cmd")),
+    "nvim": ("viml", ("-c", "--cmd")), "vi": ("viml", ("-c",)), "gdb": ("gdb", ("-ex", "--eval-command")),
+    "emacs": ("elisp", ("--eval", "-eval", "--execute")), "gnuplot": ("gnuplot", ("-e",)),
+}  # fmt: skip
 
 
 def _codes(call: CommandCall, options: tuple[str, ...]) -> list[CommandValue]:

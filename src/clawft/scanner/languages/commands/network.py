@@ -43,6 +43,9 @@ def _reach(
     return world.note(call, kind, address.text, join_sources(sent, address.sources))
 
 
+_CURL_HEADERS = words("-H --header -u --user -b --cookie -A --user-agent -e --referer --oauth2-bearer --url-query")
+
+
 def run_curl(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "AbcCdDeEFHKmoPQrtTuUwxXyYz", _CURL_LONG)
     sent: list[CommandValue] = []
@@ -54,20 +57,7 @@ def run_curl(world: CommandContext, call: CommandCall) -> CommandValue:
         elif name in ("-T", "--upload-file"):
             sends = True
             sent.append(world.read(value, call) if value.text not in ("-", ".") else call.stdin)
-        elif name in (
-            "-H",
-            "--header",
-            "-u",
-            "--user",
-            "-b",
-            "--cookie",
-            "-A",
-            "--user-agent",
-            "-e",
-            "--referer",
-            "--oauth2-bearer",
-            "--url-query",
-        ):
+        elif name in _CURL_HEADERS:
             sent.append(_header(world, call, name, value))
         elif name in ("-k", "--insecure"):
             continue
@@ -278,11 +268,10 @@ def run_telnet(world: CommandContext, call: CommandCall) -> CommandValue:
 
 NETWORK_PROGRAMS = {
     "curl": run_curl, "curl.exe": run_curl, "wget": run_wget, "wget2": run_wget, "http": run_httpie,
-    "https": run_httpie, "xh": run_httpie, "aria2c": run_aria2, "axel": run_aria2, "nc": run_netcat,
-    "ncat": run_netcat, "netcat": run_netcat, "nc.traditional": run_netcat, "nc.openbsd": run_netcat,
-    "pwncat": run_netcat, "telnet": run_telnet, "socat": run_socat, "ssh": run_ssh, "sshpass": run_ssh,
-    "autossh": run_ssh, "mosquitto_pub": run_message, "logger": run_message, "mqttx": run_message,
-    "redis-cli": run_message,
+    "https": run_httpie, "xh": run_httpie, "aria2c": run_aria2, "axel": run_aria2, "nc": run_netcat, "ncat": run_netcat,
+    "netcat": run_netcat, "nc.traditional": run_netcat, "nc.openbsd": run_netcat, "pwncat": run_netcat,
+    "telnet": run_telnet, "socat": run_socat, "ssh": run_ssh, "sshpass": run_ssh, "autossh": run_ssh,
+    "mosquitto_pub": run_message, "logger": run_message, "mqttx": run_message, "redis-cli": run_message,
 }  # fmt: skip
 
 
@@ -418,11 +407,10 @@ def run_messenger(world: CommandContext, call: CommandCall) -> CommandValue:
 
 
 TRANSFER_PROGRAMS = {
-    "telegram-send": run_messenger, "ntfy": run_messenger,
-    "scp": run_copy_remote, "rsync": run_copy_remote, "rclone": run_copy_remote, "aws": run_cloud,
-    "gsutil": run_cloud, "gcloud": run_cloud, "az": run_cloud, "mc": run_cloud, "s3cmd": run_cloud,
-    "azcopy": run_cloud, "ftp": run_ftp, "sftp": run_ftp, "lftp": run_ftp, "tftp": run_ftp, "ftpput": run_ftp,
-    "ncftpput": run_ftp, "dig": run_dns, "nslookup": run_dns, "host": run_dns, "drill": run_dns, "kdig": run_dns,
-    "getent": run_dns, "ping": run_ping, "ping6": run_ping, "mail": run_mail, "mailx": run_mail, "sendmail": run_mail,
-    "mutt": run_mail, "msmtp": run_mail, "swaks": run_mail,
+    "telegram-send": run_messenger, "ntfy": run_messenger, "scp": run_copy_remote, "rsync": run_copy_remote,
+    "rclone": run_copy_remote, "aws": run_cloud, "gsutil": run_cloud, "gcloud": run_cloud, "az": run_cloud,
+    "mc": run_cloud, "s3cmd": run_cloud, "azcopy": run_cloud, "ftp": run_ftp, "sftp": run_ftp, "lftp": run_ftp,
+    "tftp": run_ftp, "ftpput": run_ftp, "ncftpput": run_ftp, "dig": run_dns, "nslookup": run_dns, "host": run_dns,
+    "drill": run_dns, "kdig": run_dns, "getent": run_dns, "ping": run_ping, "ping6": run_ping, "mail": run_mail,
+    "mailx": run_mail, "sendmail": run_mail, "mutt": run_mail, "msmtp": run_mail, "swaks": run_mail,
 }  # fmt: skip

@@ -149,19 +149,9 @@ _INSTALLS = {
 _PACKAGE_FILE = re.compile(r"\.(whl|tgz|gz|zip|deb|rpm|gem|crate|pkg|bz2|xz)$")
 _ONE_SHOT = frozenset(("npx", "uvx", "bunx", "pnpx"))
 _INDEX = [
-    "-i",
-    "--index-url",
-    "--extra-index-url",
-    "--registry",
-    "--index",
-    "--default-index",
-    "--source",
-    "-s",
-    "--find-links",
-    "-f",
-    "--repository",
-    "--channel",
-]
+    "-i", "--index-url", "--extra-index-url", "--registry", "--index", "--default-index", "--source", "-s",
+    "--find-links", "-f", "--repository", "--channel",
+]  # fmt: skip
 _LONG = " ".join(
     (
         *_INDEX,

@@ -16,13 +16,10 @@ from clawft.scanner.languages.commands.world import (
 
 # Settings that turn a protection off when they have this value.
 _WEAK = {
-    "NODE_TLS_REJECT_UNAUTHORIZED": r"^0$", "PYTHONHTTPSVERIFY": r"^0$",
-    "GIT_SSL_NO_VERIFY": r"^(1|true|True|TRUE)$", "HISTFILE": r"^/dev/null$",
-    "HISTSIZE": r"^0$", "LD_PRELOAD": r".", "DYLD_INSERT_LIBRARIES": r".",
-    "LD_AUDIT": r".",
-    "GIT_SSH_COMMAND": r"StrictHostKeyChecking[ =]no",
-    "NODE_OPTIONS": r"--require|-r |--import",
-    "PERL5OPT": r".", "BASH_ENV": r".", "PROMPT_COMMAND": r"curl|wget|nc |sh ",
+    "NODE_TLS_REJECT_UNAUTHORIZED": r"^0$", "PYTHONHTTPSVERIFY": r"^0$", "GIT_SSL_NO_VERIFY": r"^(1|true|True|TRUE)$",
+    "HISTFILE": r"^/dev/null$", "HISTSIZE": r"^0$", "LD_PRELOAD": r".", "DYLD_INSERT_LIBRARIES": r".", "LD_AUDIT": r".",
+    "GIT_SSH_COMMAND": r"StrictHostKeyChecking[ =]no", "NODE_OPTIONS": r"--require|-r |--import", "PERL5OPT": r".",
+    "BASH_ENV": r".", "PROMPT_COMMAND": r"curl|wget|nc |sh ",
 }  # fmt: skip
 
 
@@ -134,18 +131,16 @@ def run_service(world: CommandContext, call: CommandCall) -> CommandValue:
 
 _PROTECTION_OFF = {
     "csrutil": r"disable|authenticated-root disable", "spctl": r"--(master|global)-disable|--add|--disable",
-    "setenforce": r"\b(0|permissive)\b",
-    "ufw": r"\bdisable\b|default allow", "xattr": r"-[rc]*[dc]\b.*quarantine|-[a-z]*c[a-z]*( |$)|quarantine",
-    "iptables": r"-F|--flush|-P (INPUT|OUTPUT) ACCEPT",
-    "nft": r"flush", "auditctl": r"-e 0|-D", "sysctl": r"randomize_va_space=0|ptrace_scope=0|kptr_restrict=0",
-    "usermod": r"-[aG]+ *(sudo|wheel|root|docker|admin)|-u 0|-o",
-    "useradd": r".", "adduser": r".", "passwd": r".", "chpasswd": r"", "visudo": r"",
-    "dscl": r"-(create|append|passwd)", "gpasswd": r"-a", "tccutil": r"reset",
-    "mount": r"remount|-o.*bind", "nsenter": r".", "unshare": r".", "insmod": r".", "modprobe": r".",
-    "kextload": r".", "scutil": r"--set|--dns", "networksetup": r"-set.*proxy",
-    "sqlite3": r"TCC\.db", "firewall-cmd": r"--panic-off|--set-default-zone=trusted", "aa-disable": r".",
-    "aa-teardown": r"", "apparmor_parser": r"-R",
-    "update-ca-certificates": r"", "profiles": r"install", "pfctl": r"-d",
+    "setenforce": r"\b(0|permissive)\b", "ufw": r"\bdisable\b|default allow",
+    "xattr": r"-[rc]*[dc]\b.*quarantine|-[a-z]*c[a-z]*( |$)|quarantine",
+    "iptables": r"-F|--flush|-P (INPUT|OUTPUT) ACCEPT", "nft": r"flush", "auditctl": r"-e 0|-D",
+    "sysctl": r"randomize_va_space=0|ptrace_scope=0|kptr_restrict=0",
+    "usermod": r"-[aG]+ *(sudo|wheel|root|docker|admin)|-u 0|-o", "useradd": r".", "adduser": r".", "passwd": r".",
+    "chpasswd": r"", "visudo": r"", "dscl": r"-(create|append|passwd)", "gpasswd": r"-a", "tccutil": r"reset",
+    "mount": r"remount|-o.*bind", "nsenter": r".", "unshare": r".", "insmod": r".", "modprobe": r".", "kextload": r".",
+    "scutil": r"--set|--dns", "networksetup": r"-set.*proxy", "sqlite3": r"TCC\.db",
+    "firewall-cmd": r"--panic-off|--set-default-zone=trusted", "aa-disable": r".", "aa-teardown": r"",
+    "apparmor_parser": r"-R", "update-ca-certificates": r"", "profiles": r"install", "pfctl": r"-d",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from clawft.scanner.languages.commands.world import (
     join_sources,
     sources_of,
 )
+from clawft.scanner.regex import words
 
 _URL = re.compile(r"(?:https?|ftp|file)://[^\s'\"<>]+", re.IGNORECASE)
 
@@ -91,6 +92,9 @@ def decode_command(text: str) -> str | None:
     return data.decode("utf-16-le" if wide else "utf-8", "replace")
 
 
+_SWITCH_VALUES = words("hidden bypass unrestricted minimized normal remotesigned 1 text -")
+
+
 def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
     for index, arg in enumerate(call.args):
         low = arg.text.lower()
@@ -118,17 +122,7 @@ def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
             r"[-/](?:w|windowstyle|ep|ex|exec|executionpolicy|version|inputformat|outputformat|configurationname)", low
         ):
             continue
-        if not low.startswith(("-", "/")) and low not in (
-            "hidden",
-            "bypass",
-            "unrestricted",
-            "minimized",
-            "normal",
-            "remotesigned",
-            "1",
-            "text",
-            "-",
-        ):
+        if not low.startswith(("-", "/")) and low not in _SWITCH_VALUES:
             code = CommandValue(
                 " ".join(argument.text for argument in call.args[index:]),
                 sources_of(call.args[index:]),

@@ -5,19 +5,14 @@ from typing import Any
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.config.sheet import ConfigSheet, as_command, strings_of, walk
-from clawft.scanner.regex import lazy
+from clawft.scanner.regex import lazy, words
 
 _NPM_HOOKS = lazy(r"^((pre|post)?(install|prepare|uninstall)|prepublish|dependencies)$")
 _COMPOSER_HOOKS = lazy(r"^(pre|post)-(install|update|autoload|root-package|create-project|package|status|archive)")
 _NPM_DEPENDENCIES = (
-    "dependencies",
-    "devDependencies",
-    "optionalDependencies",
-    "peerDependencies",
-    "bundleDependencies",
-    "overrides",
+    "dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "bundleDependencies", "overrides",
     "resolutions",
-)
+)  # fmt: skip
 _RUN_SCRIPT = lazy(r"\b(?:npm|pnpm|yarn|bun)(?: +-{1,2}[\w-]+)* +(?:run(?:-script)? +)?([\w:.-]+)|--run[ =]+([\w:.-]+)")
 _ADDRESS = lazy(r"^(?:git\+|git:|https?:|ssh:|github:|gitlab:|bitbucket:|gist:|file:|link:|svn\+|hg\+)")
 _SHORTHAND = lazy(r"^[\w.-]+/[\w.-]+(#.*)?$")
@@ -214,19 +209,12 @@ def _read_lists(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
             sheet.add(Kind.INSTALL, f"pip:*@{source['url']}", "url", via=source["url"])
 
 
+_REGISTRY_FILES = words(".npmrc npmrc .yarnrc .yarnrc.yml bunfig.toml pip.conf pip.ini setup.cfg uv.toml")
+
+
 def _read_registries(sheet: ConfigSheet, tree: dict[str, Any], name: str) -> None:
     """Another registry for everything: .npmrc, .yarnrc, bunfig.toml, pip.conf, a publishConfig does not count."""
-    if name in (
-        ".npmrc",
-        "npmrc",
-        ".yarnrc",
-        ".yarnrc.yml",
-        "bunfig.toml",
-        "pip.conf",
-        "pip.ini",
-        "setup.cfg",
-        "uv.toml",
-    ):
+    if name in _REGISTRY_FILES:
         installer = "pip" if name in ("pip.conf", "pip.ini", "setup.cfg", "uv.toml") else "npm"
         for keys, value in walk(tree):
             key = keys[-1].lower().replace("_", "-") if keys else ""

@@ -71,13 +71,9 @@ def _join(words: str) -> list[str]:
 
 
 BUILDS = {
-    "msbuild": _read_msbuild,
-    "maven": _read_maven,
-    "gradle": _read_gradle,
-    "cmake": _read_cmake,
-    "jenkins": _read_jenkins,
-    "terraform": _read_terraform,
-}
+    "msbuild": _read_msbuild, "maven": _read_maven, "gradle": _read_gradle, "cmake": _read_cmake,
+    "jenkins": _read_jenkins, "terraform": _read_terraform,
+}  # fmt: skip
 
 
 _SECRET = lazy(r"\$\{\{\s*(?:secrets|vars)\.(\w+)\s*\}\}|\$\{\{\s*(?:github\.token)\s*\}\}")

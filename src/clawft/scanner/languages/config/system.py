@@ -142,20 +142,11 @@ def _read_vagrant(sheet: ConfigSheet) -> None:
 
 
 _READERS: dict[str, Callable[[ConfigSheet], None]] = {
-    "requirements": _read_requirements,
-    "crontab": _read_crontab,
-    "sudoers": _read_sudoers,
-    "ssh": _read_ssh,
-    "gitattributes": _read_attributes,
-    "pth": _read_pth,
-    "debugger": _read_debugger,
-    "vim": _read_vim,
-    "packages": _read_packages,
-    "registry": _read_registry,
-    "idea": _read_idea,
-    "justfile": _read_recipes,
+    "requirements": _read_requirements, "crontab": _read_crontab, "sudoers": _read_sudoers, "ssh": _read_ssh,
+    "gitattributes": _read_attributes, "pth": _read_pth, "debugger": _read_debugger, "vim": _read_vim,
+    "packages": _read_packages, "registry": _read_registry, "idea": _read_idea, "justfile": _read_recipes,
     "vagrant": _read_vagrant,
-}
+}  # fmt: skip
 
 
 _GIT_RUNS = lazy(

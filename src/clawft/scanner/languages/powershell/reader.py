@@ -46,6 +46,11 @@ _KEYWORDS = words(
 RunCommand = Callable[["PowerShellReader", str, list[Item], CommandCall], Item]
 
 
+_PLAIN_VARIABLES = words(
+    "env:temp env:tmp env:userprofile env:home env:appdata env:localappdata env:windir env:comspec env:public"
+)
+
+
 class PowerShellReader:
     """Reads a script and notes what it does in a world."""
 
@@ -432,17 +437,7 @@ class PowerShellReader:
         if name in self.variables:
             return self.variables[name]
         if name.startswith("env:"):
-            if name in (
-                "env:temp",
-                "env:tmp",
-                "env:userprofile",
-                "env:home",
-                "env:appdata",
-                "env:localappdata",
-                "env:windir",
-                "env:comspec",
-                "env:public",
-            ):
+            if name in _PLAIN_VARIABLES:
                 return CommandValue({"env:userprofile": "~", "env:home": "~"}.get(name, "$" + name))
             fact = self.world.fact(Kind.ENV, name[4:].upper(), at, "$" + name)
             return CommandValue("$" + name, (fact,), known=False)

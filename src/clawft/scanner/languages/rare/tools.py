@@ -111,12 +111,9 @@ TOOL_LANGUAGES = {
 
 
 _HTTP = {
-    "request-open": ".open",
-    "request-send": ".send .sendrequest",
-    "stream-save": ".savetofile",
-    "stream-load": ".loadfromfile",
-    "stream-write": ".write .writetext .writeline",
-}
+    "request-open": ".open", "request-send": ".send .sendrequest", "stream-save": ".savetofile",
+    "stream-load": ".loadfromfile", "stream-write": ".write .writetext .writeline",
+}  # fmt: skip
 _NAMES = r"\.?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 
 WINDOWS_SCRIPT_LANGUAGES = {

@@ -13,12 +13,10 @@ __all__ = ["analyse"]
 # Words around which a script of many megabytes is read.
 _MARKS = (
     "curl", "wget", "base64", "eval", "/dev/tcp", "python", "node -", "perl", "ruby", "nc ", "ncat", "socat", "ssh",
-    "scp", "openssl",
-    "http:", "https:", "ftp:", ".ssh", ".aws", ".env", "crontab", "chmod", "bash", "| sh", "|sh", "sh -c", "sudo",
-    "rm -", "dd ", "xxd",
-    "exec", "printenv", "env |", "git push", "dig ", "nslookup", "launchctl", "systemctl", ".bashrc", ".zshrc",
-    "osascript", "$IFS", "${IFS",
-    "rev", "tr ", "gunzip", "npm ", "pip ", "mail", "keychain", "/etc/",
+    "scp", "openssl", "http:", "https:", "ftp:", ".ssh", ".aws", ".env", "crontab", "chmod", "bash", "| sh", "|sh",
+    "sh -c", "sudo", "rm -", "dd ", "xxd", "exec", "printenv", "env |", "git push", "dig ", "nslookup", "launchctl",
+    "systemctl", ".bashrc", ".zshrc", "osascript", "$IFS", "${IFS", "rev", "tr ", "gunzip", "npm ", "pip ", "mail",
+    "keychain", "/etc/",
 )  # fmt: skip
 
 # One command that no shell but that of Windows would take: its brackets are not quoted.
