@@ -88,7 +88,7 @@ class Soak:
         assert now in (self.before, self.after)
         locked = load_lock(self.site.lock).get("changing")
         assert (locked.digest if locked else "") == now
-        approvals = {one.path: one.digest for one in self.app.reopen().approvals.load()}
+        approvals = {one.path: one.digest for one in self.app.refresh().approvals.load()}
         assert approvals == ({str(place): now for place in self.places} if now else {})
         for root in {place.parent for place in self.places if place.parent.is_dir()}:
             assert not [one.name for one in root.iterdir() if one.name.startswith(".")], "something hidden is left"

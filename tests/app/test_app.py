@@ -22,7 +22,7 @@ def _approved(tmp_path: Path) -> App:
     app.reviewer.approve_agents(
         [app.reviewer.review_agent(one.found) for one in app.agents if one.state == "untrusted"]
     )
-    return app.reopen()
+    return app.refresh()
 
 
 def _write(path: Path, text: str) -> Path:

@@ -81,16 +81,16 @@ def test_an_approval_holds_for_the_content_and_for_that_hook_alone(tmp_path: Pat
     review = app.reviewer.review_hook(_judge(app)["first"].found)
     app.reviewer.approve_hooks([review])
 
-    judged = _judge(app.reopen())
+    judged = _judge(app.refresh())
     assert {name: one.state for name, one in judged.items()} == {"first": "ready", "second": "untrusted"}
     assert judged["first"].digest == review.whole.digest
     assert judged["first"].hosts == ()  # not one's own: its words lead to no host
     (pack / "shared.js").write_text("// what it could import\n")
-    assert _states(app.reopen())["first"] == "untrusted"
+    assert _states(app.refresh())["first"] == "untrusted"
     (pack / "shared.js").unlink()
-    assert _states(app.reopen())["first"] == "ready"
+    assert _states(app.refresh())["first"] == "ready"
     app.reviewer.revoke(app.approvals.load())
-    assert _states(app.reopen())["first"] == "untrusted"
+    assert _states(app.refresh())["first"] == "untrusted"
     assert first.exists()
 
 
@@ -110,7 +110,7 @@ def test_what_a_hook_asks_for_is_read_from_what_the_digest_was_taken_of(tmp_path
     app.reviewer.approve_hooks([app.reviewer.review_hook(_judge(app)["guard"].found)])
     approved = (hook / "HOOK.md").read_text()
     _hook(hook, ", permissions: {net: [evil.example]}")
-    wider = _judge(app.reopen())["guard"].found  # read now, and put back before the digest is taken
+    wider = _judge(app.refresh())["guard"].found  # read now, and put back before the digest is taken
     (hook / "HOOK.md").write_text(approved)
 
     assert compute_hook_digest(wider).value != app.approvals.load()[0].digest
@@ -148,7 +148,7 @@ def test_a_project_says_nothing_of_hooks(tmp_path: Path) -> None:
     app = _open(tmp_path)
     app.approve_config()
 
-    assert _states(app.reopen()) == {"guard": "ready"}
+    assert _states(app.refresh()) == {"guard": "ready"}
 
 
 def test_hooks_stand_and_fall_with_their_skill(tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ def test_hooks_stand_and_fall_with_their_skill(tmp_path: Path) -> None:
     review = app.reviewer.review(app.get_skill("theirs").found)
     assert [one.name for one in review.hooks] == ["of-theirs"]
     app.reviewer.approve([review])
-    judged = _judge(app.reopen())["of-theirs"]
+    judged = _judge(app.refresh())["of-theirs"]
     assert (judged.state, judged.digest, judged.hosts) == ("ready", review.digest, ())
     (theirs / "more.md").write_text("Something else.\n")
-    assert _states(app.reopen())["of-theirs"] == "untrusted"
+    assert _states(app.refresh())["of-theirs"] == "untrusted"
 
 
 def test_hooks_of_a_skill_that_is_approved_for_this_run_run_on_that_digest(tmp_path: Path) -> None:
@@ -177,11 +177,11 @@ def test_hooks_of_a_skill_that_is_approved_for_this_run_run_on_that_digest(tmp_p
     review = app.reviewer.review(app.get_skill("theirs").found)
     app.reviewer.approve_for_run(review)
 
-    judged = _judge(app.reopen())["of-theirs"]
+    judged = _judge(app.refresh())["of-theirs"]
     assert (judged.state, judged.digest, judged.hosts) == ("ready", review.digest, ())
     assert _states(_open(tmp_path)) == {"of-theirs": "untrusted"}  # another run
     (theirs / "hooks" / "of-theirs" / "handler.js").write_text("export default () => { /* new */ };\n")
-    assert _states(app.reopen()) == {"of-theirs": "untrusted"}
+    assert _states(app.refresh()) == {"of-theirs": "untrusted"}
 
 
 def test_trusting_the_projects_skills_for_a_run_binds_their_hooks_and_lets_no_other_run(tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_trusting_the_projects_skills_for_a_run_binds_their_hooks_and_lets_no_ot
     app = _open(tmp_path)
     app.run_trust.project = True
 
-    judged = _judge(app.reopen())
+    judged = _judge(app.refresh())
     assert {name: one.state for name, one in judged.items()} == {"of-theirs": "ready", "alone": "untrusted"}
     assert judged["of-theirs"].digest.startswith("sha256:")
     assert judged["of-theirs"].hosts == ()
     (theirs / "more.md").write_text("Something else.\n")
-    assert _states(app.reopen())["of-theirs"] == "untrusted"
+    assert _states(app.refresh())["of-theirs"] == "untrusted"
 
 
 def test_a_hook_in_which_the_scanner_finds_an_attack_is_blocked(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_strangers_hook_takes_neither_the_place_nor_the_settings_of_ones_own(t
     waiting = [one.found for one in load_hook_statuses(app, app.skills) if one.state == "untrusted"]
     app.reviewer.approve_hooks([app.reviewer.review_hook(one) for one in waiting])
 
-    judged = load_hook_statuses(app.reopen(), app.skills)
+    judged = load_hook_statuses(app.refresh(), app.skills)
     assert [(one.name, one.found.scope, one.state) for one in judged] == [
         ("mail", "user", "ineligible"),
         ("keyed", "project", "ready"),

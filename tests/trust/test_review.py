@@ -46,16 +46,16 @@ def test_what_was_seen_is_what_is_approved(app: App) -> None:
     app.reviewer.approve([review])
     (one,) = app.approvals.load()
     assert (one.digest, one.power, one.name) == (review.digest, review.report.power, "guest")
-    again = app.reopen().reviewer.review(app.get_skill("guest").found)
+    again = app.refresh().reviewer.review(app.get_skill("guest").found)
     assert again.is_same
     assert not again.power
-    assert app.reopen().get_skill("guest").state == "ready"
+    assert app.refresh().get_skill("guest").state == "ready"
 
 
 def test_a_review_after_a_change_tells_both_differences(app: App, skill: Path) -> None:
     app.reviewer.approve([app.reviewer.review(app.get_skill("guest").found)])
     (skill / "SKILL.md").write_text(FETCHES.replace("a.example/x", "b.example/x"))
-    review = app.reviewer.review(app.reopen().get_skill("guest").found)
+    review = app.reviewer.review(app.refresh().get_skill("guest").found)
     assert review.previous is not None
     assert (review.power.added.network, review.power.removed.network) == (("b.example",), ("a.example",))
     assert review.files is not None
@@ -95,11 +95,11 @@ def test_a_command_is_reviewed_and_approved_as_its_file(app: App, tmp_path: Path
     command.parent.mkdir(parents=True)
     command.write_text("---\ndescription: d\n---\nFix it.\n")
     app.reviewer.approve([app.reviewer.review(app.get_skill("fix").found)])
-    assert app.reopen().get_skill("fix").state == "ready"
+    assert app.refresh().get_skill("fix").state == "ready"
     (command.parent / "other.md").write_text("Beside it.\n")
-    assert app.reopen().get_skill("fix").state == "ready"
+    assert app.refresh().get_skill("fix").state == "ready"
     command.write_text("---\ndescription: d\n---\nFix it all.\n")
-    changed = app.reopen()
+    changed = app.refresh()
     assert changed.get_skill("fix").state == "untrusted"
     files = changed.reviewer.review(changed.get_skill("fix").found).files
     assert files is not None

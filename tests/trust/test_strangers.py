@@ -37,7 +37,7 @@ def _approve(app: App, skill: Path) -> None:
 
 
 def _state(app: App) -> tuple[str, str]:
-    one = app.reopen().get_skill("guest")
+    one = app.refresh().get_skill("guest")
     return one.state, one.reasons[0].message if one.reasons else ""
 
 

@@ -123,6 +123,7 @@ class Conversation:
             session_id=session.key,
             refresh_on_call=runtime.refresh_on_call,
             statuses=parent.skills.statuses if parent else None,
+            activated=session.activated,
         )
         # Limits of what was read, by the name of their record, until the next message is written.
         self.pending_limits: list[tuple[str, AboutSkill]] = []
@@ -136,8 +137,6 @@ class Conversation:
         self.forks: tuple[str, ...] = made.forks  # the skills that were forked, down to here
         self.allowance: TokenAllowance = TokenAllowance(made.max_tokens, parent.allowance if parent else None)
         self.slots: anyio.CapacityLimiter = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)
-        folders = {status.name: status.found.folder for status in self.skills.statuses if status.usable}
-        self.skills.loaded = {name: folders[name] for name in session.activated if name in folders}
         self.skills.is_bound = partial(is_bound, self)
         self.registry: ToolRegistry | None = None
         self._parent = parent

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext, suppress
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,10 @@ def _find(app: "App") -> "PluginPlaces":
     return find_places(app)
 
 
+# What a refresh leaves: settings that did not change, what no text may hold, and the log that knows it.
+_UNCHANGED = ("config", "secrets", "audit")
+
+
 class App:
     """One view of the world: made once for a command, and read as far as the command needs it."""
 
@@ -107,18 +112,11 @@ class App:
             None  # called with the number of skills being scanned, where the user waits for it
         )
         self.run_trust = RunApprovals()
-        self._good: Config | None = None  # settings from before, for when those on disk cannot be read
-        self.failure: Diagnostic | None = None  # why they are used
+        self.failure: Diagnostic | None = None  # why settings from before are used, where those on disk cannot be read
 
     @cached_property
     def config(self) -> Config:
-        try:
-            return load_config(self.workspace, self.environ, self._is_approved_config)
-        except ClawftError as error:
-            if self._good is None:
-                raise
-            self.failure = error.diagnostic
-            return self._good
+        return load_config(self.workspace, self.environ, self._is_approved_config)
 
     @cached_property
     def approvals(self) -> "Approvals":
@@ -148,6 +146,9 @@ class App:
 
     @cached_property
     def trust_policy(self) -> TrustPolicy:
+        return self._open_trust_policy()
+
+    def _open_trust_policy(self) -> TrustPolicy:
         origins, revocations = Origins(self.workspace, self.locations), Revocations(self.workspace)
         return TrustPolicy(origins.why_untrusted, lambda: self.approvals, self.run_trust, revocations.check)
 
@@ -210,8 +211,7 @@ class App:
         lines = [AuditEntry("approval", f"config {path}", "allowed", {}) for path in found]
         with self.audit.last_step(lines) as commit:
             self.approvals.add("config", found if agreed else {}, commit=commit)
-        for name in ("config", "secrets", "plugin_schemas"):  # read anew: what was approved counts from now on
-            vars(self).pop(name, None)
+        self.refresh()  # what was approved counts from now on
         return found if agreed else {}
 
     def _review_config(self, layer: Layer) -> "ConfigReview":
@@ -371,14 +371,55 @@ class App:
 
     def load_skills(self, only: str = "") -> tuple[SkillStatus, ...]:
         """Every skill, or those of one name, with their state, as it is on disk now."""
-        return tuple(skill for skill in self.reopen().skills if not only or skill.name == only)
+        return tuple(skill for skill in self.refresh().skills if not only or skill.name == only)
 
-    def reopen(self) -> "App":
-        """The same app, with everything as it is on disk now; settings that cannot be read stay as they were."""
-        app = App(self.workspace, self.environ, self.dirs)
-        app.tell_scan, app.run_trust = self.tell_scan, self.run_trust
-        app._good = vars(self).get("config", self._good)
-        return app
+    def refresh(self) -> "App":
+        """See everything as it is on disk now, and return this app.
+
+        Settings are loaded again where one of their files, or its approval, changed; those that cannot be read stay as
+        they were. All else is found again when it is next asked for.
+        """
+        self.refresh_config()
+        for name, attribute in vars(App).items():
+            if isinstance(attribute, cached_property) and name not in _UNCHANGED:
+                vars(self).pop(name, None)
+        return self
+
+    def refresh_config(self) -> Config:
+        """Return the settings as they are on disk now, or as they were where they cannot be read. Raises: ClawftError
+        where none could be read before."""
+        known = vars(self).get("config")
+        if known is None:
+            return self.config
+        try:
+            if self._has_new_settings(known):
+                known = load_config(self.workspace, self.environ, self._is_approved_config)
+                vars(self)["config"] = known
+                self._add_secrets(known)
+            self.failure = None
+        except ClawftError as error:
+            self.failure = error.diagnostic
+        return known
+
+    def _has_new_settings(self, known: Config) -> bool:
+        """Return whether the files that count now, or what is in them, are others than those that were loaded."""
+        loaded = {layer.source: layer.data for layer in known.layers if layer.source in known.files}
+        counting = {path: data for path in config_files(self.workspace) if (data := read_config(path)) is not None}
+        for path, data in self._project_configs().items():
+            if not self._is_approved_config(path, data):
+                del counting[path]
+        return counting != loaded
+
+    def _add_secrets(self, config: Config) -> None:
+        """Keep new secrets out of all text, too; what is known to be secret already stays so."""
+        if "secrets" in vars(self):
+            vars(self).pop("plugin_schemas", None)
+            with suppress(ClawftError):  # a secret that cannot be read is used by nothing
+                self.secrets.update(config, self.environ, self.plugin_schemas)
+
+    def copy(self) -> "App":
+        """Return an app that has read the same, and sees on its own what changes."""
+        return copy(self)
 
     def choose_agent(self, name: str = "") -> Agent:
         """The agent of a name, or the default one; a project's own only if it was approved.
@@ -509,7 +550,7 @@ class App:
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
-        approval = self.reopen().trust_policy.clear(found, digest, reading.linked)  # as approved or taken back by now
+        approval = self._open_trust_policy().clear(found, digest, reading.linked)  # as approved or taken back by now
         if approval is None:
             return UsableSkill(skill, digest.value)
         return UsableSkill(skill, digest.value, is_untrusted=True, granted=approval.power)

@@ -179,7 +179,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: HookProces
     remembered = HookRunHistory()
 
     def load(loaded_skills: "Sequence[SkillStatus] | None") -> tuple[Sequence[HookHandler], Sequence[Diagnostic]]:
-        now = app.reopen()
+        now = app.refresh()
         settings = hook_settings(now)
         handlers: list[HookHandler] = []
         problems: list[Diagnostic] = []
@@ -259,7 +259,7 @@ def _command_handlers(
     from clawft.agent.hooks.commands import CommandEnvironment, make_command_handlers
     from clawft.agent.tools.environment import SkillVariables, command_env
 
-    supplies = SkillVariables(lambda: app.reopen().config.skills.entries, app.environ, app.secrets, app.audit)
+    supplies = SkillVariables(lambda: app.refresh_config().skills.entries, app.environ, app.secrets, app.audit)
     env = command_env(app.config.tools.exec, app.environ, {})
     rules = load_rules(app.config, app.workspace.project)
     around = CommandEnvironment(sandbox, line_policy(app), rules, env, app.audit, remembered)

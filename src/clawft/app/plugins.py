@@ -175,7 +175,7 @@ def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
     from clawft.plugins.runtime import PluginEnvironment
 
     def load() -> tuple[tuple[PluginStatus, ...], PluginsSettings]:
-        now = app.reopen()
+        now = app.refresh()
         return load_plugin_statuses(now), plugin_settings(now)
 
     around = PluginEnvironment(app.workspace, app.environ, sandbox, app.secrets, app.audit)

@@ -126,7 +126,8 @@ def run_command(**values: Any) -> int:
     from clawft.app.jobs import open_app_runs
     from clawft.cli.skills.run import prepare_skill
 
-    app, _ = prepare_skill(open_here(), wanted.skill, yes=wanted.yes)
+    app = open_here()
+    prepare_skill(app, wanted.skill, yes=wanted.yes)
     checked = _check(wanted)
     runs = open_app_runs(app)
     try:

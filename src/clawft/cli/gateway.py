@@ -305,7 +305,7 @@ def _load_allowed(app: "App") -> dict[str, tuple[str, ...]]:
     from clawft.app.plugins import load_plugin_statuses
     from clawft.jobs.channels.plugin_channels import choose_channels
 
-    now = app.reopen()
+    now = app.refresh()
     settings = load_gateway_settings(now)
     statuses = load_plugin_statuses(now, by_digest=False)
     running = (

@@ -235,7 +235,7 @@ def _agree(app: App, new: Sequence[_FetchedSkill]) -> bool:
 
 
 def _tell(app: App, looked: Sequence[_FetchedSkill], new: Sequence[_FetchedSkill]) -> None:
-    statuses = {skill.found.folder: skill for skill in app.reopen().skills}
+    statuses = {skill.found.folder: skill for skill in app.refresh().skills}
     for fetched_skill in looked:
         was = "" if fetched_skill in new else " already"
         click.echo(one_line(f"{fetched_skill.one.reference} is{was} approved as it is now"))

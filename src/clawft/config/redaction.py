@@ -49,6 +49,10 @@ class Secrets:
         self.forms = sorted(forms, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, self.forms)))
 
+    def update(self, config: Config, environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add the secrets of a config that was loaded anew. Raises: ClawftError, as `of`."""
+        self.add(_configured(config, environ, schemas))
+
     @classmethod
     def of(
         cls, config: Config, environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]] | None = None

@@ -147,7 +147,7 @@ def test_a_skill_that_is_just_being_placed_or_removed_never_passes_for_the_users
     fault = Fault(app.workspace.home, "kill", path=end)
     killed = run_faulty(fault, words, cwd=app.workspace.cwd, env={**app.environ, "LANG": "C.UTF-8"})
     assert killed.returncode == -signal.SIGKILL
-    there = [one for one in app.reopen().skills if one.name == "hello"]
+    there = [one for one in app.refresh().skills if one.name == "hello"]
     assert all(one.state in ("untrusted", "shadowed") for one in there)
     assert bool(there) == (end not in ("skills.lock", "clawft/skills/hello"))
 

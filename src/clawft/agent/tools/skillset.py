@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from html import escape
 
 from msgspec import Struct
@@ -73,7 +74,9 @@ class Skillset:
         session_id: str,
         refresh_on_call: bool = True,
         statuses: Sequence[SkillStatus] | None = None,
+        activated: Iterable[str] = (),
     ) -> None:
+        """`statuses` are those of a fork's parent; `activated` the names that were loaded earlier in the session."""
         self._load = load
         self._clear = clear
         # Whether a skill in a folder, as it is now, is one whose limits the conversation has.
@@ -81,14 +84,27 @@ class Skillset:
         self._dynamic = dynamic
         self.session_id = session_id
         self.refresh_on_call = refresh_on_call
-        self.statuses = tuple(load() if statuses is None else statuses)
-        self.loaded: dict[str, str] = {}  # name -> folder, over the whole conversation
+        self._statuses = None if statuses is None else tuple(statuses)
+        self._activated = tuple(activated)
         self.active: list[Activation] = []  # since the last user message: these restrict tools
         self.prompted: list[Activation] = []  # those whose text is in the system prompt of this turn
         self._cleared: dict[str, UsableSkill] = {}  # loaded ones, as they were when this turn began or they were loaded
         self._unusable: set[str] = set()  # loaded ones whose programs are not offered in this turn
         self.brought: dict[str, frozenset[str]] = {}  # skill -> the tools that it brought along
         self._problems: dict[Diagnostic, bool] = {}  # what keeps programs from being offered -> whether it was reported
+
+    @property
+    def statuses(self) -> tuple[SkillStatus, ...]:
+        """Every skill with its state, as it was when the turn began."""
+        if self._statuses is None:
+            self._statuses = tuple(self._load())
+        return self._statuses
+
+    @cached_property
+    def loaded(self) -> dict[str, str]:
+        """The folders of the skills that were loaded in the whole conversation, by name."""
+        folders = {status.name: status.found.folder for status in self.statuses if status.usable}
+        return {name: folders[name] for name in self._activated if name in folders}
 
     @property
     def offered(self) -> tuple[SkillStatus, ...]:
@@ -98,16 +114,16 @@ class Skillset:
         """A new message of the person: restrictions end, and edits on disk are seen."""
         self.active, self.prompted = [], []
         self._cleared, self._unusable = {}, set()
-        self.statuses = tuple(self._load())
+        self.reload()
 
     def refresh(self) -> None:
         """Reload the skills when the model asks for one, to see what changed on disk since the turn began."""
         if self.refresh_on_call:
-            self.statuses = tuple(self._load())
+            self.reload()
 
     def reload(self) -> None:
         """See what was decided meanwhile, whatever the settings say of edits."""
-        self.statuses = tuple(self._load())
+        self._statuses = tuple(self._load())
 
     def get_offered(self, name: str) -> SkillStatus:
         """A skill that a model may load. Raises: ToolError."""

@@ -202,7 +202,7 @@ def _tell(
             "asked": permissions_json(manifest.permissions),
             "new": permissions_json(compare_permissions(old.permissions, manifest.permissions)) if old else None,
         }
-        now = [status for status in load_plugin_statuses(app.reopen()) if status.found.folder == staged.target]
+        now = [status for status in load_plugin_statuses(app.refresh()) if status.found.folder == staged.target]
         return print_json("clawft.plugins.install.v1", **fields, plugin=plugin_json(now[0]) if now else None)
     done = "Installed" if installed else "Would be installed"
     click.echo(one_line(f"{done}: {manifest.id} {manifest.version}"))

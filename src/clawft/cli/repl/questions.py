@@ -92,4 +92,4 @@ async def _ask_for(repl: "Repl", status: SkillStatus) -> None:
         repl.screen.print(one_line(f"  Stored. Only programs of {status.name} get {variable}"))
         stored = True
     if stored:
-        repl.app = repl.app.reopen()
+        repl.app.refresh()

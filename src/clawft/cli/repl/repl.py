@@ -270,7 +270,7 @@ class Repl:
 
         if not find_unapproved_skills(self, name):
             return False
-        self.app = self.app.reopen()  # it may have been approved elsewhere meanwhile
+        self.app.refresh()  # it may have been approved elsewhere meanwhile
         waiting = find_unapproved_skills(self, name)
         return await ask_skill_approval(self, waiting[0]) if waiting else name in self._list_startable()
 

@@ -112,7 +112,7 @@ def _judge_now(app: App, status: SkillStatus) -> SkillStatus:
     skills = [skill for skill in app.load_skills() if skill.found.file == status.found.file]
     if skills:
         return skills[0]
-    return _load_others(app.reopen()).get(status.name, status)
+    return _load_others(app.refresh()).get(status.name, status)
 
 
 def _allow(app: App, status: SkillStatus, rules: Sequence[str], options: _Options) -> int:

@@ -36,7 +36,7 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
     app = open_here(dirs)
     if options.trust_project_skills:
         app.trust_project()
-    app, status = prepare_skill(app, name, yes=options.yes, ask=options.output == "text")
+    status = prepare_skill(app, name, yes=options.yes, ask=options.output == "text")
     request = TurnRequest(line or " ".join(args), model=options.model, skill=name, words=args)
     if options.queue and not options.background:
         raise click.UsageError("--queue goes with --background")
@@ -47,7 +47,7 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
     return run_turn_in_terminal(app, options, request, only=status.name if dirs else "")
 
 
-def prepare_skill(app: App, name: str, *, yes: bool, ask: bool = True) -> tuple[App, SkillStatus]:
+def prepare_skill(app: App, name: str, *, yes: bool, ask: bool = True) -> SkillStatus:
     """Have a person approve a skill, and give what it needs; `ask`: for that too. Raises: ClawftError; click.Abort."""
     from clawft.cli.skills.variables import ask_missing_variables
 
@@ -56,11 +56,11 @@ def prepare_skill(app: App, name: str, *, yes: bool, ask: bool = True) -> tuple[
         from clawft.cli.review import ask_approval
 
         ask_approval(app, status, yes=yes)
-        app = app.reopen()
+        app.refresh()
         status = app.get_skill(name)
     if status.usable and ask_missing_variables(app, status, ask=ask and not yes):
-        app = app.reopen()
-    return app, status
+        app.refresh()
+    return status
 
 
 def _tell_misplaced(args: tuple[str, ...]) -> None:

@@ -247,7 +247,7 @@ async def _stage_sync(
 def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
     """Find skills that match the lock and were never approved: approve them with --yes after showing them, else only
     list them."""
-    site, app = outcome.site, app.reopen()
+    site, app = outcome.site, app.refresh()
     locked = outcome.lock.values()
     places = {site.folder(client, skill.name): skill for skill in locked for client in skill.to if client in site.roots}
     waiting = [skill for skill in app.skills if skill.found.folder in places and skill.state == "untrusted"]

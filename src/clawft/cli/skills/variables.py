@@ -150,7 +150,7 @@ def command(name: str, variable: str | None, source: str | None, **values: Any) 
         stored = set_variable_reference(app, owner, variable, options.origin)
     else:
         stored = store_value(app, owner, variable, read_value(owner, variable, from_input=source == "-"))
-    return _tell(app.reopen(), name, variable, stored, options.output)
+    return _tell(app.refresh(), name, variable, stored, options.output)
 
 
 def _list(app: App, status: SkillStatus, output: str) -> int:

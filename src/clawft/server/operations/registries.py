@@ -65,14 +65,14 @@ async def search_registry(daemon: Daemon, _call: DaemonCall, request: SearchRegi
 
 async def plan_install(daemon: Daemon, call: DaemonCall, request: PlanInstall) -> InstallPlan:
     """Raises: ClawftError."""
-    app = daemon.app.reopen()
+    app = daemon.app.copy().refresh()
     work = _Work(app, request.reference, request.scope, _teller(call))
     return await to_thread.run_sync(work.plan, limiter=daemon.installing)
 
 
 async def install_skill(daemon: Daemon, call: DaemonCall, request: InstallSkill) -> SkillInstalled:
     """Raises: Refused for what speaks against it, and for what is not as it was planned; ClawftError."""
-    app = daemon.app.reopen()
+    app = daemon.app.copy().refresh()
     work = _Work(app, request.reference, request.scope, _teller(call))
     placed = await to_thread.run_sync(work.install, request.plan, call, limiter=daemon.installing)
     generation = await daemon.registry.live.refresh()

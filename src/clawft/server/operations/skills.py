@@ -124,7 +124,7 @@ SKILL_HANDLERS: dict[type[DaemonRequest], Handler] = {
 
 
 async def review_skill(daemon: Daemon, _call: DaemonCall, request: ReviewSkill) -> SkillReview:
-    review = await to_thread.run_sync(_review, daemon.app.reopen(), request.name)
+    review = await to_thread.run_sync(_review, daemon.app.copy().refresh(), request.name)
     return SkillReview(review=review_json(review))
 
 
@@ -132,7 +132,7 @@ async def approve_skill(daemon: Daemon, call: DaemonCall, request: ApproveSkill)
     """Raises: Refused where the skill is not what was looked at."""
 
     def approve() -> None:
-        app = daemon.app.reopen()
+        app = daemon.app.copy().refresh()
         review = _review(app, request.name)
         if review.digest != request.digest:
             message = f"The skill '{request.name}' changed since it was looked at"
@@ -145,13 +145,13 @@ async def approve_skill(daemon: Daemon, call: DaemonCall, request: ApproveSkill)
 
 
 async def revoke_skill(daemon: Daemon, call: DaemonCall, request: RevokeSkill) -> SkillDecided:
-    await to_thread.run_sync(_revoke, daemon.app.reopen(), call, request.name)
+    await to_thread.run_sync(_revoke, daemon.app.copy().refresh(), call, request.name)
     return await _tell(daemon, request.name)
 
 
 async def block_skill(daemon: Daemon, call: DaemonCall, request: BlockSkill) -> SkillDecided:
     def block() -> None:
-        app = daemon.app.reopen()
+        app = daemon.app.copy().refresh()
         if not _has_namesake(app, app.get_skill(request.name)):
             _switch(app, call, request.name, enabled=False)
         _revoke(app, call, request.name)
@@ -161,7 +161,7 @@ async def block_skill(daemon: Daemon, call: DaemonCall, request: BlockSkill) -> 
 
 
 async def enable_skill(daemon: Daemon, call: DaemonCall, request: EnableSkill) -> SkillDecided:
-    await to_thread.run_sync(lambda: _switch(daemon.app.reopen(), call, request.name, enabled=True))
+    await to_thread.run_sync(lambda: _switch(daemon.app.copy().refresh(), call, request.name, enabled=True))
     return await _tell(daemon, request.name)
 
 

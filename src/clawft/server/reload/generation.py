@@ -212,7 +212,9 @@ def load_generation(before: Generation, at: str, touched: Collection[str] | None
 
 def _load_next(before: Generation, at: str, touched: Collection[str] | None) -> Generation:
     taken_ns = time.time_ns()
-    app, old = before.app.reopen(), before.read
+    app, old = before.app.copy().refresh(), before.read
+    for name in ("secrets", "audit"):  # what plugins keep secret may be something else by now
+        vars(app).pop(name, None)
     # Taken before anything is read: what is written meanwhile differs at the next look.
     first = stamp_paths({*config_files(app.workspace), *(old.depends.files | old.stamps.places.keys() if old else ())})
     paths = None if touched is None or len(touched) > _MANY or old is None else with_real(touched)

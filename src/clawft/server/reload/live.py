@@ -367,7 +367,7 @@ class LiveRuntimes:
         generation = self._live.current
         held = self._open.get(generation.base)
         if held is None:
-            opening = open_runtime(generation.app, load_skills=self._load_skills)
+            opening = open_runtime(generation.app.copy(), load_skills=self._load_skills)
             held = self._open[generation.base] = SharedRuntime(opening, lambda: self._open.pop(generation.base, None))
         async with held.use() as runtime:
             yield runtime

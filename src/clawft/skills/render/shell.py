@@ -7,6 +7,7 @@ guessed at: what is left means the same to sh and to bash. Nothing is run or loo
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal, NoReturn
 
 from msgspec import Struct
@@ -105,8 +106,9 @@ class Line(Struct, frozen=True):
         return " ".join(part for part in parts if part)
 
 
+@lru_cache(maxsize=64)  # what judges a command, asks about it and runs it reads the same line
 def parse_line(line: str) -> Line:
-    """The commands of a line. Raises: NotUnderstood."""
+    """Return the commands of a line. Raises: NotUnderstood."""
     if len(line) > MAX_LINE:
         _refuse(f"a line of more than {MAX_LINE} characters")
     for char in line:

@@ -59,7 +59,7 @@ async def _run_hooks(repl: "Repl", rest: str) -> None:
     from clawft.cli.hooks.list import count_rows, row_lines
     from clawft.cli.hooks.show import detail_lines
 
-    app = repl.app.reopen()  # what was turned on or off meanwhile counts
+    app = repl.app.refresh()  # what was turned on or off meanwhile counts
     rows = sorted(load_rows(app), key=lambda one: one.name)
     if rest:
         return print_lines(repl, detail_lines(app, find_row(rows, rest)))
@@ -87,7 +87,7 @@ async def _run_plugins(repl: "Repl", rest: str) -> None:
     from clawft.cli.plugins.list import count_plugins, load_required_missing_plugins, plugin_lines
     from clawft.cli.plugins.show import detail_lines
 
-    app = repl.app.reopen()  # what was granted or turned off meanwhile counts
+    app = repl.app.refresh()  # what was granted or turned off meanwhile counts
     found = load_plugin_statuses(app)
     if rest:
         return print_lines(repl, detail_lines(app, find_plugin(found, rest)))

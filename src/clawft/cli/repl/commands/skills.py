@@ -50,7 +50,7 @@ async def ask_skill_approval(repl: "Repl", status: SkillStatus) -> bool:
         repl.app.reviewer.refuse(review)
         repl.screen.print(f"{status.name} stays untrusted")
         return False
-    repl.app = repl.app.reopen()
+    repl.app.refresh()
     return True
 
 
@@ -156,7 +156,7 @@ you last approved it. `weft skills trust --list` tells what is approved, and `--
 
 
 async def _run_trust(repl: "Repl", rest: str) -> None:
-    repl.app = repl.app.reopen()  # what is on disk now is what is approved
+    repl.app.refresh()  # what is on disk now is what is approved
     waiting = find_unapproved_skills(repl, None if rest in ("", "--all") else rest)
     if not waiting:
         named = one_line(rest) if rest != "--all" else ""
