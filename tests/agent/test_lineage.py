@@ -24,7 +24,7 @@ from clawft.scanner.findings import Power
 from clawft.skills.parse.model import Agent, Skill
 from clawft.trust.approvals import make_approval
 from clawft.trust.modes import Mode
-from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.permissions import ToolDecision, UsableSkill, decide_call
 from world import World
 
@@ -136,7 +136,11 @@ def calls(runtime: Runtime) -> list[CheckedCall]:
     for tool, uses in USES.items():
         for use, read_only in product(uses, (False, True)):
             meant = {name: str(value).replace("SKILLS", skills) for name, value in use.items()}
-            found.append(CheckedCall(tool, meant, where, server=tool.startswith("hub__"), read_only=read_only))
+            judges = tool in ("exec_shell", "delegate", "Skill", "message")
+            traits = ToolTraits(
+                tool.startswith("hub__"), read_only, judges, tool == "web_fetch", tool == "memory_write"
+            )
+            found.append(CheckedCall(tool, meant, where, traits))
     return found
 
 

@@ -75,3 +75,9 @@ def test_a_turn_loads_the_settings_and_the_skills_once_and_parses_a_command_once
         "discovery/catalog.py:load_catalog": 1,
         "render/shell.py:read": 1,
     }
+
+
+def test_few_frames_lie_between_the_loop_and_the_program_that_it_starts(counted: dict[str, Any]) -> None:
+    (stack,) = [stack for stack in counted["starts"] if "agent/loop.py:transport" in stack]
+    assert stack[0].startswith("sandbox/process.py:")
+    assert len(stack[: stack.index("agent/loop.py:transport") + 1]) <= 12, stack

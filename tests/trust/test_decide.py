@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.trust.modes import Mode, lower_mode
-from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.patterns import parse_pattern
 from clawft.trust.permissions import (
     CallAuthority,
@@ -21,12 +21,12 @@ from clawft.trust.permissions import (
 )
 
 HERE = PatternRoots("/project", "/project", "/home/me")
-READ = CheckedCall("read_file", {"path": "a"}, HERE, read_only=True)
+READ = CheckedCall("read_file", {"path": "a"}, HERE, ToolTraits(read_only=True))
 WRITE = CheckedCall("write_file", {"path": "a"}, HERE)
-FETCH = CheckedCall("web_fetch", {"url": "https://docs.example.org/"}, HERE, read_only=True)
-RUN = CheckedCall("exec_shell", {"command": "git push"}, HERE)
-SERVER = CheckedCall("github__get", {}, HERE, server=True)
-OBSCURE = CheckedCall("exec_shell", {"command": "git $(x)"}, HERE)
+FETCH = CheckedCall("web_fetch", {"url": "https://docs.example.org/"}, HERE, ToolTraits(read_only=True, fetches=True))
+RUN = CheckedCall("exec_shell", {"command": "git push"}, HERE, ToolTraits(judges_itself=True))
+SERVER = CheckedCall("github__get", {}, HERE, ToolTraits(server=True))
+OBSCURE = CheckedCall("exec_shell", {"command": "git $(x)"}, HERE, ToolTraits(judges_itself=True))
 CALLS = (
     READ,
     WRITE,
@@ -34,8 +34,8 @@ CALLS = (
     RUN,
     SERVER,
     OBSCURE,
-    CheckedCall("memory_write", {}, HERE),
-    CheckedCall("Skill", {"name": "x"}, HERE),
+    CheckedCall("memory_write", {}, HERE, ToolTraits(lasts=True)),
+    CheckedCall("Skill", {"name": "x"}, HERE, ToolTraits(judges_itself=True)),
 )
 
 
@@ -116,7 +116,7 @@ def test_whoever_is_refused_reads_how_long_that_holds_and_where_the_rule_is() ->
 
 STRANGER = ToolLimit("the skill 'x'", hosts=("docs.example.org",))
 NOWHERE = ToolLimit("the skill 'y'", hosts=())
-LASTING = CheckedCall("memory_write", {}, HERE)
+LASTING = CheckedCall("memory_write", {}, HERE, ToolTraits(lasts=True))
 HOST = "the skill 'y' was not approved for the host 'docs.example.org'"
 LASTS = "every later conversation would hear it, and the skill 'y' is a stranger's"
 
@@ -180,7 +180,7 @@ def test_no_rule_of_the_user_gives_a_skill_more_than_it_asked_for() -> None:
 
 
 def test_folder_of_a_skill_is_always_open_to_it() -> None:
-    reading = CheckedCall("skill_read", {"name": "x", "path": "a"}, HERE, read_only=True)
+    reading = CheckedCall("skill_read", {"name": "x", "path": "a"}, HERE, ToolTraits(read_only=True))
     assert decide_call(reading, CallAuthority(limits=(make_limit("the skill 'x'", ["!*"]),))).decision == "pass"
     own = make_limit("the skill 'x'", ["Read"], own=frozenset({"count"}))
     other = make_limit("the skill 'y'", ["Read"])
@@ -246,7 +246,7 @@ def test_only_a_pattern_of_paths_that_denies_reading_closes_them(denied: str, cl
 
 
 def test_a_tool_that_is_named_is_no_other_whose_name_goes_on() -> None:
-    longer = CheckedCall("github__get__all", {}, HERE, server=True)
+    longer = CheckedCall("github__get__all", {}, HERE, ToolTraits(server=True))
     for named, decision in (("mcp__github__get", "deny"), ("github__get", "deny"), ("mcp__github", "pass")):
         limit = make_limit("the skill 'x'", ["*", named], untrusted=True)
         assert decide_call(longer, CallAuthority(limits=(limit,))).decision == decision

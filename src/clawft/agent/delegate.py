@@ -50,7 +50,15 @@ def delegate_tool(conversation: "Conversation") -> Tool:
 
     # Each target has a limit of its own. A local agent resumes from its own steps; another program would start over.
     tool = define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
-    return structs.replace(tool, timeout_s=math.inf, may_run_parallel=stays_here, repeatable=stays_here)
+    return structs.replace(
+        tool,
+        timeout_s=math.inf,
+        may_run_parallel=stays_here,
+        repeatable=stays_here,
+        has_steps=stays_here,
+        begins=True,
+        judges_itself=True,
+    )
 
 
 def _choose_target(conversation: "Conversation", asked: str | None) -> DelegationTarget:

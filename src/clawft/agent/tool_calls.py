@@ -11,11 +11,10 @@ import anyio
 from clawft.agent.hooks.events import EventOutcome
 from clawft.agent.tool_permission import (
     answer_tool_question,
-    asks_by_itself,
-    check_hidden,
     explain_asking_hook,
     guard,
     is_denied,
+    judge_call,
     permit,
 )
 from clawft.agent.tools.execution import (
@@ -88,12 +87,13 @@ _MAX_NAME = 100  # characters of a name that a model made up
 async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     """A result for every call, in the order of the calls, whatever happens to each."""
     results: list[Message] = []
-    for parallel, group in groupby(enumerate(calls), lambda one: _may_run_parallel(turn, one[1])):
+    for parallel, group in groupby(enumerate(calls), lambda numbered: _may_run_parallel(turn, numbered[1])):
         some = list(group)
         if parallel and len(some) > 1:
             results += await _run_side_by_side(turn, some)
-        else:
-            results += [await _run(turn, call, at) for at, call in some]
+            continue
+        for at, call in some:
+            results.append(await _run(turn, call, at))
     return results
 
 
@@ -126,18 +126,16 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     tool = _find(turn, call.name)
     name, summary = tool.name if tool else call.name[:_MAX_NAME], _summarise(tool, call)
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
-    context = _context(turn, call, name)
+    context = _context(turn, tool, call, name)
     context.call = turn.conversation.steps.name(str(at))
     # Before the step that the call is: one that only got as far as a hook was not in flight.
     hooked = await run_before_call_hooks(turn, tool, call, context, at) if tool else None
-
-    async def attempt() -> Envelope:
-        return await _attempt(turn, tool, call, context, hooked)
-
-    if _has_steps_inside(tool, call):
+    attempt = partial(_attempt, turn, tool, call, context, hooked)
+    declared = tool or _find_hidden(turn, call)
+    if declared and _has_steps(declared, call):
         with turn.conversation.steps.within(str(at)):
             envelope = await attempt()
-        if _is_skill(tool, call):
+        if declared.loads_skills:
             await _check_as_before(turn, envelope, summary, at)
     else:  # also where there is no such tool: there may be one, or have been one, when the turn is run again
         is_harmless = tool is not None and may_repeat(tool, call.arguments)
@@ -189,16 +187,10 @@ async def _attempt(
     return envelope
 
 
-def _has_steps_inside(tool: Tool | None, call: ToolCall) -> bool:
+def _has_steps(tool: Tool, call: ToolCall) -> bool:
     """Return whether what a call does are steps of their own: it loads a skill, or works in a conversation of its
     own."""
-    if tool is None or tool.name != "delegate":
-        return _is_skill(tool, call)
-    return tool.may_run_parallel is not None and tool.may_run_parallel(call.arguments)
-
-
-def _is_skill(tool: Tool | None, call: ToolCall) -> bool:
-    return (tool.name if tool else canonical_tool(call.name)) == "Skill"
+    return tool.loads_skills or (tool.has_steps is not None and tool.has_steps(call.arguments))
 
 
 async def _execute(
@@ -216,7 +208,7 @@ async def _execute(
         context.record("tool", subject, "allow", context.granted.rule, detail=_identify(turn, call))
 
     context.act = CallAct(allow)
-    if not asks_by_itself(tool):
+    if not (tool.asks or tool.begins):
         context.act.begin()
     how: dict[str, object] = {"status": "cancelled"}
     try:
@@ -249,18 +241,25 @@ def _tell_end(envelope: Envelope) -> dict[str, object]:
 def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) -> Tool:
     """The tool of a call. Raises: ToolError where the turn has none of this name."""
     if tool is None:
-        check_hidden(turn, call, context)
+        if hidden := _find_hidden(turn, call):
+            judge_call(turn, hidden, call, context)  # its rule says why
         close = find_close(canonical_tool(call.name), turn.registry.names)
         hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(turn.registry.names) or 'none'}"
         raise ToolError("NOT_FOUND", f"There is no tool '{call.name[:_MAX_NAME]}' in this turn", hint=hint)
     return tool
 
 
-def _context(turn: Turn, call: ToolCall, name: str) -> ToolContext:
+def _find_hidden(turn: Turn, call: ToolCall) -> Tool | None:
+    """Find a tool that exists, and that the model was not offered."""
+    every = turn.runtime.registry_for(turn.conversation)
+    return every.find(call.name) or every.find(canonical_tool(call.name))
+
+
+def _context(turn: Turn, tool: Tool | None, call: ToolCall, name: str) -> ToolContext:
     async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         shown = escape_invisible(question), escape_invisible(reason)  # whichever front end puts it to a person
         event = ApprovalNeeded(call=call.id, tool=name, question=shown[0], reason=shown[1], dangerous=dangerous)
-        return await answer_tool_question(turn, event, context)
+        return await answer_tool_question(turn, tool, event, context)
 
     runtime = turn.runtime
     context = ToolContext(

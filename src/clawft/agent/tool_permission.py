@@ -18,7 +18,7 @@ from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, ToolCall
 from clawft.trust.approvals import hash_bytes
 from clawft.trust.audit.log import observe_questions
 from clawft.trust.modes import Mode
-from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.patterns import PATH_TOOLS, pattern_folders
 from clawft.trust.permissions import (
     ActiveSkill,
@@ -31,7 +31,6 @@ from clawft.trust.permissions import (
     limit_servers,
     make_limit,
 )
-from clawft.trust.tools import canonical_tool
 
 if TYPE_CHECKING:
     from clawft.agent.conversation import Conversation
@@ -87,8 +86,8 @@ def guard(turn: "Turn", context: ToolContext) -> None:
 
     def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
         known = turn.registry.find(tool)
-        read_only = known.read_only if known else False
-        return decide_call(CheckedCall(tool, arguments, where, read_only=read_only), authority_of(conversation))
+        traits = known.traits() if known else ToolTraits()
+        return decide_call(CheckedCall(tool, arguments, where, traits), authority_of(conversation))
 
     context.decide = judge
     paths = find_closed(authority)
@@ -128,7 +127,7 @@ async def permit(
     Hooks can refuse what the rules allow, and have a person asked; they allow nothing. So nobody is asked about what a
     hook refuses. Raises: ToolError for what is refused, Refused if the audit log cannot be written.
     """
-    decision = _judge(turn, tool, call, context)
+    decision = judge_call(turn, tool, call, context)
     if hooked is not None and hooked.blocked is not None:
         message = f"Not allowed: the hook '{hooked.blocked.hook}': {escape_marks(hooked.blocked.text)}"
         raise ToolError("PERMISSION_DENIED", message)
@@ -138,7 +137,7 @@ async def permit(
         decision = ToolDecision("ask", f"{decision.rule} does not say which skill's tool it means")
     if hooked is not None and hooked.asks is not None and decision.decision != "ask":
         decision = ToolDecision("ask", explain_asking_hook(hooked.asks))
-    if decision.decision == "ask" and (tool.asks or tool.name == "exec_shell"):  # a task is asked about as any call
+    if decision.decision == "ask" and tool.asks:
         context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
     elif decision.decision == "ask":
         if not await context.ask(_question(tool, call), decision.rule):
@@ -147,30 +146,14 @@ async def permit(
     return decision
 
 
-def asks_by_itself(tool: Tool) -> bool:
-    """Return whether a tool may ask before it acts, and says when it begins."""
-    return tool.asks or tool.name in ("exec_shell", "delegate")
-
-
 def _check_path(turn: "Turn", tool: Tool, real: str, context: ToolContext) -> None:
     """Judge the very file that a tool is about to open. Raises: ToolError."""
-    _judge(turn, tool, ToolCall("", tool.name, {"path": real}), context)
+    judge_call(turn, tool, ToolCall("", tool.name, {"path": real}), context)
 
 
 def _is_brought(turn: "Turn", name: str) -> bool:
     """Return whether a skill brought the tool: any other could bring one of its name, so no rule by name allows it."""
     return any(name in brought for brought in turn.skills.brought.values())
-
-
-def check_hidden(turn: "Turn", call: ToolCall, context: ToolContext) -> None:
-    """A tool that exists, and that the model was not told of since it may not be used, is refused by its rule.
-
-    Raises: ToolError.
-    """
-    every = turn.runtime.registry_for(turn.conversation)
-    tool = every.find(call.name) or every.find(canonical_tool(call.name))
-    if tool is not None:
-        _judge(turn, tool, call, context)
 
 
 def explain_asking_hook(asks: HookText) -> str:
@@ -181,29 +164,30 @@ def explain_asking_hook(asks: HookText) -> str:
 def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     """Return whether the rules refuse a call, whatever a person or a hook may say."""
     try:
-        _judge(turn, tool, call, context)
+        judge_call(turn, tool, call, context)
     except ToolError:
         return True
     return False
 
 
-def _judge(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> ToolDecision:
+def judge_call(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> ToolDecision:
+    """Judge a call by the rules and limits that hold now. Raises: ToolError for what is refused."""
     server = bool(tool.plugin) or any(tool is server_tool for server_tool in turn.runtime.server_tools)
-    asked = CheckedCall(tool.name, call.arguments, _where(context), server=server, read_only=tool.read_only)
+    asked = CheckedCall(tool.name, call.arguments, _where(context), tool.traits(server=server))
     decision = decide_call(asked, authority_of(turn.conversation))
     if decision.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"Not allowed: {decision.rule}", hint=decision.hint)
     return decision
 
 
-async def answer_tool_question(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> bool:
+async def answer_tool_question(turn: "Turn", tool: Tool | None, event: ApprovalNeeded, context: ToolContext) -> bool:
     """Answer a tool's question: by the mode or a rule, by an earlier answer, or by the person who started the turn.
 
     If nobody is there or answers, it is a no. Raises: ToolError in plan mode, which only reads.
     """
     if turn.conversation.effective_mode is Mode.PLAN:
         raise ToolError("PERMISSION_DENIED", f"Not allowed: mode plan only looks ({event.reason or event.question})")
-    answered = await _find_answer(turn, event, context)
+    answered = await _find_answer(turn, tool, event, context)
     detail = {"answer": answered.answer, "by": answered.by, **_about(event)}
     is_yes = answered.answer not in ("no", "nobody")
     context.record("approval", event.question, "allow" if is_yes else "deny", answered.by, detail=detail)
@@ -215,12 +199,12 @@ def _about(event: ApprovalNeeded) -> dict[str, Any]:
     return {"tool": event.tool, "grave": event.dangerous, "call": event.call}
 
 
-async def _find_answer(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> ApprovalAnswer:
+async def _find_answer(turn: "Turn", tool: Tool | None, event: ApprovalNeeded, context: ToolContext) -> ApprovalAnswer:
     conversation, approvals, decision = turn.conversation, turn.runtime.approvals, context.granted
     place = f"{turn.runtime.workspace.project}#{event.tool}#{event.question}"
     if not event.dangerous:
         # What answers a call does not answer for another host that it is led to.
-        if decision.decision == "allow" and event.tool != "web_fetch":
+        if decision.decision == "allow" and not (tool and tool.fetches):
             return ApprovalAnswer("once", decision.rule)
         if name_question(event) in conversation.approved:
             return ApprovalAnswer("session", "an answer for this session")

@@ -98,27 +98,30 @@ class PatternRoots(Struct, frozen=True):
     home: str = ""
 
 
-class CheckedCall:
-    """A tool by our own name, and the arguments as a model wrote them: nothing in them is sure to be what it should.
+class ToolTraits(Struct, frozen=True):
+    """The properties of a tool that decide whether a call of it must be asked about."""
 
-    `server` tells that it is a tool of an MCP server or a plugin, `read_only` that it changes nothing and is not asked
-    about.
-    """
+    server: bool = False  # of an MCP server or a plugin
+    read_only: bool = False  # changes nothing
+    judges_itself: bool = False  # judges what it is about to do, or does nothing but talk
+    fetches: bool = False  # reaches a host that a model names
+    lasts: bool = False  # what it writes is part of later conversations
+
+
+class CheckedCall:
+    """A tool by our own name, and the arguments as a model wrote them: nothing in them is sure to be what it should."""
 
     def __init__(
         self,
         tool: str,
         arguments: Mapping[str, Any],
         where: PatternRoots,
-        *,
-        server: bool = False,
-        read_only: bool = False,
+        traits: ToolTraits = ToolTraits(),  # noqa: B008
     ) -> None:
         self.tool = tool
         self.arguments = arguments
         self.where = where
-        self.server = server
-        self.read_only = read_only
+        self.traits = traits
 
     def text(self, name: str) -> str | None:
         """An argument that is a text; '' where it is left out, None where it is anything else."""

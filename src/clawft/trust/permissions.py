@@ -191,12 +191,6 @@ def _covers(hosts: Sequence[str], text: str) -> bool:
     return find_grant(grant.host, grant.port or 443, hosts) is not None
 
 
-# They judge for themselves what they are about to do, or do nothing but talk.
-_JUDGE_THEMSELVES = frozenset({"exec_shell", "delegate", "Skill", "message"})
-_FETCHES = frozenset({"web_fetch"})
-_LASTS = frozenset({"memory_write"})
-
-
 class ToolDecision(Struct, frozen=True):
     """`rule` names exactly what decided. `pass` leaves it to the tool; `allow` also answers what the tool asks."""
 
@@ -292,10 +286,10 @@ def find_closed(authority: CallAuthority) -> list[PathPattern]:
 
 
 def _judge_by_mode(call: CheckedCall, mode: Mode) -> ToolDecision:
-    name, looks = f"mode {mode}", call.read_only or call.tool in _JUDGE_THEMSELVES
+    name, looks = f"mode {mode}", call.traits.read_only or call.traits.judges_itself
     if mode is Mode.PLAN and not looks:
         return ToolDecision("deny", name, "A person can choose another: /mode, or --mode")
-    if mode is Mode.ASK and (not looks or call.tool in _FETCHES):
+    if mode is Mode.ASK and (not looks or call.traits.fetches):
         return ToolDecision("ask", name)
     return ToolDecision("allow", name) if mode is Mode.FULL else ToolDecision("pass", name)
 
@@ -304,9 +298,9 @@ def _find_unapproved(call: CheckedCall, limits: Sequence[ToolLimit]) -> str:
     """Return why a person is asked, in every mode; '' if they are not. The model has read a text that is not the user's
     own, and that was not approved for the host of a fetch, does not name the tool of a server, or would be part of
     every later conversation."""
-    target = call.target if call.tool in _FETCHES else None
+    target = call.target if call.traits.fetches else None
     for limit in limits:
-        if limit.hosts is not None and call.tool in _LASTS:
+        if limit.hosts is not None and call.traits.lasts:
             return f"every later conversation would hear it, and {limit.who} is a stranger's"
         if target and limit.hosts is not None and not find_grant(target.host, target.connect_port, limit.hosts):
             return f"{limit.who} was not approved for the host '{target.host}'"
@@ -317,7 +311,11 @@ def _find_unapproved(call: CheckedCall, limits: Sequence[ToolLimit]) -> str:
 
 def _keeps_from_servers(limit: ToolLimit, call: CheckedCall) -> bool:
     """Return whether a tool of a server or a plugin is none that a skill names which is not the user's own."""
-    return call.server and limit.is_untrusted and not any(_names_server(pattern, call.tool) for pattern in limit.named)
+    return (
+        call.traits.server
+        and limit.is_untrusted
+        and not any(_names_server(pattern, call.tool) for pattern in limit.named)
+    )
 
 
 def _object(limit: ToolLimit, call: CheckedCall) -> str:

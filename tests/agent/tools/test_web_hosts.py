@@ -12,7 +12,7 @@ from clawft.agent.tools.tool import ToolContext
 from clawft.agent.tools.web import web_fetch_tool, web_search_tool
 from clawft.config.tools import SearchSettings, WebSettings
 from clawft.trust.modes import Mode
-from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.patterns import parse_pattern
 from clawft.trust.permissions import (
     CallAuthority,
@@ -57,6 +57,9 @@ def site() -> Iterator[ThreadingHTTPServer]:
         thread.join(60)
 
 
+FETCHING = ToolTraits(read_only=True, fetches=True)
+
+
 @pytest.fixture
 def records(context: ToolContext) -> Records:
     kept: Records = []
@@ -72,9 +75,7 @@ def under(context: ToolContext, authority: CallAuthority) -> None:
     """Have the tool judge what it meets on the way by this."""
 
     def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
-        return decide_call(
-            CheckedCall(tool, arguments, PatternRoots(context.workspace.project), read_only=True), authority
-        )
+        return decide_call(CheckedCall(tool, arguments, PatternRoots(context.workspace.project), FETCHING), authority)
 
     context.decide = judge
 
@@ -84,7 +85,7 @@ def rules(**patterns: str) -> PermissionRules:
 
 
 def fetch_of(url: str) -> CheckedCall:
-    return CheckedCall("web_fetch", {"url": url}, PatternRoots("/p"), read_only=True)
+    return CheckedCall("web_fetch", {"url": url}, PatternRoots("/p"), FETCHING)
 
 
 STRANGER = ToolLimit("the skill 'x'", is_untrusted=True, hosts=("api.example.com",))

@@ -5,7 +5,7 @@ holds where it was stopped; what it wrote until then is kept.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -75,8 +75,16 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         supplied = await to_thread.run_sync(context.take_shell_env)
         program = await _prepare(arguments, cwd, supplied.env, context)
         spill_path = new_spill_path(context, "exec_shell")
+        start = _begin(arguments, program, context)
         try:
-            finished = await _run(arguments, program, Streams(spill_path=spill_path), context)
+            finished = await start(
+                program.words,
+                cwd=program.cwd,
+                env=program.env,
+                timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
+                max_bytes=settings.max_output_bytes,
+                streams=Streams(spill_path=spill_path),
+            )
         finally:  # a command that was cancelled has left its output there, too
             if os.path.exists(spill_path):
                 mask_file(context, spill_path)
@@ -99,33 +107,29 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         files = () if confined else find_files(names, env.get("PATH", os.defpath), cwd)
         return PreparedProgram(("/bin/sh", "-c", command), cwd, env, files)
 
-    async def _run(
-        arguments: ExecShellArguments, program: PreparedProgram, streams: Streams, context: ToolContext
-    ) -> Finished:
-        outside, command = arguments.outside_sandbox, arguments.command
-        where = "outside" if outside else context.sandbox.status().kind
-        detail = {"sandbox": where, "cwd": program.cwd, **({"files": program.files} if program.files else {})}
-
-        def begin() -> None:
-            context.act.begin()
-            context.record("command", command, "allow", context.granted.rule, detail=detail)
-
-        if where != "none":  # where there is no sandbox a person is asked first
-            begin()
-        ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
-        confined = partial(context.sandbox.run, confinement=confine(context), ask=ask, record=record_hosts(context))
-        return await (run_process if outside else confined)(
-            program.words,
-            cwd=program.cwd,
-            env=program.env,
-            timeout_s=min(arguments.timeout_s or settings.timeout_s, settings.timeout_s),
-            max_bytes=settings.max_output_bytes,
-            streams=streams,
-        )
-
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), ExecShellArguments, run)
     limit = settings.max_output_bytes + _ROOM_FOR_NOTES
-    return structs.replace(tool, max_chars=limit, repeatable=looks, check=check)
+    return structs.replace(tool, max_chars=limit, asks=True, judges_itself=True, repeatable=looks, check=check)
+
+
+def _begin(
+    arguments: ExecShellArguments, program: PreparedProgram, context: ToolContext
+) -> Callable[..., Awaitable[Finished]]:
+    """Write down that a command is allowed, and return what runs it: in the sandbox, or outside. Raises: Refused."""
+    command = arguments.command
+    where = "outside" if arguments.outside_sandbox else context.sandbox.status().kind
+    detail = {"sandbox": where, "cwd": program.cwd, **({"files": program.files} if program.files else {})}
+
+    def begin() -> None:
+        context.act.begin()
+        context.record("command", command, "allow", context.granted.rule, detail=detail)
+
+    if where != "none":  # where there is no sandbox a person is asked first
+        begin()
+    if arguments.outside_sandbox:
+        return run_process
+    ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
+    return partial(context.sandbox.run, confinement=confine(context), ask=ask, record=record_hosts(context))
 
 
 def _find_cwd(arguments: ExecShellArguments, context: ToolContext) -> str:

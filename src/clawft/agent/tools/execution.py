@@ -72,7 +72,12 @@ async def run_tool(
     started = anyio.current_time()
     try:
         ready = _read_arguments(tool, arguments, malformed)
-        result = await _run_bounded(tool, ready, context, timeout_s)
+        with anyio.move_on_after(timeout_s) as scope:
+            own = copy.copy(context)
+            own.ask = _patient_ask(context, PausableClock(scope))
+            result = await tool.run(ready, own)
+        if scope.cancelled_caught:
+            raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
     except Exception as error:
         return make_failure(error, arguments, context, started)
     return _wrap(tool, result, arguments, context, started)
@@ -133,14 +138,6 @@ def render_for_model(envelope: Envelope) -> str:
     if not envelope.error:
         return envelope.text
     return msgspec.json.encode({"status": "error", "error": envelope.error}).decode()
-
-
-async def _run_bounded(tool: Tool, arguments: Any, context: ToolContext, timeout_s: float) -> ToolResult:
-    with anyio.move_on_after(timeout_s) as scope:
-        own = copy.copy(context)
-        own.ask = _patient_ask(context, PausableClock(scope))
-        return await tool.run(arguments, own)
-    raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
 
 
 def _patient_ask(context: ToolContext, clock: PausableClock) -> AskPerson:

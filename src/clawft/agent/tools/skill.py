@@ -84,7 +84,13 @@ def skill_tools(skills: Skillset, forker: ForkRunner, texts: ConversationTexts) 
     loading = define_tool("Skill", _SKILL, SkillArguments, load)
     # What takes time in it, forks and commands, has limits of its own; in a run that survives, steps of its own, too.
     whole = structs.replace(
-        loading, max_chars=MAX_SKILL_CHARS, timeout_s=math.inf, may_run_parallel=forks, repeatable=lambda _: True
+        loading,
+        max_chars=MAX_SKILL_CHARS,
+        timeout_s=math.inf,
+        may_run_parallel=forks,
+        repeatable=lambda _: True,
+        judges_itself=True,
+        loads_skills=True,
     )
     return (
         whole,

@@ -13,6 +13,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Event, Image
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.modes import Mode
+from clawft.trust.path_patterns import ToolTraits
 from clawft.trust.patterns import denies_whole_tool, names_tool
 from clawft.trust.permissions import PermissionRules, ToolDecision
 from clawft.workspace import Workspace
@@ -152,9 +153,20 @@ class Tool(Struct, frozen=True):
         None  # whether a call may run beside others, though it acts
     )
     asks: bool = False  # it asks by itself, also where a mode or a rule wants a question, and begins `context.act`
+    begins: bool = False  # it begins `context.act` itself, though it need not ask
+    judges_itself: bool = False  # it judges what it is about to do, or does nothing but talk
+    fetches: bool = False  # it reaches a host that a model names
+    lasts: bool = False  # what it writes is part of later conversations
+    # Does a call consist of steps of their own? Of the tool that loads skills each does.
+    has_steps: Callable[[Mapping[str, Any]], bool] | None = None
+    loads_skills: bool = False
     repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
     plugin: str = ""  # the id of the plugin that brings it
     check: Check | None = None  # what came of a call that may have happened; takes what `run` takes, changes nothing
+
+    def traits(self, *, server: bool = False) -> ToolTraits:
+        """Return what bears on whether a call must be asked about."""
+        return ToolTraits(server, self.read_only, self.judges_itself, self.fetches, self.lasts)
 
 
 def may_repeat(tool: Tool, arguments: Mapping[str, Any]) -> bool:

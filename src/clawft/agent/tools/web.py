@@ -64,7 +64,8 @@ def web_fetch_tool(settings: WebSettings, clock: Callable[[], float] = time.mono
         text = await _read_text(fetched, context.sandbox, raw=arguments.raw)
         return _mark(text, fetched, arguments.max_chars, context, data)
 
-    return define_tool("web_fetch", _DESCRIPTION, WebFetchArguments, run, read_only=True)
+    tool = define_tool("web_fetch", _DESCRIPTION, WebFetchArguments, run, read_only=True)
+    return structs.replace(tool, fetches=True)
 
 
 def check_limit(limiter: RateLimiter) -> None:

@@ -23,7 +23,7 @@ from clawft.skills.render import DynamicPlace, DynamicResults, PromptArguments, 
 from clawft.skills.render.template import fill_in, wrap_file
 from clawft.trust.audit import AuditLog
 from clawft.trust.audit.log import AuditFields
-from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.permissions import CallAuthority, UsableSkill, decide_call, find_closed, make_limit
 from clawft.workspace import Workspace
 
@@ -248,7 +248,9 @@ class _Reader:
     def _check(self, path: str, real: str) -> None:
         """Judge a file of the project as if a model asked for it; nobody is asked here. Raises: ToolError."""
         where = PatternRoots(self._context.workspace.project, home=self._context.workspace.home)
-        decision = decide_call(CheckedCall("read_file", {"path": real}, where, read_only=True), self._authority)
+        decision = decide_call(
+            CheckedCall("read_file", {"path": real}, where, ToolTraits(read_only=True)), self._authority
+        )
         if decision.decision in ("deny", "ask"):
             raise ToolError("PERMISSION_DENIED", f"'{path}' is not read: {decision.rule}", hint=decision.hint)
 

@@ -44,7 +44,7 @@ from clawft.skills.render import (
 from clawft.skills.render.prefixes import SETTING, suggest_setting
 from clawft.trust.command_policy import CommandPolicy, CommandVerdict
 from clawft.trust.modes import Mode
-from clawft.trust.path_patterns import CheckedCall, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.permissions import UsableSkill, decide_call, list_granted_hosts
 from clawft.trust.run_copies import open_skill_copy
 
@@ -106,9 +106,8 @@ class _Judge:
         if verdict.decision != "allow":
             return verdict.reason
         home, project = self._context.workspace.home, self._context.workspace.project
-        call = CheckedCall(
-            "exec_shell", {"command": filled.judged, "cwd": self._cwd}, PatternRoots(project, self._cwd, home)
-        )
+        where, traits = PatternRoots(project, self._cwd, home), ToolTraits(judges_itself=True)
+        call = CheckedCall("exec_shell", {"command": filled.judged, "cwd": self._cwd}, where, traits)
         decision = decide_call(call, self._authority)
         if decision.decision in ("deny", "ask"):
             return decision.rule
