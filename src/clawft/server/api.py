@@ -29,7 +29,7 @@ from clawft.server.http.limits import WebError, read_body
 from clawft.server.middleware import RequestClient, get_request_client, make_refusal
 from clawft.server.observability import Metrics
 from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Refusal
-from clawft.server.protocol.operations import MESSAGES, OPERATIONS, Operation, explain_invalid_request
+from clawft.server.protocol.operations import MESSAGES, OPERATIONS, AnyOperation, explain_invalid_request
 from clawft.server.protocol.subscriptions import Subscribe
 
 _REF = "#/components/schemas/{name}"
@@ -64,7 +64,7 @@ def make_daemon_openapi(prefix: str) -> dict[str, Any]:
     }
 
 
-def _describe(operation: Operation, components: dict[str, Any]) -> dict[str, Any]:
+def _describe(operation: AnyOperation, components: dict[str, Any]) -> dict[str, Any]:
     schema = components[operation.request.__name__]
     in_path = _PARAMETER.findall(operation.path)
     rest = {
@@ -93,7 +93,7 @@ def _describe(operation: Operation, components: dict[str, Any]) -> dict[str, Any
     return described
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
+def _responses(operation: AnyOperation) -> dict[str, Any]:
     content = {_JSON: {"schema": _ref(operation.answer)}}
     if operation.streams:
         content[_EVENTS] = {"schema": {"type": "string"}}
@@ -147,7 +147,7 @@ class HttpApi:
     def routes(self) -> list[Route]:
         """Return one route for each path, for all its methods, so that a response to a wrong method lists the right
         ones."""
-        paths: dict[str, dict[str, Operation]] = {}
+        paths: dict[str, dict[str, AnyOperation]] = {}
         for operation in OPERATIONS:
             if operation.path:
                 paths.setdefault(operation.path, {})[operation.method] = operation
@@ -161,14 +161,14 @@ class HttpApi:
             stream.put(frame_refusal(why))
             stream.finish()
 
-    def _route(self, path: str, by_method: Mapping[str, Operation]) -> Route:
+    def _route(self, path: str, by_method: Mapping[str, AnyOperation]) -> Route:
         async def endpoint(request: HttpRequest) -> Response:
             operation = by_method["GET" if request.method == "HEAD" else request.method]
             return await self._operate(operation, request)
 
         return Route(f"{PREFIX}{path}", endpoint, methods=[*by_method])
 
-    async def _operate(self, operation: Operation, request: HttpRequest) -> Response:
+    async def _operate(self, operation: AnyOperation, request: HttpRequest) -> Response:
         """Raises: ClawftError, WebError."""
         request.scope["operation"] = operation.name
         visitor = get_request_client(request.scope)
@@ -200,7 +200,7 @@ class HttpApi:
             raise found[0]
         return found[0]
 
-    async def _parse(self, operation: Operation, request: HttpRequest) -> DaemonRequest:
+    async def _parse(self, operation: AnyOperation, request: HttpRequest) -> DaemonRequest:
         """Raises: WebError for what is no such request."""
         fields = _query_fields(operation.request, request) if operation.method == "GET" else await self._body(request)
         for name, value in request.path_params.items():

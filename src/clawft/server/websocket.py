@@ -20,7 +20,7 @@ from clawft.server.observability import Metrics
 from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Id, Refusal, encode, to_problem
 from clawft.server.protocol.operations import (
     OPERATIONS,
-    Operation,
+    AnyOperation,
     decode_request,
     explain_invalid_request,
     find_operation,
@@ -138,7 +138,7 @@ class _Connection:
         self._subscriptions = Subscriptions(daemon.topics, Listener(visitor.caller, self._put))
         self._most = limits.per_connection
         self._quick = anyio.Semaphore(limits.per_connection, fast_acquire=True)  # all but work
-        self._asked: dict[str, Operation] = {}  # what is being done, by the id of its request
+        self._asked: dict[str, AnyOperation] = {}  # what is being done, by the id of its request
         self._bad = 0
         self._closing = _SLOW
         self._sending = anyio.CancelScope()
@@ -210,7 +210,7 @@ class _Connection:
         if self._bad >= MAX_BAD:
             self._end(closing)
 
-    async def _work(self, request: DaemonRequest, operation: Operation) -> None:
+    async def _work(self, request: DaemonRequest, operation: AnyOperation) -> None:
         began, status = time.perf_counter(), "ok"
         call = DaemonCall(self._visitor.caller, self._sender(request.id), self._subscriptions, can_answer=True)
         try:

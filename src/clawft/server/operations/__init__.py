@@ -1,19 +1,13 @@
-"""The handlers of the daemon's requests: a function for each row of `protocol/operations.py`, by topic."""
+"""The functions of the daemon's operations: for each row of `protocol/operations.py` the one of its name."""
 
 from clawft.server.daemon import Handler
 from clawft.server.operations import executions, records, registries, runs, skills
 from clawft.server.protocol.envelope import DaemonRequest
+from clawft.server.protocol.operations import OPERATIONS
 
 __all__ = ["HANDLERS"]
 
+_FUNCTIONS = {**vars(executions), **vars(records), **vars(registries), **vars(runs), **vars(skills)}
 HANDLERS: dict[type[DaemonRequest], Handler] = {
-    **skills.SKILL_HANDLERS,
-    **skills.DECISION_HANDLERS,
-    **executions.EXECUTION_HANDLERS,
-    **executions.SUBSCRIPTION_HANDLERS,
-    **records.SESSION_HANDLERS,
-    **runs.HANDLERS,
-    **records.USAGE_HANDLERS,
-    **records.AUDIT_HANDLERS,
-    **registries.HANDLERS,
+    operation.request: _FUNCTIONS[operation.name] for operation in OPERATIONS
 }

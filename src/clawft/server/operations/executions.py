@@ -8,9 +8,9 @@ from msgspec import structs
 from clawft import __version__
 from clawft.errors import ClawftError
 from clawft.server.callers import DaemonCall, Subscriptions
-from clawft.server.daemon import Daemon, Handler, Subsystem
+from clawft.server.daemon import Daemon, Subsystem
 from clawft.server.executions import ExecutionOutcome, ExecutionRequest
-from clawft.server.protocol.envelope import DaemonRequest, to_problem
+from clawft.server.protocol.envelope import to_problem
 from clawft.server.protocol.executions import (
     AnswerQuestion,
     Cancel,
@@ -74,16 +74,6 @@ async def answer_question(daemon: Daemon, call: DaemonCall, request: AnswerQuest
     return QuestionAnswered(question=request.question, answer=request.answer)
 
 
-EXECUTION_HANDLERS: dict[type[DaemonRequest], Handler] = {
-    ExecuteSkill: execute_skill,
-    Chat: chat,
-    Cancel: cancel,
-    ListExecutions: list_executions,
-    ListQuestions: list_questions,
-    AnswerQuestion: answer_question,
-}
-
-
 async def subscribe(daemon: Daemon, call: DaemonCall, request: Subscribe) -> Subscribed:
     """Raises: Refused for what the caller may not hear of: then nothing is changed."""
     subscriptions = _subscriptions(call)
@@ -130,10 +120,3 @@ async def get_status(daemon: Daemon, call: DaemonCall, _request: GetStatus) -> S
 def view_health(subsystem: Subsystem) -> SubsystemHealth:
     problem = subsystem.check()
     return SubsystemHealth(name=subsystem.name, problem=to_problem(problem) if problem else None)
-
-
-SUBSCRIPTION_HANDLERS: dict[type[DaemonRequest], Handler] = {
-    Subscribe: subscribe,
-    Unsubscribe: unsubscribe,
-    GetStatus: get_status,
-}

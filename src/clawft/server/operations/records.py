@@ -18,8 +18,8 @@ from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError
 from clawft.jobs import is_installed
 from clawft.server.callers import DaemonCall
-from clawft.server.daemon import Daemon, Handler
-from clawft.server.protocol.envelope import DaemonRequest, to_problem
+from clawft.server.daemon import Daemon
+from clawft.server.protocol.envelope import to_problem
 from clawft.server.protocol.records import (
     AuditList,
     AuditVerdict,
@@ -87,9 +87,6 @@ def _parse_time(text: str) -> datetime | None:
         raise ClawftError("request-invalid", "`since` is a date or a time, such as 2030-01-31") from error
 
 
-AUDIT_HANDLERS: dict[type[DaemonRequest], Handler] = {ListAudit: list_audit, VerifyAudit: verify_audit}
-
-
 MAX_BYTES = 64 << 20  # of a session that is read whole for one answer
 
 
@@ -141,9 +138,6 @@ def _read(app: App, request: GetSession) -> SessionAnswer:
         records=page_of(transcript, request.start, request.limit),
         diagnostics=tuple(map(to_problem, transcript.diagnostics)),
     )
-
-
-SESSION_HANDLERS: dict[type[DaemonRequest], Handler] = {ListSessions: list_sessions, GetSession: get_session}
 
 
 DAYS = 30
@@ -251,6 +245,3 @@ def _add_up(name: str, sums: Sequence[LedgerSum | UsageSum]) -> UsageSum:
         usd=sum(sum_.usd for sum_ in sums),
         unpriced=sum(sum_.unpriced for sum_ in sums),
     )
-
-
-USAGE_HANDLERS: dict[type[DaemonRequest], Handler] = {GetUsage: get_usage}

@@ -23,8 +23,8 @@ from clawft.install.transaction.stage import StagedSkill
 from clawft.install.transaction.targets import find_site
 from clawft.scanner.power_changes import PowerChange
 from clawft.server.callers import DaemonCall
-from clawft.server.daemon import Daemon, Handler, record_request
-from clawft.server.protocol.envelope import DaemonRequest, diagnostic_json, to_problem
+from clawft.server.daemon import Daemon, record_request
+from clawft.server.protocol.envelope import diagnostic_json, to_problem
 from clawft.server.protocol.registries import (
     FailedRegistry,
     InstallPlan,
@@ -169,11 +169,3 @@ class _Work(Struct, frozen=True):
         fields: dict[str, Any] = msgspec.to_builtins(planned_json(transaction, one) | more)
         fields["review"]["texts"] = load_texts(review.found.folder)
         return fields
-
-
-HANDLERS: dict[type[DaemonRequest], Handler] = {
-    ListRegistries: list_registries,
-    SearchRegistry: search_registry,
-    PlanInstall: plan_install,
-    InstallSkill: install_skill,
-}

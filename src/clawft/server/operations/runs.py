@@ -13,8 +13,8 @@ from clawft.app.app import App
 from clawft.app.jobs import complete_request
 from clawft.errors import ClawftError, NotFound
 from clawft.server.callers import DaemonCall
-from clawft.server.daemon import Daemon, Handler, record_request
-from clawft.server.protocol.envelope import DaemonRequest, to_problem
+from clawft.server.daemon import Daemon, record_request
+from clawft.server.protocol.envelope import to_problem
 from clawft.server.protocol.records import (
     AnswerRun,
     CancelRun,
@@ -205,13 +205,3 @@ def _only_asked(detail: RunDetail) -> RunDetail:
     it."""
     asked = tuple(entry for entry in detail.timeline if entry["kind"] == "wait")
     return structs.replace(detail, result=None, timeline=asked, left_out=0)
-
-
-HANDLERS: dict[type[DaemonRequest], Handler] = {
-    ListRuns: list_runs,
-    GetRun: get_run,
-    StartRun: start_run,
-    CancelRun: cancel_run,
-    RetryRun: retry_run,
-    AnswerRun: answer_run,
-}

@@ -14,8 +14,7 @@ from clawft.scanner.batch import find_targets, scan_target
 from clawft.scanner.findings import VERDICTS, Report
 from clawft.scanner.reports.json import report_fields
 from clawft.server.callers import DaemonCall
-from clawft.server.daemon import Daemon, Handler, record_request
-from clawft.server.protocol.envelope import DaemonRequest
+from clawft.server.daemon import Daemon, record_request
 from clawft.server.protocol.skills import (
     ApproveSkill,
     BlockSkill,
@@ -114,15 +113,6 @@ def _scan_path(path: str) -> list[Report]:
     return [scan_target(target) for target in targets]
 
 
-SKILL_HANDLERS: dict[type[DaemonRequest], Handler] = {
-    ListSkills: list_skills,
-    GetSkill: get_skill,
-    GetSkillFile: get_skill_file,
-    SearchSkills: search_skills,
-    ScanSkill: scan_skill,
-}
-
-
 async def review_skill(daemon: Daemon, _call: DaemonCall, request: ReviewSkill) -> SkillReview:
     review = await to_thread.run_sync(_review, daemon.app.copy().refresh(), request.name)
     return SkillReview(review=review_json(review))
@@ -213,12 +203,3 @@ async def _tell(daemon: Daemon, name: str) -> SkillDecided:
 
 def _describe(status: SkillStatus) -> SkillSummary:
     return view_skill(status, digest_of(status))
-
-
-DECISION_HANDLERS: dict[type[DaemonRequest], Handler] = {
-    ReviewSkill: review_skill,
-    ApproveSkill: approve_skill,
-    RevokeSkill: revoke_skill,
-    BlockSkill: block_skill,
-    EnableSkill: enable_skill,
-}

@@ -13,7 +13,7 @@ Verdict = Literal["once", "session", "always", "no"]
 _Model = Annotated[str, Meta(max_length=256)]
 
 
-class ExecuteSkill(DaemonRequest, frozen=True, kw_only=True, tag="execute_skill"):
+class ExecuteSkill(DaemonRequest, frozen=True, tag="execute_skill"):
     """Start a skill, as a person would with `/name arguments`. Events come as they happen, then `skill_result`."""
 
     name: Name
@@ -23,7 +23,7 @@ class ExecuteSkill(DaemonRequest, frozen=True, kw_only=True, tag="execute_skill"
     agent: _Model = ""
 
 
-class Chat(DaemonRequest, frozen=True, kw_only=True, tag="chat"):
+class Chat(DaemonRequest, frozen=True, tag="chat"):
     """A message to the agent, in a session that is new or goes on. Events come as they happen, then `turn_result`."""
 
     text: Words
@@ -63,7 +63,7 @@ class TurnResult(_Result, frozen=True, kw_only=True, tag="turn_result"):
     """The outcome of a message; its fields are those of `skill_result`."""
 
 
-class Cancel(DaemonRequest, frozen=True, kw_only=True, tag="cancel"):
+class Cancel(DaemonRequest, frozen=True, tag="cancel"):
     """End an execution. Its result says `cancelled`; what came so far is kept in its session."""
 
     execution: Id
@@ -85,7 +85,7 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
     events: int = 0
 
 
-class ListExecutions(DaemonRequest, frozen=True, kw_only=True, tag="list_executions"):
+class ListExecutions(DaemonRequest, frozen=True, tag="list_executions"):
     """List the executions that run now: the caller's own, or all of them with the scope `admin`."""
 
 
@@ -130,7 +130,7 @@ class Question(Struct, frozen=True, kw_only=True):
     until: str = ""
 
 
-class ListQuestions(DaemonRequest, frozen=True, kw_only=True, tag="list_questions"):
+class ListQuestions(DaemonRequest, frozen=True, tag="list_questions"):
     """Questions that wait for an answer."""
 
 
@@ -138,7 +138,7 @@ class QuestionsList(DaemonAnswer, frozen=True, kw_only=True, tag="questions_list
     questions: tuple[Question, ...]
 
 
-class AnswerQuestion(DaemonRequest, frozen=True, kw_only=True, tag="answer_question"):
+class AnswerQuestion(DaemonRequest, frozen=True, tag="answer_question"):
     """Answer a question: the first answer counts."""
 
     question: Id

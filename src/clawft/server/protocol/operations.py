@@ -1,173 +1,62 @@
 """The table of operations: request, answer, scope and HTTP route of each.
 
-JSON Schemas are generated from the same message types, and so are the explanations of requests that do not decode.
+All else follows from it: the client's methods, the routes, the JSON Schemas, the OpenAPI description, and the
+explanations of requests that do not decode. What does an operation is the function of its name in `server/operations/`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, inspect, structs
 
 from clawft.errors import find_close
+from clawft.server.protocol import executions, records, registries, skills, subscriptions
 from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Refusal, Scope
-from clawft.server.protocol.executions import (
-    AnswerQuestion,
-    Cancel,
-    Cancelled,
-    Chat,
-    ExecuteSkill,
-    ExecutionFinished,
-    ExecutionsList,
-    ExecutionStarted,
-    ListExecutions,
-    ListQuestions,
-    QuestionAnswered,
-    QuestionAsked,
-    QuestionClosed,
-    QuestionsList,
-    SkillResult,
-    TurnEvent,
-    TurnResult,
-)
-from clawft.server.protocol.records import (
-    AnswerRun,
-    AuditList,
-    AuditVerdict,
-    CancelRun,
-    GetRun,
-    GetSession,
-    GetUsage,
-    ListAudit,
-    ListRuns,
-    ListSessions,
-    RetryRun,
-    RunAnswer,
-    RunsChanged,
-    RunsList,
-    RunStarted,
-    SessionAnswer,
-    SessionsList,
-    StartRun,
-    UsageAnswer,
-    VerifyAudit,
-)
-from clawft.server.protocol.registries import (
-    InstallPlan,
-    InstallProgress,
-    InstallSkill,
-    ListRegistries,
-    PlanInstall,
-    RegistriesList,
-    RegistryFound,
-    SearchRegistry,
-    SkillInstalled,
-)
-from clawft.server.protocol.skills import (
-    ApproveSkill,
-    BlockSkill,
-    EnableSkill,
-    GetSkill,
-    GetSkillFile,
-    ListSkills,
-    ReviewSkill,
-    RevokeSkill,
-    ScanResult,
-    ScanSkill,
-    SearchSkills,
-    SkillAnswer,
-    SkillDecided,
-    SkillFile,
-    SkillReview,
-    SkillsFound,
-    SkillsList,
-)
-from clawft.server.protocol.subscriptions import (
-    GetStatus,
-    SkillsChanged,
-    Status,
-    Subscribe,
-    Subscribed,
-    Topic,
-    Unsubscribe,
-)
+from clawft.server.protocol.subscriptions import Topic
+
+P = ParamSpec("P")
+A = TypeVar("A", bound=DaemonAnswer)
 
 
-class Operation(Struct, frozen=True):
-    """One thing a client may ask for. Without a `path` it is for connections that stay, and not for HTTP."""
+class Requester(Protocol):
+    """A client: it sends a request, and returns the answer."""
 
-    request: type[DaemonRequest]
-    answer: type[DaemonAnswer]
-    scope: Scope
-    method: str = ""
-    path: str = ""
-    streams: bool = False  # events come before the answer
-
-    @property
-    def name(self) -> str:
-        return type_name(self.request)
-
-    @property
-    def summary(self) -> str:
-        """A summary of the operation: the docstring of its request."""
-        return " ".join((self.request.__doc__ or "").split())
+    async def request(self, request: DaemonRequest, answer: type[A]) -> A: ...
 
 
-OPERATIONS = (
-    Operation(ListSkills, SkillsList, "read", "GET", "/skills"),
-    Operation(GetSkill, SkillAnswer, "read", "GET", "/skills/{name}"),
-    Operation(GetSkillFile, SkillFile, "read", "GET", "/skills/{name}/file"),
-    Operation(SearchSkills, SkillsFound, "read", "GET", "/search"),
-    Operation(ScanSkill, ScanResult, "read", "POST", "/scan"),
-    Operation(ExecuteSkill, SkillResult, "run", "POST", "/skills/{name}/execute", streams=True),
-    Operation(Chat, TurnResult, "run", "POST", "/chat", streams=True),
-    Operation(ListExecutions, ExecutionsList, "run", "GET", "/executions"),
-    Operation(Cancel, Cancelled, "run", "POST", "/executions/{execution}/cancel"),
-    Operation(ListQuestions, QuestionsList, "approve", "GET", "/questions"),
-    Operation(AnswerQuestion, QuestionAnswered, "approve", "POST", "/questions/{question}"),
-    Operation(ReviewSkill, SkillReview, "approve", "GET", "/skills/{name}/review"),
-    Operation(ApproveSkill, SkillDecided, "approve", "POST", "/skills/{name}/approve"),
-    Operation(RevokeSkill, SkillDecided, "approve", "POST", "/skills/{name}/revoke"),
-    Operation(BlockSkill, SkillDecided, "approve", "POST", "/skills/{name}/block"),
-    Operation(EnableSkill, SkillDecided, "approve", "POST", "/skills/{name}/enable"),
-    Operation(GetStatus, Status, "read", "GET", "/status"),
-    Operation(ListSessions, SessionsList, "admin", "GET", "/sessions"),
-    Operation(GetSession, SessionAnswer, "admin", "GET", "/session"),  # a key may have any characters: not in a path
-    Operation(ListRuns, RunsList, "admin", "GET", "/runs"),
-    Operation(GetRun, RunAnswer, "run", "GET", "/runs/{run}"),
-    Operation(StartRun, RunStarted, "run", "POST", "/runs"),
-    Operation(CancelRun, RunAnswer, "run", "POST", "/runs/{run}/cancel"),
-    Operation(RetryRun, RunAnswer, "run", "POST", "/runs/{run}/retry"),
-    Operation(AnswerRun, RunAnswer, "approve", "POST", "/runs/{run}/answer"),
-    Operation(GetUsage, UsageAnswer, "admin", "GET", "/usage"),
-    Operation(ListAudit, AuditList, "admin", "GET", "/audit"),
-    Operation(VerifyAudit, AuditVerdict, "admin", "GET", "/audit/verify"),
-    Operation(ListRegistries, RegistriesList, "admin", "GET", "/registries"),
-    Operation(SearchRegistry, RegistryFound, "admin", "GET", "/registries/search"),
-    Operation(PlanInstall, InstallPlan, "admin", "POST", "/registries/plan", streams=True),
-    Operation(InstallSkill, SkillInstalled, "admin", "POST", "/registries/install", streams=True),
-    Operation(Subscribe, Subscribed, "read"),
-    Operation(Unsubscribe, Subscribed, "read"),
-)
-# What comes without being an answer, by the topic that it is pushed for; None where it comes for one's own request.
-PUSHED: dict[type[DaemonAnswer], Topic | None] = {
-    Refusal: None,
-    TurnEvent: None,
-    QuestionAsked: "approvals",  # and for one's own request
-    QuestionClosed: "approvals",
-    ExecutionStarted: "executions",
-    ExecutionFinished: "executions",
-    SkillsChanged: "skills",
-    RunsChanged: "runs",
-    InstallProgress: None,
-}
-_BY_TYPE = {operation.request: operation for operation in OPERATIONS}
-_ANSWERS = dict.fromkeys([*(operation.answer for operation in OPERATIONS), *PUSHED])
-_decoder: msgspec.json.Decoder[DaemonRequest] = msgspec.json.Decoder(reduce(or_, _BY_TYPE))
-_answer_decoder: msgspec.json.Decoder[DaemonAnswer] = msgspec.json.Decoder(reduce(or_, _ANSWERS))
+class Operation(Generic[P, A]):
+    """One thing a client may ask for. Without a `route` it is for connections that stay, and not for HTTP.
+
+    As a part of a client's class it is a method, which takes the fields of the request and returns the answer.
+    """
+
+    def __init__(
+        self,
+        request: Callable[P, DaemonRequest],
+        answer: type[A],
+        scope: Scope,
+        route: str = "",
+        *,
+        streams: bool = False,
+    ) -> None:
+        self.request: type[DaemonRequest] = request  # type: ignore[assignment]  # a class, typed by how it is called
+        self._make = request
+        self.answer = answer
+        self.scope = scope
+        self.method, _, self.path = route.partition(" ")
+        self.streams = streams  # events come before the answer
+        self.name = type_name(self.request)
+        self.summary = " ".join((self.request.__doc__ or "").split())
+
+    def __get__(self, client: Requester, _owner: type) -> Callable[P, Coroutine[Any, Any, A]]:
+        async def ask(*values: P.args, **named: P.kwargs) -> A:
+            return await client.request(self._make(*values, **named), self.answer)
+
+        return ask
 
 
 def type_name(kind: type[Struct]) -> str:
@@ -175,7 +64,76 @@ def type_name(kind: type[Struct]) -> str:
     return str(kind.__struct_config__.tag)
 
 
-def find_operation(request: DaemonRequest) -> Operation:
+class ClientMethods:
+    """The table. What begins with `_` is not a method of the client as it is: its work, and its subscriptions."""
+
+    list_skills = Operation(skills.ListSkills, skills.SkillsList, "read", "GET /skills")
+    get_skill = Operation(skills.GetSkill, skills.SkillAnswer, "read", "GET /skills/{name}")
+    get_skill_file = Operation(skills.GetSkillFile, skills.SkillFile, "read", "GET /skills/{name}/file")
+    search_skills = Operation(skills.SearchSkills, skills.SkillsFound, "read", "GET /search")
+    scan_skill = Operation(skills.ScanSkill, skills.ScanResult, "read", "POST /scan")
+    _execute = Operation(
+        executions.ExecuteSkill, executions.SkillResult, "run", "POST /skills/{name}/execute", streams=True
+    )
+    _chat = Operation(executions.Chat, executions.TurnResult, "run", "POST /chat", streams=True)
+    list_executions = Operation(executions.ListExecutions, executions.ExecutionsList, "run", "GET /executions")
+    cancel = Operation(executions.Cancel, executions.Cancelled, "run", "POST /executions/{execution}/cancel")
+    list_questions = Operation(executions.ListQuestions, executions.QuestionsList, "approve", "GET /questions")
+    answer_question = Operation(
+        executions.AnswerQuestion, executions.QuestionAnswered, "approve", "POST /questions/{question}"
+    )
+    review_skill = Operation(skills.ReviewSkill, skills.SkillReview, "approve", "GET /skills/{name}/review")
+    approve_skill = Operation(skills.ApproveSkill, skills.SkillDecided, "approve", "POST /skills/{name}/approve")
+    revoke_skill = Operation(skills.RevokeSkill, skills.SkillDecided, "approve", "POST /skills/{name}/revoke")
+    block_skill = Operation(skills.BlockSkill, skills.SkillDecided, "approve", "POST /skills/{name}/block")
+    enable_skill = Operation(skills.EnableSkill, skills.SkillDecided, "approve", "POST /skills/{name}/enable")
+    get_status = Operation(subscriptions.GetStatus, subscriptions.Status, "read", "GET /status")
+    list_sessions = Operation(records.ListSessions, records.SessionsList, "admin", "GET /sessions")
+    get_session = Operation(records.GetSession, records.SessionAnswer, "admin", "GET /session")  # a key: any characters
+    list_runs = Operation(records.ListRuns, records.RunsList, "admin", "GET /runs")
+    get_run = Operation(records.GetRun, records.RunAnswer, "run", "GET /runs/{run}")
+    start_run = Operation(records.StartRun, records.RunStarted, "run", "POST /runs")
+    cancel_run = Operation(records.CancelRun, records.RunAnswer, "run", "POST /runs/{run}/cancel")
+    retry_run = Operation(records.RetryRun, records.RunAnswer, "run", "POST /runs/{run}/retry")
+    answer_run = Operation(records.AnswerRun, records.RunAnswer, "approve", "POST /runs/{run}/answer")
+    get_usage = Operation(records.GetUsage, records.UsageAnswer, "admin", "GET /usage")
+    list_audit = Operation(records.ListAudit, records.AuditList, "admin", "GET /audit")
+    verify_audit = Operation(records.VerifyAudit, records.AuditVerdict, "admin", "GET /audit/verify")
+    list_registries = Operation(registries.ListRegistries, registries.RegistriesList, "admin", "GET /registries")
+    search_registry = Operation(registries.SearchRegistry, registries.RegistryFound, "admin", "GET /registries/search")
+    plan_install = Operation(
+        registries.PlanInstall, registries.InstallPlan, "admin", "POST /registries/plan", streams=True
+    )
+    install_skill = Operation(
+        registries.InstallSkill, registries.SkillInstalled, "admin", "POST /registries/install", streams=True
+    )
+    _subscribe = Operation(subscriptions.Subscribe, subscriptions.Subscribed, "read")
+    _unsubscribe = Operation(subscriptions.Unsubscribe, subscriptions.Subscribed, "read")
+
+
+AnyOperation = Operation[..., DaemonAnswer]
+OPERATIONS: tuple[AnyOperation, ...] = tuple(
+    operation for operation in vars(ClientMethods).values() if isinstance(operation, Operation)
+)
+# What comes without being an answer, by the topic that it is pushed for; None where it comes for one's own request.
+PUSHED: dict[type[DaemonAnswer], Topic | None] = {
+    Refusal: None,
+    executions.TurnEvent: None,
+    executions.QuestionAsked: "approvals",  # and for one's own request
+    executions.QuestionClosed: "approvals",
+    executions.ExecutionStarted: "executions",
+    executions.ExecutionFinished: "executions",
+    subscriptions.SkillsChanged: "skills",
+    records.RunsChanged: "runs",
+    registries.InstallProgress: None,
+}
+_BY_TYPE = {operation.request: operation for operation in OPERATIONS}
+_ANSWERS = dict.fromkeys([*(operation.answer for operation in OPERATIONS), *PUSHED])
+_decoder: msgspec.json.Decoder[DaemonRequest] = msgspec.json.Decoder(reduce(or_, _BY_TYPE))
+_answer_decoder: msgspec.json.Decoder[DaemonAnswer] = msgspec.json.Decoder(reduce(or_, _ANSWERS))
+
+
+def find_operation(request: DaemonRequest) -> AnyOperation:
     return _BY_TYPE[type(request)]
 
 

@@ -10,7 +10,7 @@ from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Key, Pr
 _Cursor = Annotated[str, Meta(max_length=512)]
 
 
-class ListSessions(DaemonRequest, frozen=True, kw_only=True, tag="list_sessions"):
+class ListSessions(DaemonRequest, frozen=True, tag="list_sessions"):
     """Conversations, the newest first: all, or those in which `search` was said. `cursor` goes on where a list ended.
 
     Those of skills and tasks that ran by themselves come only with `forks`.
@@ -53,7 +53,7 @@ class SessionsList(DaemonAnswer, frozen=True, kw_only=True, tag="sessions_list")
     diagnostics: tuple[Problem, ...] = ()
 
 
-class GetSession(DaemonRequest, frozen=True, kw_only=True, tag="get_session"):
+class GetSession(DaemonRequest, frozen=True, tag="get_session"):
     """One conversation: `limit` of its records, from the one with the number `start`."""
 
     key: Key
@@ -88,7 +88,7 @@ _Run = Annotated[str, Meta(min_length=1, max_length=128)]
 _Name = Annotated[str, Meta(max_length=256)]
 
 
-class ListRuns(DaemonRequest, frozen=True, kw_only=True, tag="list_runs"):
+class ListRuns(DaemonRequest, frozen=True, tag="list_runs"):
     """Runs in the background, the newest first: of all states, or of some. `cursor` goes on where a list ended."""
 
     statuses: Annotated[tuple[RunStatus, ...], Meta(max_length=6)] = ()
@@ -155,7 +155,7 @@ class RunsList(DaemonAnswer, frozen=True, kw_only=True, tag="runs_list"):
     missing: Problem | None = None
 
 
-class GetRun(DaemonRequest, frozen=True, kw_only=True, tag="get_run"):
+class GetRun(DaemonRequest, frozen=True, tag="get_run"):
     """One run, by its id or as much of it as tells it from others: what it did, when, and at what cost."""
 
     run: _Run
@@ -175,7 +175,7 @@ class RunAnswer(DaemonAnswer, frozen=True, kw_only=True, tag="run"):
     run: RunDetail
 
 
-class StartRun(DaemonRequest, frozen=True, kw_only=True, tag="start_run"):
+class StartRun(DaemonRequest, frozen=True, tag="start_run"):
     """Have a skill executed, or a message answered, in the background: it goes on when everybody is gone."""
 
     skill: _Name = ""
@@ -193,19 +193,19 @@ class RunStarted(DaemonAnswer, frozen=True, kw_only=True, tag="run_started"):
     problem: Problem | None = None
 
 
-class CancelRun(DaemonRequest, frozen=True, kw_only=True, tag="cancel_run"):
+class CancelRun(DaemonRequest, frozen=True, tag="cancel_run"):
     """End a run. What it did so far is kept."""
 
     run: _Run
 
 
-class RetryRun(DaemonRequest, frozen=True, kw_only=True, tag="retry_run"):
+class RetryRun(DaemonRequest, frozen=True, tag="retry_run"):
     """Go on with a run that failed or was cancelled, after the steps that are done."""
 
     run: _Run
 
 
-class AnswerRun(DaemonRequest, frozen=True, kw_only=True, tag="answer_run"):
+class AnswerRun(DaemonRequest, frozen=True, tag="answer_run"):
     """Answer what a run waits for: one of the question's choices. The first answer counts."""
 
     run: _Run
@@ -223,7 +223,7 @@ class RunsChanged(DaemonAnswer, frozen=True, kw_only=True, tag="runs_changed"):
 _Day = Annotated[str, Meta(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
 
 
-class GetUsage(DaemonRequest, frozen=True, kw_only=True, tag="get_usage"):
+class GetUsage(DaemonRequest, frozen=True, tag="get_usage"):
     """Costs, tokens and calls, by day, by model and by session, from one day to another; without days the last 30."""
 
     since: _Day = ""
@@ -287,7 +287,7 @@ class UsageAnswer(DaemonAnswer, frozen=True, kw_only=True, tag="usage"):
 _Word = Annotated[str, Meta(max_length=256)]
 
 
-class ListAudit(DaemonRequest, frozen=True, kw_only=True, tag="list_audit"):
+class ListAudit(DaemonRequest, frozen=True, tag="list_audit"):
     """Lines of the log, the newest first; '' means any. `text` stands in their subject, rule or session, in any case.
 
     `before` keeps those with a smaller number: the `next` of a list is where it goes on.
@@ -328,7 +328,7 @@ class AuditList(DaemonAnswer, frozen=True, kw_only=True, tag="audit_list"):
     unreadable: int = 0
 
 
-class VerifyAudit(DaemonRequest, frozen=True, kw_only=True, tag="verify_audit"):
+class VerifyAudit(DaemonRequest, frozen=True, tag="verify_audit"):
     """Check the audit log for lines that were changed, removed, moved or added."""
 
 

@@ -10,7 +10,7 @@ from clawft.server.protocol.skills import SkillSummary
 _Registry = Annotated[str, Meta(max_length=256)]
 
 
-class ListRegistries(DaemonRequest, frozen=True, kw_only=True, tag="list_registries"):
+class ListRegistries(DaemonRequest, frozen=True, tag="list_registries"):
     """The registries that are asked, the default one first. Nothing is sent to them."""
 
 
@@ -28,7 +28,7 @@ class RegistriesList(DaemonAnswer, frozen=True, kw_only=True, tag="registries_li
     registries: tuple[RegistryEntry, ...]
 
 
-class SearchRegistry(DaemonRequest, frozen=True, kw_only=True, tag="search_registry"):
+class SearchRegistry(DaemonRequest, frozen=True, tag="search_registry"):
     """Search one registry or all of them; the best results come first."""
 
     query: Annotated[str, Meta(min_length=1, max_length=500)]
@@ -71,7 +71,7 @@ class RegistryFound(DaemonAnswer, frozen=True, kw_only=True, tag="registry_found
     failed: tuple[FailedRegistry, ...] = ()
 
 
-class PlanInstall(DaemonRequest, frozen=True, kw_only=True, tag="plan_install"):
+class PlanInstall(DaemonRequest, frozen=True, tag="plan_install"):
     """Plan the installation of a skill: it is downloaded, checked and scanned, and nothing is installed.
 
     `reference` is what `weft skills install` takes. Progress comes as it happens, then the plan.
@@ -103,12 +103,12 @@ class InstallPlan(DaemonAnswer, frozen=True, kw_only=True, tag="install_plan"):
     refused: tuple[Problem, ...] = ()
 
 
-class InstallSkill(DaemonRequest, frozen=True, kw_only=True, tag="install_skill"):
+class InstallSkill(DaemonRequest, frozen=True, tag="install_skill"):
     """Install what was planned, and approve it. Where it would come to something else by now, nothing is installed."""
 
     reference: Name
-    scope: Literal["user", "project"] = "user"
     plan: Annotated[str, Meta(min_length=1, max_length=200)]
+    scope: Literal["user", "project"] = "user"
 
 
 class SkillInstalled(DaemonAnswer, frozen=True, kw_only=True, tag="skill_installed"):

@@ -52,7 +52,7 @@ class SkillSummary(Struct, frozen=True, kw_only=True):
     tokens: Tokens
 
 
-class ListSkills(DaemonRequest, frozen=True, kw_only=True, tag="list_skills"):
+class ListSkills(DaemonRequest, frozen=True, tag="list_skills"):
     """Every skill found, usable or not, with its state and why. `state` keeps those of one state."""
 
     state: State | Literal[""] = ""
@@ -66,7 +66,7 @@ class SkillsList(DaemonAnswer, frozen=True, kw_only=True, tag="skills_list"):
     diagnostics: tuple[Problem, ...] = ()
 
 
-class GetSkill(DaemonRequest, frozen=True, kw_only=True, tag="get_skill"):
+class GetSkill(DaemonRequest, frozen=True, tag="get_skill"):
     """One skill: by its name, or as `scope:name` or `plugin:name`."""
 
     name: Name
@@ -100,7 +100,7 @@ class SkillAnswer(DaemonAnswer, frozen=True, kw_only=True, tag="skill"):
     skill: SkillDetail
 
 
-class GetSkillFile(DaemonRequest, frozen=True, kw_only=True, tag="get_skill_file"):
+class GetSkillFile(DaemonRequest, frozen=True, tag="get_skill_file"):
     """One file of a skill, by its path in the skill's folder. With a `digest`, only of the skill that has it.
 
     A skill that may not be used is read by those who may approve it.
@@ -122,7 +122,7 @@ class SkillFile(DaemonAnswer, frozen=True, kw_only=True, tag="skill_file"):
     digest: str
 
 
-class SearchSkills(DaemonRequest, frozen=True, kw_only=True, tag="search_skills"):
+class SearchSkills(DaemonRequest, frozen=True, tag="search_skills"):
     """Skills that fit a request, best first."""
 
     query: Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -141,7 +141,7 @@ class SkillsFound(DaemonAnswer, frozen=True, kw_only=True, tag="skills_found"):
     results: tuple[FoundSkill, ...]
 
 
-class ScanSkill(DaemonRequest, frozen=True, kw_only=True, tag="scan_skill"):
+class ScanSkill(DaemonRequest, frozen=True, tag="scan_skill"):
     """Scan a skill by its name, or with the scope `admin` any folder at a `path`."""
 
     name: Annotated[str, Meta(max_length=256)] = ""
@@ -158,7 +158,7 @@ class ScanResult(DaemonAnswer, frozen=True, kw_only=True, tag="scan_result"):
 _Digest = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class ReviewSkill(DaemonRequest, frozen=True, kw_only=True, tag="review_skill"):
+class ReviewSkill(DaemonRequest, frozen=True, tag="review_skill"):
     """Review an untrusted skill before its approval: what it could do, and what changed since the last one."""
 
     name: Name
@@ -170,20 +170,20 @@ class SkillReview(DaemonAnswer, frozen=True, kw_only=True, tag="skill_review"):
     review: dict[str, Any]
 
 
-class ApproveSkill(DaemonRequest, frozen=True, kw_only=True, tag="approve_skill"):
+class ApproveSkill(DaemonRequest, frozen=True, tag="approve_skill"):
     """Approve a skill as it was reviewed. With another digest than it has now, nothing is approved."""
 
     name: Name
     digest: _Digest
 
 
-class RevokeSkill(DaemonRequest, frozen=True, kw_only=True, tag="revoke_skill"):
+class RevokeSkill(DaemonRequest, frozen=True, tag="revoke_skill"):
     """Take the approval of a skill back."""
 
     name: Name
 
 
-class BlockSkill(DaemonRequest, frozen=True, kw_only=True, tag="block_skill"):
+class BlockSkill(DaemonRequest, frozen=True, tag="block_skill"):
     """Block a skill for everybody: disable it in the config, and revoke its approval.
 
     An untrusted skill that shares its name with a usable one only loses its approval: the config turns off all skills
@@ -193,7 +193,7 @@ class BlockSkill(DaemonRequest, frozen=True, kw_only=True, tag="block_skill"):
     name: Name
 
 
-class EnableSkill(DaemonRequest, frozen=True, kw_only=True, tag="enable_skill"):
+class EnableSkill(DaemonRequest, frozen=True, tag="enable_skill"):
     """Enable a skill that was disabled; an untrusted one still needs its approval."""
 
     name: Name

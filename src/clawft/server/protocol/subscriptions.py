@@ -50,13 +50,13 @@ Topic = Literal["skills", "approvals", "executions", "runs"]
 _Topics = Annotated[tuple[Topic, ...], Meta(min_length=1, max_length=8)]
 
 
-class Subscribe(DaemonRequest, frozen=True, kw_only=True, tag="subscribe"):
+class Subscribe(DaemonRequest, frozen=True, tag="subscribe"):
     """Subscribe to topics: changes of `skills`, questions (`approvals`), `executions` and `runs`."""
 
     topics: _Topics
 
 
-class Unsubscribe(DaemonRequest, frozen=True, kw_only=True, tag="unsubscribe"):
+class Unsubscribe(DaemonRequest, frozen=True, tag="unsubscribe"):
     """Unsubscribe from topics."""
 
     topics: _Topics
@@ -76,7 +76,7 @@ class SubsystemHealth(Struct, frozen=True, kw_only=True):
     problem: Problem | None = None
 
 
-class GetStatus(DaemonRequest, frozen=True, kw_only=True, tag="get_status"):
+class GetStatus(DaemonRequest, frozen=True, tag="get_status"):
     """Return the daemon's status."""
 
 
