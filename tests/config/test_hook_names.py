@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from clawft.config.extensions import own_hooks
 from clawft.config.loader import load_config
 from clawft.config.redaction import Secrets
 from clawft.workspace import find_workspace
@@ -20,7 +19,7 @@ def test_they_stay_as_they_are_written(tmp_path: Path) -> None:
     (tmp_path / ".clawft").mkdir()
     (tmp_path / ".clawft" / "config.toml").write_text(TOML)
     config = load_config(workspace, environ, lambda *_: True)
-    settings = own_hooks(config, workspace.user_dir, environ)
+    settings = config.own(workspace.user_dir, environ).hooks
     assert list(settings.entries) == ["my-Guard", "claude-user"]
     assert list(settings.entries["my-Guard"].env) == ["apiToken", "REGION"]
     assert settings.entries["my-Guard"].on_failure == "deny"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clawft.config import load_config
-from clawft.config.tools import SandboxSettings, own_sandbox
+from clawft.config.tools import SandboxSettings
 from clawft.errors import Refused
 from clawft.sandbox.sandbox import Sandbox
 from clawft.workspace import Workspace
@@ -112,4 +112,4 @@ def test_a_project_says_nothing_of_the_sandbox(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "config.toml").write_text(f"[sandbox]\n{text}\n")
     config = load_config(workspace, {"CLAWFT_SANDBOX__MAX_PROCESSES": "64"})
-    assert own_sandbox(config, workspace.user_dir) == SandboxSettings(readable=("~/a",), max_processes=64)
+    assert config.own(workspace.user_dir).sandbox == SandboxSettings(readable=("~/a",), max_processes=64)

@@ -31,7 +31,7 @@ from clawft.agent.tools.steps import TurnSteps
 from clawft.agent.tools.tool import Tool, ToolRegistry
 from clawft.agent.turn import Insertion, Turn, TurnRequest, run_inserted
 from clawft.config import Config
-from clawft.config.extensions import PluginsSettings, own_plugins
+from clawft.config.extensions import PluginsSettings
 from clawft.config.redaction import Secrets
 from clawft.contracts import Phase
 from clawft.errors import ClawftError
@@ -161,7 +161,7 @@ class Runtime:
     @cached_property
     def plugins_settings(self) -> PluginsSettings:
         """The user's settings for plugins and for WebAssembly."""
-        return own_plugins(self.config, self.workspace.user_dir, self.environ)
+        return self.config.own(self.workspace.user_dir, self.environ).plugins
 
     @cached_property
     def wasi(self) -> "Wasi":

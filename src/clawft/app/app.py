@@ -88,7 +88,8 @@ def _has_server(app: "App", name: str) -> bool:
 
 
 def _read_settings(app: "App") -> Mapping[str, Any]:
-    return own_values(app.config, app.workspace.user_dir, "plugins")
+    plugins: Mapping[str, Any] = own_values(app.config, app.workspace.user_dir).get("plugins", {})
+    return plugins
 
 
 def _find(app: "App") -> "PluginPlaces":
@@ -117,6 +118,11 @@ class App:
     @cached_property
     def config(self) -> Config:
         return load_config(self.workspace, self.environ, self._is_approved_config)
+
+    @cached_property
+    def own_config(self) -> Config:
+        """The config without what the project's file says."""
+        return self.config.own(self.workspace.user_dir, self.environ)
 
     @cached_property
     def approvals(self) -> "Approvals":
@@ -395,6 +401,7 @@ class App:
             if self._has_new_settings(known):
                 known = load_config(self.workspace, self.environ, self._is_approved_config)
                 vars(self)["config"] = known
+                vars(self).pop("own_config", None)
                 self._add_secrets(known)
             self.failure = None
         except ClawftError as error:
@@ -499,22 +506,18 @@ class App:
 
     def open_sandbox(self) -> "Sandbox":
         """Open the sandbox in which programs run. Raises: ClawftError."""
-        from clawft.config.tools import own_sandbox
         from clawft.sandbox.sandbox import Sandbox
 
-        settings = own_sandbox(self.config, self.workspace.user_dir)
+        settings = self.own_config.sandbox
         return Sandbox(settings, self.workspace, self.environ, self.config.tools.web, self.launcher)
 
     @cached_property
     def launcher(self) -> "Launcher":
         """The launcher that prepares programs that run outside the sandbox. Raises: ClawftError."""
-        from clawft.config.extensions import own_hooks
-        from clawft.config.tools import own_sandbox
         from clawft.trust.programs import make_launcher
 
-        user_dir = self.workspace.user_dir
-        hooks = own_hooks(self.config, user_dir, self.environ).entries.values()
-        writable = [*own_sandbox(self.config, user_dir).writable]
+        hooks = self.own_config.hooks.entries.values()
+        writable = [*self.own_config.sandbox.writable]
         writable += (path for server in self.config.mcp.servers.values() for path in server.writable)
         writable += (path for hook in hooks if hook.permissions for path in hook.permissions.write)
         return make_launcher(self.workspace, self.environ, writable)

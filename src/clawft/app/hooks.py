@@ -11,7 +11,7 @@ from clawft.agent.hooks.events import MissingHook
 from clawft.agent.hooks.handlers import DenoHandler, HookAudit, make_hook_launch
 from clawft.agent.hooks.processes import HookProcesses
 from clawft.agent.hooks.registry import HookHandler, HookRunHistory, Hooks
-from clawft.config.extensions import HooksSettings, own_hooks
+from clawft.config.extensions import HooksSettings
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.skills.discovery.hooks import (
     DiscoveredHook,
@@ -53,7 +53,7 @@ class HookRow(Struct, frozen=True):
 
 def hook_settings(app: "App") -> HooksSettings:
     """Return the hook settings of the user's own config."""
-    return own_hooks(app.config, app.workspace.user_dir, app.environ)
+    return app.own_config.hooks
 
 
 def find_plugin_hooks(app: "App") -> "tuple[tuple[Location, ...], tuple[PluginHooks, ...]]":

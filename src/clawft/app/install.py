@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 def open_sources(app: "App") -> "SkillSources":
     """Every place that skills come from, by the user's own config: `async with` it. Raises: ClawftError."""
-    from clawft.config.registries import own_registries
+    from clawft.config.registries import list_registries
     from clawft.install.sources.selection import SkillSources
 
-    registries = own_registries(app.config, app.workspace.user_dir, app.environ)
+    registries = list_registries(app.own_config.registries)
     return SkillSources(registries, app.config.tools.web, app.launcher)
 
 
 def open_registry(app: "App", name: str = "") -> "PublishingRegistry":
     """The registry of a name, or the default one, to publish to: `async with` it. Raises: ClawftError."""
-    from clawft.config.registries import own_registries
+    from clawft.config.registries import list_registries
     from clawft.errors import ClawftError, NotFound, find_close
     from clawft.install.publish.registry import UPLOAD, PublishingRegistry
     from clawft.install.sources.http import SourceConnection
 
-    known = own_registries(app.config, app.workspace.user_dir, app.environ)
+    known = list_registries(app.own_config.registries)
     name = name or next(iter(known))
     if name not in known:
         close = find_close(name, known)
@@ -50,11 +50,10 @@ def open_supplies(app: "App") -> "InstallContext":
     """Collect what an install transaction needs."""
     from clawft.install.transaction.installation import InstallContext
     from clawft.trust.signing.publishers import load_publishers
-    from clawft.trust.signing.signatures import is_required
 
     limit, user_dir, environ = app.config.skills.max_skill_prompt_bytes, app.workspace.user_dir, app.environ
     publishers = partial(load_publishers, user_dir)
-    signed_only = is_required(app.config, user_dir, environ)
+    signed_only = app.own_config.skills.security.require_signature
     return InstallContext(
         open_install_effects(app),
         app.approved_copies,

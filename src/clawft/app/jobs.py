@@ -20,7 +20,7 @@ from clawft.app.app import App, open_app
 from clawft.app.hooks import open_hooks
 from clawft.app.runtime import open_runtime, open_usage
 from clawft.app.shared_runtime import SharedRuntime
-from clawft.config.jobs import RunsSettings, own_runs
+from clawft.config.jobs import RunsSettings
 from clawft.config.loader import config_files
 from clawft.errors import ClawftError
 from clawft.jobs import open_runs
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def run_settings(app: App) -> RunsSettings:
     """Return the settings for background runs. They come from the user's own config only, never from a project's."""
-    return own_runs(app.config, app.workspace.user_dir, app.environ)
+    return app.own_config.runs
 
 
 def open_app_runs(app: App) -> "Runs":

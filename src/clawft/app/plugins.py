@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import structs
 
 from clawft.config import config_files
-from clawft.config.extensions import PluginsSettings, own_plugins
+from clawft.config.extensions import PluginsSettings
 from clawft.errors import NotFound, find_close
 from clawft.skills.discovery.plugins import DiscoveredPlugin, load_contents, load_plugins, plugin_folders
 from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStatus, fit_plugins, get_plugin_entry, judge_plugins
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 def plugin_settings(app: "App") -> PluginsSettings:
     """Return the plugin settings of the user's own config."""
-    return own_plugins(app.config, app.workspace.user_dir, app.environ)
+    return app.own_config.plugins
 
 
 def open_grants(app: "App") -> PluginGrants:
@@ -236,9 +236,9 @@ def load_missing(
 
 def pick_memory(app: "App", files: "MemoryFiles", plugins: "Plugins") -> "MemoryBackend":
     """The memory that the user chose: the files, or one that a plugin brings."""
-    from clawft.config.agents import FILES, own_backend
+    from clawft.config.agents import FILES
 
-    name = own_backend(app.config, app.workspace.user_dir, app.environ)
+    name = app.own_config.memory.backend
     if name == FILES:
         return files
     from clawft.plugins.extensions import ChosenMemory

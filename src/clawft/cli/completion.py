@@ -188,10 +188,10 @@ def complete_models(ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def complete_registries(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
     def names() -> Iterator[tuple[str, str]]:
-        from clawft.config.registries import own_registries
+        from clawft.config.registries import list_registries
 
         app = _app(ctx)
-        for name, registry in own_registries(app.config, app.workspace.user_dir, app.environ).items():
+        for name, registry in list_registries(app.own_config.registries).items():
             yield name, registry.url
 
     return _offer(names(), incomplete)
@@ -201,12 +201,11 @@ def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     """Complete the IDs of runs that are stored in a file. A database server is not asked: completion must not wait."""
 
     def names() -> Iterator[tuple[str, str]]:
-        from clawft.config.jobs import own_runs
         from clawft.jobs import is_installed
         from clawft.jobs.recent_runs import load_recent_runs_of_file
 
         app = _app(ctx)
-        if is_installed() and not own_runs(app.config, app.workspace.user_dir, app.environ).database:
+        if is_installed() and not app.own_config.runs.database:
             seen = load_recent_runs_of_file(app.workspace.user_dir, MAX_OFFERED)
             yield from ((run.id, f"{run.status}: {run.title}") for run in seen)
 

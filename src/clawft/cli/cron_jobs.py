@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clawft.app.app import App
 from clawft.cli.options import open_here
 from clawft.cli.output import one_line, say
-from clawft.config.jobs import RunsSettings, own_runs
+from clawft.config.jobs import RunsSettings
 from clawft.files import is_there
 from clawft.jobs.schedule import ScheduledJob, claim, find_zone
 
@@ -50,7 +50,7 @@ def open_cron(app: App | None = None) -> Iterator[CronJobs]:
 def has_jobs(app: App) -> bool:
     """Return whether there may be jobs: who has none waits for nothing that they need."""
     user_dir = app.workspace.user_dir
-    return bool(own_runs(app.config, user_dir, app.environ).database) or is_there(os.path.join(user_dir, "runs"))
+    return bool(app.own_config.runs.database) or is_there(os.path.join(user_dir, "runs"))
 
 
 def find_unserved(runs: "Runs", jobs: Iterable[ScheduledJob]) -> list[str]:

@@ -31,9 +31,8 @@ _LOCK = "gateway.lock"
 
 def load_gateway_settings(app: "App") -> "GatewaySettings":
     """Return the channel settings of the user's own config."""
-    from clawft.config.jobs import own_gateway
 
-    return own_gateway(app.config, app.workspace.user_dir, app.environ)
+    return app.own_config.gateway
 
 
 def load_channel_choices(app: "App", settings: "GatewaySettings") -> "tuple[ConfiguredChannel, ...]":

@@ -17,7 +17,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, scan_progress
 from clawft.cli.prompts import confirm
 from clawft.cli.release_table import print_versions
-from clawft.config.registries import HubSettings, own_hub
+from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError, NotFound
 from clawft.install.sources.model import SkillRelease
 from clawft.server.hub.backup import check_backup, restore_folder, restore_shared, write_backup
@@ -50,7 +50,7 @@ def check_hub_installed() -> None:
 
 def load_hub_settings(app: App, folder: str | None = None) -> HubSettings:
     """Return the user's hub settings with the folder that the hub really uses; `folder` overrides it."""
-    settings = own_hub(app.config, app.workspace.user_dir, app.environ)
+    settings = app.own_config.hub
     if folder:
         return structs.replace(settings, folder=os.path.abspath(folder), database=None)
     return structs.replace(settings, folder=store_folder(settings, app.workspace.user_dir))

@@ -39,12 +39,11 @@ async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
 
     import anyio
 
-    from clawft.config.serve import own_serve
     from clawft.server.callers import DaemonCaller
     from clawft.server.daemon import open_daemon
     from clawft.server.mcp import DaemonMcp
 
-    settings = own_serve(app.config, app.workspace.user_dir, app.environ)
+    settings = app.own_config.serve
     loop = asyncio.get_running_loop()
     with anyio.CancelScope() as scope:
         for signum in _SIGNALS:

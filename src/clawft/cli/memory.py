@@ -13,7 +13,7 @@ from clawft.agent.memory import MemoryBackend, MemoryFiles, open_memory
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import clean, one_line, print_json, print_table, say, show_diagnostic
-from clawft.config.agents import FILES, own_backend
+from clawft.config.agents import FILES
 from clawft.errors import ClawftError, NotFound, find_close
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ def open_here_memory() -> Iterator[tuple[App, MemoryFiles]]:
 
 def find_backend(app: App) -> str:
     """The name of the memory that a plugin brings, if the user chose one; '' for the files."""
-    name = own_backend(app.config, app.workspace.user_dir, app.environ)
+    name = app.own_config.memory.backend
     return "" if name == FILES else name
 
 

@@ -16,7 +16,7 @@ from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.config.changes import SettingChange
 from clawft.config.keystore import open_keystore
 from clawft.config.loader import own_values
-from clawft.config.registries import CLAWHUB, own_registries
+from clawft.config.registries import CLAWHUB, list_registries
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.server.views.registries import view_registries
 from clawft.trust.network import is_loopback, read_url
@@ -121,7 +121,7 @@ def _check(name: str, url: str, asked: _Asked, *, with_token: bool) -> None:
 
 def _moves(app: App, name: str, url: str) -> bool:
     """Return whether a token that was given for one address would go to another."""
-    old = own_registries(app.config, app.workspace.user_dir, app.environ).get(name)
+    old = list_registries(app.own_config.registries).get(name)
     return old is not None and old.token is not None and read_url(old.url).origin != read_url(url).origin
 
 
@@ -197,7 +197,7 @@ def token_command(name: str, source: str | None, forget: bool, output: str) -> i
 
 def _get_url(app: App, name: str) -> str:
     """Return the URL of a registry. Raises: NotFound."""
-    known = own_registries(app.config, app.workspace.user_dir, app.environ)
+    known = list_registries(app.own_config.registries)
     if name not in known:
         close = find_close(name, known)
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"
@@ -214,7 +214,7 @@ def remove_command(name: str, output: str) -> int:
     ClawHub itself is not asked any more: `weft registries add clawhub https://clawhub.ai` has it back.
     """
     app = open_here()
-    written = own_values(app.config, app.workspace.user_dir, "registries")
+    written = own_values(app.config, app.workspace.user_dir).get("registries", {})
     if name not in written and name != CLAWHUB:
         close = find_close(name, written)
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft registries list"

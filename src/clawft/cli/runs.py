@@ -106,11 +106,10 @@ _NONE = "No runs yet. Start one: weft agent --background -m TEXT"
 @format_option
 def list_command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit: int, output: str) -> None:
     """List runs, the newest first, and what they wait for."""
-    from clawft.config.jobs import own_runs
     from clawft.jobs import is_installed, is_used
 
     app = open_here()
-    settings = own_runs(app.config, app.workspace.user_dir, app.environ)
+    settings = app.own_config.runs
     if is_installed() and not is_used(settings, app.workspace.user_dir):
         if output == "json":
             return print_json("clawft.runs.v1", runs=[])

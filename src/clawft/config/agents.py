@@ -1,11 +1,9 @@
 """The sections [agents], [providers] and [memory]: models, limits of a turn, budgets, and long-term memory."""
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 
 _Positive = Annotated[int, Meta(ge=1)]
@@ -150,9 +148,3 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     backend: Annotated[str, Meta(min_length=1, max_length=200)] = FILES
     #: Which hash embedding a new index uses; an index that exists keeps its own until `weft memory reindex`.
     embedding: Literal[2, 3] = 3
-
-
-def own_backend(config: Config, user_dir: str, environ: Mapping[str, str]) -> str:
-    """The memory that the user chose. A project's file chooses none: what is remembered would go elsewhere."""
-    section: MemorySettings = own_section(config, user_dir, "memory", environ)
-    return section.backend

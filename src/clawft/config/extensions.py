@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from clawft.config.keys import Path
-from clawft.config.loader import Config, own_section
 from clawft.config.secret import EnvValue, SecretRef, names_secret
 
 _MAX_NESTED = 8  # schemas in schemas, by anyOf and the like
@@ -151,12 +150,6 @@ class HooksSettings(Struct, frozen=True, forbid_unknown_fields=True):
     entries: dict[str, HookEntry] = {}
 
 
-def own_hooks(config: Config, user_dir: str, environ: Mapping[str, str]) -> HooksSettings:
-    """Return the user's own hook settings. A project's file is ignored: it could enable its own hooks."""
-    section: HooksSettings = own_section(config, user_dir, "hooks", environ)
-    return section
-
-
 _Megabytes = Annotated[int, Meta(ge=1, le=65_536)]
 
 
@@ -217,9 +210,3 @@ class PluginsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     load: PluginLoad = PluginLoad()
     wasm: WasmSettings = WasmSettings()
     entries: dict[str, PluginEntry] = {}
-
-
-def own_plugins(config: Config, user_dir: str, environ: Mapping[str, str]) -> PluginsSettings:
-    """Return the user's own plugin settings. A project's file is ignored: it could enable its own plugins."""
-    section: PluginsSettings = own_section(config, user_dir, "plugins", environ)
-    return section

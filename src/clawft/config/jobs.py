@@ -1,11 +1,9 @@
 """The sections [runs] and [gateway]: background runs with their workers, and channels."""
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 from clawft.config.tools import RateLimit
 
@@ -43,12 +41,6 @@ def is_queue(name: str) -> bool:
     import re
 
     return re.fullmatch(_QUEUE[1:-1], name) is not None
-
-
-def own_runs(config: Config, user_dir: str, environ: Mapping[str, str]) -> RunsSettings:
-    """Return the user's own run settings. A project's file is ignored: it could have data about runs sent anywhere."""
-    section: RunsSettings = own_section(config, user_dir, "runs", environ)
-    return section
 
 
 _RATE = RateLimit(max_requests=30)  # counted by the same strategies as web requests
@@ -89,9 +81,3 @@ class GatewaySettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_message_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = 32_000
     #: The queue that its runs go to.
     queue: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,62}$")] = "gateway"
-
-
-def own_gateway(config: Config, user_dir: str, environ: Mapping[str, str]) -> GatewaySettings:
-    """Return the user's own channel settings. A project's file is ignored: it could let anybody in."""
-    section: GatewaySettings = own_section(config, user_dir, "gateway", environ)
-    return section

@@ -3,7 +3,8 @@ CLAWFT_A__B."""
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,15 +16,15 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import check_version, read_optional
 from clawft.workspace import MARKER, Workspace
 
-if TYPE_CHECKING:  # a list of skills needs none of these
-    from clawft.config.agents import AgentsSettings, MemorySettings, ProviderSettings
-    from clawft.config.extensions import HooksSettings, PluginsSettings
-    from clawft.config.jobs import GatewaySettings, RunsSettings
-    from clawft.config.registries import HubSettings, RegistrySettings
-    from clawft.config.serve import ServeSettings
-    from clawft.config.tools import McpSettings, PermissionsSettings, SandboxSettings, ToolsSettings
+if TYPE_CHECKING:  # a list of skills needs none of these; the sections of `Config` name them
+    from clawft.config.agents import AgentsSettings, MemorySettings, ProviderSettings  # noqa: F401
+    from clawft.config.extensions import HooksSettings, PluginsSettings  # noqa: F401
+    from clawft.config.jobs import GatewaySettings, RunsSettings  # noqa: F401
+    from clawft.config.registries import HubSettings, RegistrySettings  # noqa: F401
+    from clawft.config.serve import ServeSettings  # noqa: F401
+    from clawft.config.tools import McpSettings, PermissionsSettings, SandboxSettings, ToolsSettings  # noqa: F401
 
-
+T = TypeVar("T")
 CONFIG_NAMES = ("config.toml", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 VERSION = 1  # of what a config file may say; one without a `version` is of the first
@@ -45,6 +46,19 @@ class Layer(Struct, frozen=True):
         return f"Layer({self.source!r})"  # the values may hold a secret
 
 
+class _Section(Generic[T]):
+    """One section of the config as settings; its type is loaded when the section is first used."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, config: "Config", owner: type) -> T:
+        if self._name not in config.sections:
+            config.sections[self._name] = msgspec.convert({}, section_type(self._name))
+        section: T = config.sections[self._name]
+        return section
+
+
 class Config(Struct, frozen=True):
     """All settings. `values` holds every section as written, for lookups by path; `files` those that were read."""
 
@@ -55,80 +69,27 @@ class Config(Struct, frozen=True):
     layers: tuple[Layer, ...] = ()
     sections: dict[str, Any] = {}
 
-    @property
-    def agents(self) -> "AgentsSettings":
-        section: AgentsSettings = self._section("agents")
-        return section
+    agents = _Section["AgentsSettings"]()
+    providers = _Section["dict[str, ProviderSettings]"]()
+    tools = _Section["ToolsSettings"]()
+    permissions = _Section["PermissionsSettings"]()
+    sandbox = _Section["SandboxSettings"]()
+    mcp = _Section["McpSettings"]()
+    memory = _Section["MemorySettings"]()
+    runs = _Section["RunsSettings"]()
+    hooks = _Section["HooksSettings"]()
+    plugins = _Section["PluginsSettings"]()
+    gateway = _Section["GatewaySettings"]()
+    registries = _Section["dict[str, RegistrySettings]"]()
+    hub = _Section["HubSettings"]()
+    serve = _Section["ServeSettings"]()
 
-    @property
-    def providers(self) -> "dict[str, ProviderSettings]":
-        section: dict[str, ProviderSettings] = self._section("providers")
-        return section
-
-    @property
-    def tools(self) -> "ToolsSettings":
-        section: ToolsSettings = self._section("tools")
-        return section
-
-    @property
-    def permissions(self) -> "PermissionsSettings":
-        section: PermissionsSettings = self._section("permissions")
-        return section
-
-    @property
-    def sandbox(self) -> "SandboxSettings":
-        section: SandboxSettings = self._section("sandbox")
-        return section
-
-    @property
-    def mcp(self) -> "McpSettings":
-        section: McpSettings = self._section("mcp")
-        return section
-
-    @property
-    def memory(self) -> "MemorySettings":
-        section: MemorySettings = self._section("memory")
-        return section
-
-    @property
-    def runs(self) -> "RunsSettings":
-        section: RunsSettings = self._section("runs")
-        return section
-
-    @property
-    def hooks(self) -> "HooksSettings":
-        section: HooksSettings = self._section("hooks")
-        return section
-
-    @property
-    def plugins(self) -> "PluginsSettings":
-        section: PluginsSettings = self._section("plugins")
-        return section
-
-    @property
-    def gateway(self) -> "GatewaySettings":
-        section: GatewaySettings = self._section("gateway")
-        return section
-
-    @property
-    def registries(self) -> "dict[str, RegistrySettings]":
-        section: dict[str, RegistrySettings] = self._section("registries")
-        return section
-
-    @property
-    def hub(self) -> "HubSettings":
-        section: HubSettings = self._section("hub")
-        return section
-
-    @property
-    def serve(self) -> "ServeSettings":
-        section: ServeSettings = self._section("serve")
-        return section
-
-    def _section(self, name: str) -> Any:
-        if name not in self.sections:
-            self.sections[name] = msgspec.convert({}, section_type(name))
-        return self.sections[name]
+    def own(self, user_dir: str, environ: Mapping[str, str] = MappingProxyType({})) -> "Config":
+        """The settings of the user's own file and of variables. What a project's file says is left out: it could
+        enable its own hooks, or send what is kept elsewhere."""
+        values = own_values(self, user_dir)
+        sections = _convert(values, environ, strict=False)
+        return Config(sections.pop("skills", SkillsSettings()), values, sections=sections)
 
     def __repr__(self) -> str:
         return f"Config(files={self.files!r})"  # the values may hold a secret
@@ -165,18 +126,13 @@ def section_type(name: str) -> Any:
     return named[str, section] if name in _NAMED else section
 
 
-def own_values(config: Config, user_dir: str, name: str) -> dict[str, Any]:
-    """A section as the user wrote it, in their own file and in variables; what a project's file says is left out."""
+def own_values(config: Config, user_dir: str) -> dict[str, Any]:
+    """The sections as the user wrote them, in their own file and in variables."""
     values: dict[str, Any] = {}
     for layer in config.layers:
         if not os.path.isabs(layer.source) or os.path.dirname(layer.source) == user_dir:
-            values = merge(values, layer.values.get(name, {}))
+            values = merge(values, layer.values)
     return values
-
-
-def own_section(config: Config, user_dir: str, name: str, environ: Mapping[str, str]) -> Any:
-    """The same as settings."""
-    return _converter(environ, strict=False)(own_values(config, user_dir, name), section_type(name))
 
 
 def config_files(workspace: Workspace) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, structs
 
-from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 from clawft.errors import ClawftError
 
@@ -31,13 +30,11 @@ class RegistrySettings(Struct, frozen=True, forbid_unknown_fields=True):
     default: bool = False
 
 
-def own_registries(config: Config, user_dir: str, environ: Mapping[str, str]) -> dict[str, RegistrySettings]:
-    """Every registry that may be asked, the default one first. A project's file names none: it could be anybody's.
-
-    Raises: ClawftError.
+def list_registries(written: Mapping[str, RegistrySettings]) -> dict[str, RegistrySettings]:
+    """Every registry that may be asked, the default one first: of the user's own settings, since one that a project
+    names could be anybody's. Raises: ClawftError.
     """
-    written: dict[str, RegistrySettings] = own_section(config, user_dir, "registries", environ)
-    known = {CLAWHUB: RegistrySettings()} | written
+    known = {CLAWHUB: RegistrySettings(), **written}
     known = {
         name: registry if registry.url else structs.replace(registry, url=_find_url(name, registry))
         for name, registry in known.items()
@@ -102,9 +99,3 @@ class HubSettings(Struct, frozen=True, forbid_unknown_fields=True):
     #: What becomes of a version that the scanner calls suspicious: it is kept with the verdict, or not taken.
     refuse_suspicious: bool = False
     quota: QuotaSettings = QuotaSettings()
-
-
-def own_hub(config: Config, user_dir: str, environ: Mapping[str, str]) -> HubSettings:
-    """Return the user's own hub settings. A project's file is ignored: it could open the hub to everybody."""
-    section: HubSettings = own_section(config, user_dir, "hub", environ)
-    return section

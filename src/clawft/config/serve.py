@@ -1,12 +1,10 @@
 """The section `[serve]`: the daemon that `weft serve` runs, and the MCP server `weft mcp`."""
 
 import os
-from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 
 _Count = Annotated[int, Meta(ge=1, le=10_000_000)]
@@ -65,9 +63,3 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True):
 def own_token_file(user_dir: str) -> str:
     """Return the path of the user's own token, for them and their programs."""
     return os.path.join(user_dir, "serve-token")
-
-
-def own_serve(config: Config, user_dir: str, environ: Mapping[str, str]) -> ServeSettings:
-    """Return the user's own daemon settings. A project's file is ignored: it could open the daemon to everybody."""
-    section: ServeSettings = own_section(config, user_dir, "serve", environ)
-    return section

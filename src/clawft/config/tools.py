@@ -1,13 +1,10 @@
 """The sections [tools], [permissions], [sandbox] and [mcp]: what tools may do, and how they are confined."""
 
-import os
-from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.config.loader import Config, own_section
 from clawft.config.secret import SecretRef
 
 # Read-only inspection only. A second word names the one subcommand that is meant.
@@ -144,24 +141,6 @@ class PermissionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     deny: tuple[str, ...] = ()
 
 
-class ConfiguredRule(Struct, frozen=True):
-    """A rule as it stands in a file, or in a variable."""
-
-    kind: Kind
-    text: str
-    source: str
-
-
-def list_rules(config: Config) -> Iterator[ConfiguredRule]:
-    """Every rule with where it stands: files do not replace each other's, they add to them."""
-    for kind in KINDS:
-        for layer in config.layers:
-            section = layer.values.get("permissions", {})
-            texts = section.get(kind, ()) if isinstance(section, dict) else ()
-            for text in texts if isinstance(texts, list | tuple) else ():
-                yield ConfiguredRule(kind, str(text), layer.source)
-
-
 _Megabytes = Annotated[int, Meta(ge=16, le=1 << 20)]
 
 
@@ -184,13 +163,6 @@ class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_file_mb: _Megabytes = 1024
     #: How much a command may write to its private /tmp and home folder, each, in megabytes.
     tmp_mb: _Megabytes = 1024
-
-
-def own_sandbox(config: Config, user_dir: str) -> SandboxSettings:
-    """Return the user's own sandbox settings. A project's file is ignored: the sandbox confines that project's
-    commands."""
-    section: SandboxSettings = own_section(config, user_dir, "sandbox", {})
-    return section
 
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -231,29 +203,3 @@ class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[mcp]`."""
 
     servers: dict[str, ServerSettings] = {}
-
-
-def find_confined(config: Config, user_dir: str) -> frozenset[str]:
-    """The servers that run in the sandbox.
-
-    Where the sandbox is turned off, none of the user's own. A project's file can never say that one be left out; the
-    user can, of a server that is not also their own: what they said of their own command is not said of one that a
-    project puts in its place.
-    """
-    ours: dict[str, dict[str, Any]] = {}
-    theirs: set[str] = set()
-    for layer in config.layers:
-        servers = layer.values.get("mcp", {}).get("servers", {})
-        if os.path.isabs(layer.source) and os.path.dirname(layer.source) != user_dir:
-            theirs |= set(servers)
-        else:
-            for name, server in servers.items():
-                ours[name] = {**ours.get(name, {}), **server}
-    off = own_sandbox(config, user_dir).mode == "off"
-    return frozenset(name for name in {*ours, *theirs} if _is_confined(ours.get(name, {}), name in theirs, off=off))
-
-
-def _is_confined(own: dict[str, Any], foreign: bool, *, off: bool) -> bool:
-    if not foreign:
-        return own.get("sandbox") == "confined" and not off
-    return own.get("sandbox") != "none" or "command" in own

@@ -111,8 +111,8 @@ def is_followed(path: tuple[str, ...], value: Any, own: Config, user_dir: str) -
 
 def find_unfollowed(config: Config, user_dir: str) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each setting of the project's config that only the user's own config can make."""
+    own = own_values(config, user_dir)
     for name, path in ({section: (section,) for section in _OWN_SECTIONS} | _OWN_SETTINGS).items():
-        own = {path[0]: own_values(config, user_dir, path[0])}
         if _find_value(config.values, path) != _find_value(own, path):
             subject = "the sandbox" if name == "sandbox" else ".".join(path)
             message = f"What the project's config says of {subject} is not followed: only your own can"
@@ -129,3 +129,29 @@ def _find_value(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value or None
+
+
+def find_confined(config: Config, user_dir: str) -> frozenset[str]:
+    """The servers that run in the sandbox.
+
+    Where the sandbox is turned off, none of the user's own. A project's file can never say that one be left out; the
+    user can, of a server that is not also their own: what they said of their own command is not said of one that a
+    project puts in its place.
+    """
+    ours: dict[str, dict[str, Any]] = {}
+    theirs: set[str] = set()
+    for layer in config.layers:
+        servers = layer.values.get("mcp", {}).get("servers", {})
+        if os.path.isabs(layer.source) and os.path.dirname(layer.source) != user_dir:
+            theirs |= set(servers)
+        else:
+            for name, server in servers.items():
+                ours[name] = {**ours.get(name, {}), **server}
+    off = config.own(user_dir).sandbox.mode == "off"
+    return frozenset(name for name in {*ours, *theirs} if _is_confined(ours.get(name, {}), name in theirs, off=off))
+
+
+def _is_confined(own: dict[str, Any], foreign: bool, *, off: bool) -> bool:
+    if not foreign:
+        return own.get("sandbox") == "confined" and not off
+    return own.get("sandbox") != "none" or "command" in own

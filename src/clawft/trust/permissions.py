@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from clawft.config import Config
-from clawft.config.tools import Kind, list_rules
+from clawft.config.tools import KINDS, Kind
 from clawft.errors import ClawftError, Diagnostic
 from clawft.git import find_git_root, list_tracked
 from clawft.scanner.findings import Power
@@ -116,8 +116,21 @@ class PermissionRules(Struct, frozen=True):
 def load_rules(config: Config, project: str) -> PermissionRules:
     """The rules of a config, ready to judge."""
     folders = pattern_folders(project)
-    rules = [PermissionRule(rule.kind, parse_pattern(rule.text, folders), rule.source) for rule in list_rules(config)]
-    return PermissionRules(*(_of(rules, kind) for kind in ("deny", "ask", "allow")))
+    return PermissionRules(
+        *(
+            tuple(PermissionRule(kind, parse_pattern(text, folders), source) for text, source in _list(config, kind))
+            for kind in KINDS
+        )
+    )
+
+
+def _list(config: Config, kind: Kind) -> Iterator[tuple[str, str]]:
+    """Yield every rule with where it stands: files do not replace each other's, they add to them."""
+    for layer in config.layers:
+        section = layer.values.get("permissions", {})
+        texts = section.get(kind, ()) if isinstance(section, dict) else ()
+        for text in texts if isinstance(texts, list | tuple) else ():
+            yield str(text), layer.source
 
 
 def check_tracked(rules: Iterable[PermissionRule], workspace: Workspace) -> Iterator[Diagnostic]:
@@ -141,10 +154,6 @@ def check_tracked(rules: Iterable[PermissionRule], workspace: Workspace) -> Iter
                 rule.source,
                 hint="Git commands that may show them ask first. To hide a file, take it out of git's history",
             )
-
-
-def _of(rules: Iterable[PermissionRule], kind: str) -> tuple[PermissionRule, ...]:
-    return tuple(rule for rule in rules if rule.kind == kind)
 
 
 _TOOL = "web_fetch"

@@ -18,10 +18,11 @@ from clawft.agent.mcp import McpHub
 from clawft.agent.mcp.launch import ServerConfinement, resolve_launch
 from clawft.agent.mcp.remote import RemoteError
 from clawft.config import load_config
-from clawft.config.tools import McpSettings, SandboxSettings, ServerSettings, WebSettings, find_confined
+from clawft.config.tools import McpSettings, SandboxSettings, ServerSettings, WebSettings
 from clawft.errors import ClawftError
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import AuditLog
+from clawft.trust.modes import find_confined
 from clawft.trust.programs import Launcher
 from clawft.trust.records import Seal
 from clawft.workspace import Workspace

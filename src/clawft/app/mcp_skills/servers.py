@@ -9,8 +9,8 @@ from clawft.agent.mcp.launch import ServerConfinement
 from clawft.agent.mcp.plugin_servers import PluginServers, name_server
 from clawft.app.mcp_skills.offers import MAX_NAMED, ServerSkillState, judge_offer, judge_offered, load_known
 from clawft.app.plugins import load_plugin_statuses, plugin_settings, supply_plugin
-from clawft.config.tools import find_confined
 from clawft.errors import Diagnostic
+from clawft.trust.modes import find_confined
 
 if TYPE_CHECKING:
     from clawft.agent.mcp.skill_listing import SkillListing

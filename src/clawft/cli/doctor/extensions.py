@@ -11,12 +11,13 @@ import anyio
 from clawft.app.app import App
 from clawft.cli.doctor.check import DoctorCheck, Status, from_error, quote
 from clawft.config.keys import join_path
-from clawft.config.registries import CLAWHUB, own_registries
+from clawft.config.registries import CLAWHUB, list_registries
 from clawft.config.secret import find_names
-from clawft.config.tools import ServerSettings, find_confined
+from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
 from clawft.files import is_there
 from clawft.sandbox.probe import KINDS
+from clawft.trust.modes import find_confined
 from clawft.trust.network import is_loopback, read_url
 from clawft.trust.plugins import PluginStatus
 from clawft.trust.programs import find_program
@@ -178,9 +179,9 @@ def _look_at_jobs(app: App) -> tuple[int, str]:
 
 def check_memory(app: App) -> Iterator[DoctorCheck]:
     from clawft.agent.memory import open_memory
-    from clawft.config.agents import FILES, own_backend
+    from clawft.config.agents import FILES
 
-    name = own_backend(app.config, app.workspace.user_dir, app.environ)
+    name = app.own_config.memory.backend
     if app.config.memory.enabled and name != FILES:
         yield _check_brought(app, name)
         return
@@ -354,7 +355,7 @@ def _tell_lacking(statuses: Sequence[PluginStatus]) -> Iterator[DoctorCheck]:
 
 def check_registries(app: App) -> Iterator[DoctorCheck]:
     """Those of the user's own; ClawHub alone is nothing to tell of. Raises: ClawftError."""
-    known = own_registries(app.config, app.workspace.user_dir, app.environ)
+    known = list_registries(app.own_config.registries)
     for name, registry in known.items():
         target = read_url(registry.url)
         if registry.token is not None and not registry.token.is_known(app.environ):

@@ -58,11 +58,10 @@ def _list_files(app: App) -> Iterator[tuple[str, str, Callable[[], object]]]:
 
 
 def _load_token(app: App) -> None:
-    from clawft.config.serve import own_serve
     from clawft.server.tokens import load_own
 
     user_dir = app.workspace.user_dir
-    load_own(own_serve(app.config, user_dir, app.environ), user_dir, app.environ)
+    load_own(app.own_config.serve, user_dir, app.environ)
 
 
 def _load_usage(user_dir: str) -> None:
@@ -74,11 +73,10 @@ def _load_usage(user_dir: str) -> None:
 
 
 def _load_hub(app: App) -> None:
-    from clawft.config.registries import own_hub
     from clawft.server.hub.store import DATABASE, has_store, open_store, store_folder
 
     user_dir = app.workspace.user_dir
-    settings = own_hub(app.config, user_dir, app.environ)
+    settings = app.own_config.hub
     if settings.database is not None or not has_store(settings, user_dir):
         return
     with closing(open_store(settings, user_dir, app.environ)) as store:

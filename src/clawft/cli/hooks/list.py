@@ -10,7 +10,6 @@ from clawft.app.hooks import HookRow, check_folders, find_plugin_hooks, load_row
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
-from clawft.config.extensions import own_hooks
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.hooks import load_claude_hooks, load_hooks, load_skill_commands, load_skill_hooks
 from clawft.skills.discovery.locations import hook_locations
@@ -20,7 +19,7 @@ from clawft.trust.hooks import HookStatus, make_hook_skill
 
 def find_hook_names(app: App) -> Iterator[tuple[str, str]]:
     """Each with what it is. Raises: ClawftError."""
-    extra = own_hooks(app.config, app.workspace.user_dir, app.environ).load.extra_dirs
+    extra = app.own_config.hooks.load.extra_dirs
     skills = app.catalog.found
     places, files = find_plugin_hooks(app)
     folders = hook_locations(app.workspace, extra, places)

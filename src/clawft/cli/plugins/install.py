@@ -152,10 +152,10 @@ def _check_signatures(app: App, staged: StagedPlugin) -> None:
     Raises: Refused, ClawftError.
     """
     from clawft.trust.signing.publishers import SkillStatement, load_publishers, written_version
-    from clawft.trust.signing.signatures import check_signature, is_required, require_signature
+    from clawft.trust.signing.signatures import check_signature, require_signature
 
     user_dir = app.workspace.user_dir
-    required = is_required(app.config, user_dir, app.environ)
+    required = app.own_config.skills.security.require_signature
     for skill in load_plugin_contents(app, staged.found).skills:
         statement = SkillStatement(skill.name, written_version(skill), compute_digest(skill.folder).value)
         signature = check_signature(skill.folder, statement, load_publishers(user_dir))

@@ -78,12 +78,9 @@ def _is_news(run: "RecentRun") -> bool:
 
 def _look(app: "App") -> "tuple[RecentRun, ...]":
     """In a thread: the prompt waits for none of it, and for people who never had a run nothing is opened."""
-    from clawft.config.jobs import own_runs
     from clawft.jobs.recent_runs import load_recent_runs
 
-    return load_recent_runs(
-        own_runs(app.config, app.workspace.user_dir, app.environ), app.workspace.user_dir, app.environ, _NEWEST
-    )
+    return load_recent_runs(app.own_config.runs, app.workspace.user_dir, app.environ, _NEWEST)
 
 
 _MANY = 5  # skills that are named one by one

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, say, show_error
-from clawft.config.serve import ServeSettings, own_serve
+from clawft.config.serve import ServeSettings
 from clawft.errors import ClawftError, NotFound
 from clawft.workspace import resolve_path
 
@@ -33,7 +33,7 @@ def check_serve_installed() -> None:
 
 def load_serve_settings(app: "App") -> ServeSettings:
     """Return the daemon settings of the user's own config."""
-    settings = own_serve(app.config, app.workspace.user_dir, app.environ)
+    settings = app.own_config.serve
     place = app.workspace
     cert, key = (
         path and resolve_path(path, place.user_dir, place.home) for path in (settings.tls_cert, settings.tls_key)

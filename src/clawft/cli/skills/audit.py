@@ -33,7 +33,6 @@ from clawft.scanner.screening import screen_report
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery import Location, load_catalog
 from clawft.trust.overrides import ScreenedSkills, check_screening
-from clawft.trust.signing.signatures import is_required
 
 
 class _Found(Struct):
@@ -60,7 +59,7 @@ def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> i
     verdicts, problems = ({}, {}) if offline else anyio.run(_ask, app, found.installed)
     audited = _audit(app, found.installed, verdicts)
     audited = [_unasked(skill, problems.get(at)) for at, skill in enumerate(audited)]
-    if is_required(app.config, app.workspace.user_dir, app.environ):
+    if app.own_config.skills.security.require_signature:
         audited = list(map(add_unsigned, audited))
     code = 3 if any(skill.malicious for skill in audited) else 1 if found.problems or any(map(_is_open, audited)) else 0
     if output == "json":

@@ -14,7 +14,7 @@ from clawft.app.app import App
 from clawft.app.install import open_sources
 from clawft.cli.output import is_terminal_attached, one_line, print_json, print_table, say, show_diagnostic
 from clawft.cli.release_table import print_versions
-from clawft.config.registries import own_registries
+from clawft.config.registries import list_registries
 from clawft.install.sources.model import ResolvedSkill, ShownSkill, SkillReference, SkillRelease
 from clawft.install.sources.reference import parse_reference
 from clawft.install.sources.selection import RegistrySearch, choose_registries, search_registries
@@ -31,7 +31,7 @@ def is_published(app: App, name: str) -> bool:
     before, colon, rest = name.partition(":")
     if not colon or before in SCOPES or any(skill.found.location.matches_reference(before) for skill in app.skills):
         return False
-    return not rest.startswith("//") and before in own_registries(app.config, app.workspace.user_dir, app.environ)
+    return not rest.startswith("//") and before in list_registries(app.own_config.registries)
 
 
 def show_published(app: App, name: str, output: str) -> None:

@@ -11,7 +11,7 @@ from clawft.cli.completion import complete_models, complete_skills
 from clawft.cli.options import dir_option, open_here
 from clawft.cli.output import one_line, say
 from clawft.cli.scan import ScanOptions, path_targets, run_scan, scan_options
-from clawft.config.registries import own_registries
+from clawft.config.registries import list_registries
 from clawft.errors import NotFound, find_close
 from clawft.scanner.batch import ScannedPath, find_enclosing_skill
 from clawft.scanner.findings import Report
@@ -79,7 +79,7 @@ def _is_reference(app: App, named: str) -> bool:
     prefix, colon, bare = named.partition(":")
     if not colon:
         return "@" in named
-    registries = own_registries(app.config, app.workspace.user_dir, app.environ)
+    registries = list_registries(app.own_config.registries)
     here = any(skill.name == bare and skill.location.matches_reference(prefix) for skill in app.catalog.found)
     return prefix in registries and not here
 

@@ -42,7 +42,7 @@ from clawft.server.views.install_plans import planned_json
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.trust.approvals import make_approval
 from clawft.trust.review import Review
-from clawft.trust.signing.signatures import Signature, is_required, require_signature
+from clawft.trust.signing.signatures import Signature, require_signature
 
 
 def import_installed(
@@ -284,7 +284,7 @@ def _review(app: App, found: DiscoveredSkill) -> Review:
     """Raises: Refused for a skill that would not be installed either: its signature is in the way."""
     review = app.reviewer.review(found)
     signature = load_signature(app, found, review.digest) or Signature("unsigned")
-    required = is_required(app.config, app.workspace.user_dir, app.environ)
+    required = app.own_config.skills.security.require_signature
     require_signature(signature, required=required, path=found.folder)
     return review
 

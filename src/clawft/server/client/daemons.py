@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.loader import load_config
-from clawft.config.serve import own_serve, own_token_file
+from clawft.config.serve import own_token_file
 from clawft.errors import ClawftError
 from clawft.files import lock_file, read_optional
 from clawft.server.client.connection import ClientError
@@ -100,7 +100,7 @@ def find_local_daemon(environ: Mapping[str, str], cwd: str) -> tuple[str, str]:
 
 def _find_token(workspace: Workspace, environ: Mapping[str, str], file: str) -> str:
     if not file:  # the settings name one
-        settings = own_serve(load_config(workspace, environ, lambda *_: False), workspace.user_dir, environ)
+        settings = load_config(workspace, environ, lambda *_: False).serve
         if settings.token is not None:
             return settings.token.resolve(environ)
     token = (read_optional(file or own_token_file(workspace.user_dir), 4_096) or b"").decode("ascii", "replace").strip()

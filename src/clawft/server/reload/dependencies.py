@@ -88,7 +88,7 @@ def find_dependencies(app: App) -> Dependencies:
     """Everything that an app reads. Raises: ClawftError for a config that cannot be read."""
     space, places = app.workspace, app.plugin_places
     user, project = space.user_dir, os.path.join(space.project, MARKER)
-    load = own_values(app.config, user, "plugins").get("load") or {}
+    load = own_values(app.config, user).get("plugins", {}).get("load") or {}
     extra = [resolve_path(str(folder), space.project, space.home) for folder in load.get("extra_dirs") or ()]
     plugin_hooks, hook_files = find_plugin_hooks(app)
     hooks = hook_locations(space, hook_settings(app).load.extra_dirs, plugin_hooks)

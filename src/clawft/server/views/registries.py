@@ -1,14 +1,14 @@
 """Registries and what they have, as other programs read it: `registries.list.v1` and `skills.search.hub.v1`."""
 
 from clawft.app.app import App
-from clawft.config.registries import own_registries
+from clawft.config.registries import list_registries
 from clawft.install.sources.model import SourceHit
 from clawft.server.protocol.registries import RegistryEntry, RegistryHit, RegistryVerdict
 
 
 def view_registries(app: App) -> tuple[RegistryEntry, ...]:
     """Those that are asked, the default one first; of a token only where it is. Raises: ClawftError."""
-    known = own_registries(app.config, app.workspace.user_dir, app.environ)
+    known = list_registries(app.own_config.registries)
     listed = []
     for number, (name, registry) in enumerate(known.items()):
         token = (

@@ -1,14 +1,11 @@
 """Check the signature of a skill, and change which publishers and keys are trusted."""
 
 import os
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from clawft.config import Config
-from clawft.config.loader import own_section
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.files import read_optional
 from clawft.trust.signing.publishers import (
@@ -128,11 +125,6 @@ def _judge_vouchers(key: PublisherKey, publishers: Publishers) -> tuple[State, s
             return "untrusted", "the key that vouched for it is trusted no more"
         key = voucher[1]
     return ("untrusted", "keys vouch for each other in a circle") if key.vouched_by else ("good", "")
-
-
-def is_required(config: Config, user_dir: str, environ: Mapping[str, str]) -> bool:
-    """Return whether the user wants every skill signed. A project's config is ignored: it may be untrusted."""
-    return bool(own_section(config, user_dir, "skills", environ).security.require_signature)
 
 
 def find_refusal(signature: Signature, *, required: bool) -> Diagnostic | None:
