@@ -14,8 +14,9 @@ from pathlib import Path
 import clawft
 from clawft.skills.discovery import Location
 from clawft.skills.discovery.agents import load_agents
-from clawft.skills.parse import Skill
-from clawft.skills.render import TemplateVariables, render_skill, split_arguments
+from clawft.skills.parse.model import Skill
+from clawft.skills.render.prompt import render_skill
+from clawft.skills.render.template import TemplateVariables, split_arguments
 from folder import Folder
 from make_skills import make_body
 from measure import Timed, best_ms

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from clawft.messages import Event
-from clawft.skills.render import PromptArguments
+from clawft.skills.render.template import PromptArguments
 from report import Line
 from world import World
 

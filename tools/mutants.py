@@ -60,7 +60,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "trust/approvals.py": ("tests/trust/test_approvals.py", "tests/trust/test_records.py"),
     "trust/command_policy.py": ("tests/trust/test_commands.py",),
     "trust/permissions.py": ("tests/trust/test_decide.py",),
-    "trust/skill_status.py": ("tests/trust/test_state.py",),
+    "trust/status.py": ("tests/trust/test_state.py",),
 }
 _NOT_COPIED = frozenset({".git", ".venv", ".cache", ".hypothesis", "build", "dist"})  # at the top
 

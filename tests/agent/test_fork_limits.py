@@ -137,7 +137,7 @@ async def test_an_agent_of_the_project_that_nobody_approved_is_refused(world: Wo
     assert "The project's agent 'helper' is not approved" in said
     assert only(events, ForkStarted) == []
     app = open_app(world.environ, str(world.project))
-    app.reviewer.approve_agents([app.reviewer.review_agent(app.get_agent("helper").found)])
+    app.reviewer.approve([app.reviewer.review_agent(app.get_agent("helper").found)])
     world.replies = [say("ok")]
     assert only(await world.run("", skill="work", key="b"), ForkStarted)[0].agent == "helper"
 

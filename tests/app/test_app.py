@@ -19,9 +19,7 @@ def _approved(tmp_path: Path) -> App:
     """The app, after the user approved what waited for it."""
     app = _open(tmp_path)
     app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.state == "untrusted"])
-    app.reviewer.approve_agents(
-        [app.reviewer.review_agent(one.found) for one in app.agents if one.state == "untrusted"]
-    )
+    app.reviewer.approve([app.reviewer.review_agent(one.found) for one in app.agents if one.state == "untrusted"])
     return app.refresh()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clawft.app.app import App, open_app
-from clawft.app.hooks import load_rows
+from clawft.app.hooks import load_all_hooks
 from clawft.app.plugin_contents import approve_contents
 from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review, revoke_plugin
 from clawft.contracts import Permissions
@@ -70,7 +70,7 @@ def test_what_a_plugin_brings_waits_for_its_grant_and_goes_with_it(world: World)
     app = app_of(world)
     assert states(world) == {"tidy": "untrusted", "greet": "untrusted"}
     assert app.get_agent("critic").state == "untrusted"
-    assert [(one.name, one.state) for one in load_rows(app)] == [("plugin:helper", "untrusted")]
+    assert [(one.name, one.state) for one in load_all_hooks(app)] == [("plugin:helper", "untrusted")]
     for said in (app.get_skill("tidy").reasons[0], app.get_agent("critic").reasons[0]):
         assert "plugin helper" in said.message
         assert "weft plugins enable helper" in said.hint
@@ -79,7 +79,7 @@ def test_what_a_plugin_brings_waits_for_its_grant_and_goes_with_it(world: World)
     app = app_of(world)
     assert states(world) == {"tidy": "ready", "greet": "ready"}
     assert app.choose_agent("critic").system_prompt.strip() == "Be strict."
-    assert [(one.name, one.state) for one in load_rows(app)] == [("plugin:helper", "ready")]
+    assert [(one.name, one.state) for one in load_all_hooks(app)] == [("plugin:helper", "ready")]
     approved = {line["subject"].split()[0] for line in world.audit("approval", "allowed")}
     assert approved == {"plugin", "skill", "agent", "claude-hooks"}
 
@@ -129,10 +129,10 @@ def test_a_projects_plugin_brings_nothing_before_it_is_granted(world: World) -> 
     app = app_of(world)
     assert states(world) == {}
     assert [one.found.name for one in app.agents if one.found.scope == "plugin"] == []
-    assert load_rows(app) == ()
+    assert load_all_hooks(app) == ()
     grant(world, "helper")
     assert states(world) == {"tidy": "ready", "greet": "ready"}
-    assert [one.state for one in load_rows(app_of(world))] == ["ready"]
+    assert [one.state for one in load_all_hooks(app_of(world))] == ["ready"]
 
 
 @pytest.mark.parametrize("way", ["disabled", "all off", "ineligible", "broken", "shadowed"])

@@ -9,7 +9,7 @@ import pytest
 
 from clawft.agent.hooks.handlers import HookLaunch
 from clawft.app.app import open_app
-from clawft.app.hooks import hook_settings, load_hook_statuses, load_rows
+from clawft.app.hooks import hook_settings, load_all_hooks, load_hook_statuses
 from clawft.errors import ClawftError
 from clawft.messages import Noticed, ToolFinished
 from clawft.skills.discovery.digest import compute_digest
@@ -84,7 +84,7 @@ def test_no_hook_goes_by_the_name_of_claude_codes_settings(world: World, name: s
     folder = world.add_hook("taker", "tool:before", "", strangers=True)
     text = (folder / "HOOK.md").read_text()
     (folder / "HOOK.md").write_text(text.replace("name: taker", f"name: {name}"))
-    (row,) = load_rows(open_app(world.environ, str(world.project)))
+    (row,) = load_all_hooks(open_app(world.environ, str(world.project)))
     assert (row.state, row.reasons[0].code) == ("broken", "hook-name")
 
 
@@ -100,8 +100,8 @@ def test_a_pack_is_scanned_once_however_many_hooks_it_names(world: World) -> Non
     (pack / "package.json").write_text(json.dumps({"openclaw": {"hooks": names}}))
     app = open_app(world.environ, str(world.project))
     asked: list[str] = []
-    app.screen = lambda found, **_: asked.extend(one.folder for one in found)  # type: ignore[method-assign]
-    assert len(load_rows(app)) == len(names)
+    app.screen = lambda found, **_: asked.extend(one.root for one in found)  # type: ignore[method-assign]
+    assert len(load_all_hooks(app)) == len(names)
     assert asked.count(str(pack)) == 1
 
 
@@ -111,7 +111,7 @@ def test_what_a_digest_leaves_out_holds_no_hook_of_a_skill(world: World) -> None
     world.add_hook("later", "tool:before", "").rename(world.user_dir / "later")
     hooks.mkdir()
     (world.user_dir / "later").rename(hooks / "__pycache__")
-    assert load_rows(open_app(world.environ, str(world.project))) == ()
+    assert load_all_hooks(open_app(world.environ, str(world.project))) == ()
 
 
 @pytest.mark.anyio

@@ -13,8 +13,8 @@ from clawft.app.app import open_app
 from clawft.config import SkillEntry, SkillsSettings
 from clawft.skills.discovery import Catalog, DiscoveredSkill, LocalMachine, Location, load_catalog
 from clawft.skills.discovery.agents import load_agents
-from clawft.skills.parse import Skill
-from clawft.trust import judge_skills
+from clawft.skills.parse.model import Skill
+from clawft.trust.status import judge_skills
 from clawft.workspace import find_workspace
 
 Weft = Callable[..., subprocess.CompletedProcess[str]]

@@ -4,8 +4,7 @@ import pytest
 
 from clawft.scanner import Power
 from clawft.scanner.power_changes import compare_declared, compare_power
-from clawft.skills.parse import Skill
-from clawft.skills.parse.model import SkillInstaller, SkillRequirements
+from clawft.skills.parse.model import Skill, SkillInstaller, SkillRequirements
 
 
 def test_what_is_new_and_what_is_gone_is_told_apart() -> None:

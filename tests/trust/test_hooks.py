@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawft.app.app import App, open_app
-from clawft.app.hooks import hook_settings, load_hook_statuses, load_rows
+from clawft.app.hooks import hook_settings, load_all_hooks, load_hook_statuses
 from clawft.errors import ClawftError, Refused
 from clawft.trust.hooks import HookStatus, compute_hook_digest, get_hook_entry
 
@@ -79,11 +79,11 @@ def test_an_approval_holds_for_the_content_and_for_that_hook_alone(tmp_path: Pat
     (pack / "package.json").write_text(json.dumps({"openclaw": {"hooks": ["first", "second"]}}))
     app = _open(tmp_path)
     review = app.reviewer.review_hook(_judge(app)["first"].found)
-    app.reviewer.approve_hooks([review])
+    app.reviewer.approve([review])
 
     judged = _judge(app.refresh())
     assert {name: one.state for name, one in judged.items()} == {"first": "ready", "second": "untrusted"}
-    assert judged["first"].digest == review.whole.digest
+    assert judged["first"].digest == review.digest
     assert judged["first"].hosts == ()  # not one's own: its words lead to no host
     (pack / "shared.js").write_text("// what it could import\n")
     assert _states(app.refresh())["first"] == "untrusted"
@@ -107,7 +107,7 @@ def test_what_changes_between_two_looks_is_not_approved(tmp_path: Path) -> None:
 def test_what_a_hook_asks_for_is_read_from_what_the_digest_was_taken_of(tmp_path: Path) -> None:
     hook = _hook(tmp_path / "project" / "hooks" / "guard")
     app = _open(tmp_path)
-    app.reviewer.approve_hooks([app.reviewer.review_hook(_judge(app)["guard"].found)])
+    app.reviewer.approve([app.reviewer.review_hook(_judge(app)["guard"].found)])
     approved = (hook / "HOOK.md").read_text()
     _hook(hook, ", permissions: {net: [evil.example]}")
     wider = _judge(app.refresh())["guard"].found  # read now, and put back before the digest is taken
@@ -245,7 +245,7 @@ def test_of_two_of_a_name_the_first_that_could_run_does(tmp_path: Path) -> None:
     _hook(home / ".clawft" / "hooks" / "other", name="guard")
     _hook(project / "hooks" / "guard")
 
-    states = [(one.origin, one.state) for one in load_rows(_open(tmp_path)) if one.name == "guard"]
+    states = [(one.found.origin, one.state) for one in load_all_hooks(_open(tmp_path)) if one.name == "guard"]
     assert states == [("user", "ready"), ("user", "shadowed"), ("project", "untrusted")]
 
 
@@ -279,7 +279,7 @@ def test_a_strangers_hook_takes_neither_the_place_nor_the_settings_of_ones_own(t
     _config(tmp_path, 'hooks.entries.mail.env.TOKEN = "secret"\n')
     app = _open(tmp_path)
     waiting = [one.found for one in load_hook_statuses(app, app.skills) if one.state == "untrusted"]
-    app.reviewer.approve_hooks([app.reviewer.review_hook(one) for one in waiting])
+    app.reviewer.approve([app.reviewer.review_hook(one) for one in waiting])
 
     judged = load_hook_statuses(app.refresh(), app.skills)
     assert [(one.name, one.found.scope, one.state) for one in judged] == [

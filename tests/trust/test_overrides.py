@@ -13,7 +13,7 @@ from clawft.errors import ClawftError
 from clawft.scanner.screening import Objection, Screening
 from clawft.skills.discovery import DiscoveredSkill, Location
 from clawft.skills.discovery.digest import compute_digest
-from clawft.skills.parse import Skill
+from clawft.skills.parse.model import Skill
 from clawft.trust.overrides import NEVER, Override, Overrides, ScreenedSkills, check_screening
 from clawft.trust.records import Seal
 

@@ -9,10 +9,10 @@ from clawft.errors import Diagnostic
 from clawft.scanner.screening import Objection, Screening
 from clawft.skills.discovery import Catalog, DiscoveredSkill, LocalMachine, Location
 from clawft.skills.discovery.agents import BUILTIN_AGENTS, DiscoveredAgent
-from clawft.skills.parse import Agent, Skill, SkillRequirements
-from clawft.trust import STATES, SkillStatus, judge_agents, judge_skills, known_tool_names
+from clawft.skills.parse.model import Agent, Skill, SkillRequirements
 from clawft.trust.overrides import ScreenedSkills
-from clawft.trust.skill_status import is_copy
+from clawft.trust.status import STATES, SkillStatus, is_copy, judge_agents, judge_skills
+from clawft.trust.tools import known_tool_names
 
 HOST = LocalMachine("linux", {"PATH": ""}, {}, known_tool_names())
 NEEDY = SkillRequirements(bins=("no-such-program",))

@@ -3,8 +3,14 @@
 import pytest
 
 from clawft.skills.parse.model import Agent, Skill, ToolDefinition
-from clawft.trust import CANONICAL_TOOLS, TOOL_ALIASES, known_tool_names
-from clawft.trust.tools import check_agent_tools, check_tools, tool_matches
+from clawft.trust.tools import (
+    CANONICAL_TOOLS,
+    TOOL_ALIASES,
+    check_agent_tools,
+    check_tools,
+    known_tool_names,
+    tool_matches,
+)
 
 
 def test_canonical_names_are_those_of_the_decision() -> None:

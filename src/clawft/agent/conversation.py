@@ -22,8 +22,8 @@ from clawft.agent.turn import Stage, Turn, TurnRequest
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, By, Event
 from clawft.skills.parse.model import Agent
-from clawft.trust import SkillStatus
 from clawft.trust.modes import Mode, agent_mode
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.runtime import Runtime

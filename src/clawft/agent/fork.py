@@ -43,7 +43,7 @@ from clawft.messages import (
     UsageReported,
 )
 from clawft.skills.parse.model import Agent
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.conversation import Conversation

@@ -27,9 +27,9 @@ from clawft.skills.discovery.instructions import Instructions
 from clawft.skills.discovery.mcp_copies import render_mcp_origin
 from clawft.skills.discovery.ranking import match_context
 from clawft.skills.parse.model import Agent, Skill
-from clawft.skills.render import find_dynamic
-from clawft.trust import SkillStatus
+from clawft.skills.render.prompt import find_dynamic
 from clawft.trust.modes import Mode
+from clawft.trust.status import SkillStatus
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -40,12 +40,12 @@ from clawft.sandbox.sandbox import Sandbox
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.instructions import Instructions, load_instructions
 from clawft.skills.parse.model import Agent
-from clawft.trust import SkillStatus
 from clawft.trust.approvals import Approvals
 from clawft.trust.audit import AuditLog
 from clawft.trust.command_policy import CommandPolicy
 from clawft.trust.modes import Mode, default_mode
 from clawft.trust.permissions import CallAuthority, PermissionRules, UsableSkill, load_rules
+from clawft.trust.status import SkillStatus
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from clawft.contracts import Phase
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import By, Message, Noticed, TextDelta
 from clawft.skills.parse.model import Agent, Skill
-from clawft.skills.render import PromptArguments, split_arguments
-from clawft.trust import STATES, SkillStatus
+from clawft.skills.render.template import PromptArguments, split_arguments
+from clawft.trust.status import STATES, SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.conversation import Conversation

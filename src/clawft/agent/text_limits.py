@@ -13,7 +13,7 @@ from msgspec import structs
 from clawft.agent.sessions import SkillRecord, TextLimits
 from clawft.agent.tools.skillset import Activation
 from clawft.errors import ClawftError
-from clawft.skills.render import PromptArguments
+from clawft.skills.render.template import PromptArguments
 from clawft.trust.approvals import Approval, hash_bytes
 from clawft.trust.permissions import ActiveSkill, UsableSkill
 

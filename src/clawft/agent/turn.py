@@ -18,7 +18,7 @@ from clawft.contracts import Phase
 from clawft.messages import Ending, Event, Image, Message, Noticed, SkillActivated, Usage
 from clawft.skills.discovery.instructions import Instructions
 from clawft.skills.parse.model import Agent
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.conversation import Conversation

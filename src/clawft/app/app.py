@@ -31,7 +31,6 @@ from clawft.skills.discovery.catalog import apply_sidecars
 from clawft.skills.discovery.mcp_copies import served_locations
 from clawft.skills.discovery.plugin_folders import has_plugins, load_places
 from clawft.skills.parse.model import Agent, Skill
-from clawft.trust import AgentStatus, SkillStatus, check_tools, judge_agents, judge_skills, known_tool_names
 from clawft.trust.policy import (
     UNTRUSTED_AGENT_ORIGINS,
     RunApprovals,
@@ -40,6 +39,8 @@ from clawft.trust.policy import (
     make_skipped_agent_diagnostic,
     make_untrusted_agent_diagnostic,
 )
+from clawft.trust.status import AgentStatus, SkillStatus, judge_agents, judge_skills
+from clawft.trust.tools import check_tools, known_tool_names
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from clawft.scanner.findings import Report
     from clawft.scanner.gate import Tell
     from clawft.scanner.screening import Screening
+    from clawft.skills.discovery.catalog import ReviewSubject
     from clawft.skills.discovery.instructions import Instructions
     from clawft.skills.discovery.locations import Location
     from clawft.skills.discovery.plugin_folders import PluginPlaces
@@ -315,7 +317,7 @@ class App:
         wanted = self.config.skills.security.scan_on_load and self.config.skills.enabled
         return wanted and is_first_scan(self.locations, self.scan_dir)
 
-    def screen(self, found: Sequence[DiscoveredSkill], *, by_content: bool = False) -> "ScreenedSkills | None":
+    def screen(self, found: "Sequence[ReviewSubject]", *, by_content: bool = False) -> "ScreenedSkills | None":
         """Return the scanner's verdicts on skills; None where the config turns scanning on load off."""
         security = self.config.skills.security
         if not security.scan_on_load or not self.config.skills.enabled:
@@ -365,7 +367,7 @@ class App:
         """All there is to say about a skill's file, read now and whole."""
         from clawft.app.plugins import check_skill_tools
         from clawft.skills.parse.hooks import check_commands
-        from clawft.skills.render import check_dynamic  # a list of skills needs no rendering
+        from clawft.skills.render.prompt import check_dynamic  # a list of skills needs no rendering
 
         try:
             skill = self.load_prompt(found)
@@ -531,8 +533,8 @@ class App:
 
         return open_runtime(self, only)
 
-    def load_report(self, found: DiscoveredSkill) -> "Report":
-        """Load the scanner's full report on a skill, from the cache if the skill has not changed."""
+    def load_report(self, found: "ReviewSubject") -> "Report":
+        """Load the scanner's full report on a skill, a hook or a plugin, from the cache if it has not changed."""
         from clawft.scanner.rescan import load_or_scan
 
         return load_or_scan(found, self.scan_dir)

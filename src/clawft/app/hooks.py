@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from clawft.agent.hooks.deno import DenoRunner
 from clawft.agent.hooks.events import MissingHook
@@ -21,34 +21,21 @@ from clawft.skills.discovery.hooks import (
     load_skill_hooks,
 )
 from clawft.skills.discovery.locations import hook_locations
-from clawft.trust.command_hooks import entry_for, judge_commands
+from clawft.trust.command_hooks import CommandHooksStatus, entry_for, judge_commands
 from clawft.trust.hook_lines import LinePolicy
 from clawft.trust.hooks import HookRules, HookStatus, get_hook_entry, judge_hooks
 from clawft.trust.permissions import load_rules
-from clawft.trust.skill_status import State
 
 if TYPE_CHECKING:  # what commands need is loaded where there are some
     from clawft.agent.hooks.commands import CommandHandler
     from clawft.app.app import App
     from clawft.sandbox.sandbox import Sandbox
     from clawft.skills.discovery.locations import Location, PluginHooks
-    from clawft.trust import SkillStatus
-    from clawft.trust.command_hooks import CommandHooksStatus
     from clawft.trust.hook_lines import LinePolicy
+    from clawft.trust.status import SkillStatus
 
 
-class HookRow(Struct, frozen=True):
-    """One hook as every list shows it, of whichever kind. `origin` tells where it comes from."""
-
-    name: str
-    kind: Literal["deno", "command"]
-    state: State
-    events: tuple[str, ...]
-    origin: str
-    file: str
-    description: str = ""
-    reasons: tuple[Diagnostic, ...] = ()
-    hook_status: "HookStatus | CommandHooksStatus | None" = None
+AnyHookStatus = HookStatus | CommandHooksStatus
 
 
 def hook_settings(app: "App") -> HooksSettings:
@@ -95,7 +82,7 @@ def line_policy(app: "App") -> "LinePolicy":
 
 def load_command_hook_statuses(
     app: "App", skills: "Sequence[SkillStatus]", settings: HooksSettings | None = None
-) -> "tuple[CommandHooksStatus, ...]":
+) -> tuple[CommandHooksStatus, ...]:
     """Claude Code's command hooks with their state: of its settings files, then of skills. Raises: ClawftError."""
     found = load_claude_hooks(app.workspace, find_plugin_hooks(app)[1])
     brought = load_skill_commands([skill.found for skill in skills])
@@ -113,11 +100,10 @@ def load_command_hook_statuses(
     )
 
 
-def load_rows(app: "App", settings: HooksSettings | None = None) -> tuple[HookRow, ...]:
+def load_all_hooks(app: "App", settings: HooksSettings | None = None) -> tuple[AnyHookStatus, ...]:
     """Every hook there is, of both kinds, with its state, in order of precedence. Raises: ClawftError."""
     deno = load_hook_statuses(app, app.skills, settings)
-    commands = load_command_hook_statuses(app, app.skills, settings)
-    return (*(_row(hook) for hook in deno), *(_command_row(command) for command in commands))
+    return (*deno, *load_command_hook_statuses(app, app.skills, settings))
 
 
 def check_folders(app: "App") -> list[Diagnostic]:
@@ -128,43 +114,26 @@ def check_folders(app: "App") -> list[Diagnostic]:
     return [Diagnostic("no-folder", "warning", "There is no such folder", path, 0, hint) for path in lost]
 
 
-def _row(one: HookStatus) -> HookRow:
-    found, hook = one.found, one.found.hook
-    origin = f"{found.scope} {found.layer}" if found.scope == "plugin" else found.scope
-    if found.skill is not None:
-        origin = f"skill {found.skill.name}"
-    events, description = (hook.events, hook.about.description) if hook else ((), "")
-    return HookRow(one.name, "deno", one.state, events, origin, found.file, description, one.reasons, one)
-
-
-def _command_row(one: "CommandHooksStatus") -> HookRow:
-    found = one.found
-    origin = f"skill {found.skill.name}" if found.skill is not None else found.scope
-    if found.scope == "plugin" and found.skill is None:
-        origin = found.name.replace(":", " ", 1)
-    return HookRow(one.name, "command", one.state, found.events, origin, found.file, "", one.reasons, one)
-
-
-def find_row(rows: Sequence[HookRow], reference: str) -> HookRow:
+def find_hook(hooks: Sequence[AnyHookStatus], reference: str) -> AnyHookStatus:
     """The hook of a name, or of `ORIGIN:NAME`; one that runs before one that does not. Raises: NotFound."""
-    exact = [row for row in rows if row.name == reference]
+    exact = [hook for hook in hooks if hook.name == reference]
     origin, _, bare = reference.rpartition(":")
-    named = exact or [row for row in rows if row.name == bare and origin in (row.origin, row.origin.split()[0])]
+    named = exact or [
+        hook for hook in hooks if hook.name == bare and origin in (hook.found.origin, hook.found.origin.split()[0])
+    ]
     if not named:
-        close = find_close(bare, (row.name for row in rows))
+        close = find_close(bare, (hook.name for hook in hooks))
         hint = (f"did you mean '{close}'? " if close else "") + "Run: weft hooks list"
         raise NotFound("hook-not-found", f"No hook '{reference}'", hint=hint)
     return next((candidate for candidate in named if candidate.state == "ready"), named[0])
 
 
-def make_handlers(app: "App", sandbox: "Sandbox", row: HookRow, settings: HooksSettings) -> list[HookHandler]:
+def make_handlers(app: "App", sandbox: "Sandbox", one: AnyHookStatus, settings: HooksSettings) -> list[HookHandler]:
     """Make the handlers that a turn would call for one hook that is ready. Raises: ClawftError."""
-    one = row.hook_status
     if isinstance(one, HookStatus):
         job = make_hook_launch(one, settings, app.workspace, app.environ)
         notes = HookAudit(app.audit, app.secrets)
         return [DenoHandler(one, job, get_hook_entry(one.found, settings), DenoRunner(sandbox, notes), notes)]
-    assert one is not None
     return list(_command_handlers(app, sandbox, [one], settings, HookRunHistory()))
 
 
@@ -212,9 +181,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: HookProces
     return Hooks(load)
 
 
-def _find_absent(
-    one: "HookStatus | CommandHooksStatus", settings: HooksSettings, why: Diagnostic | None = None
-) -> list[MissingHook]:
+def _find_absent(one: AnyHookStatus, settings: HooksSettings, why: Diagnostic | None = None) -> list[MissingHook]:
     """Return a placeholder for a hook that must be asked about tool calls but cannot run, so that those calls are
     denied.
 
@@ -233,7 +200,7 @@ def _find_absent(
     return [MissingHook(one.name, reason)] if asked and entry.on_failure == "deny" else []
 
 
-def _find_retained(one: "HookStatus | CommandHooksStatus") -> list[Diagnostic]:
+def _find_retained(one: AnyHookStatus) -> list[Diagnostic]:
     """Return the reasons to report in a turn why a hook, or a part of its commands, does not run.
 
     A skill that may not be used is reported as a skill; for an unapproved hook only that it is unapproved.
@@ -249,7 +216,7 @@ def _find_retained(one: "HookStatus | CommandHooksStatus") -> list[Diagnostic]:
 def _command_handlers(
     app: "App",
     sandbox: "Sandbox",
-    statuses: "Sequence[CommandHooksStatus]",
+    statuses: Sequence[CommandHooksStatus],
     settings: HooksSettings,
     remembered: HookRunHistory,
 ) -> "list[CommandHandler]":

@@ -1,12 +1,13 @@
 """Skills, agents, hooks and MCP servers that plugins bring: where they lie, and approving or revoking them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from clawft.app.plugins import load_plugin_contents, load_plugin_statuses, open_granted, open_grants
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, read_regular
+from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugin_folders import PluginPlaces
 from clawft.skills.discovery.plugins import DiscoveredPlugin, agent_places, hook_files, hook_place, skill_places
@@ -17,10 +18,9 @@ from clawft.trust.plugins import PluginStatus
 
 if TYPE_CHECKING:
     from clawft.app.app import App
+    from clawft.trust.review import AnyReview, Review, Reviewed
 
-
-F = TypeVar("F")
-R = TypeVar("R")
+F = TypeVar("F", bound="Reviewed")
 _KINDS = ("skill", "agent", "hook", "claude-hooks")
 
 
@@ -71,21 +71,18 @@ def approve_contents(app: "App", found: DiscoveredPlugin) -> tuple[Diagnostic, .
 def _approve(app: "App", found: DiscoveredPlugin, digest: str, copy: str) -> tuple[Diagnostic, ...]:
     contents, look = load_plugin_contents(app, found), _Look(found, copy)
     reviewer = app.reviewer
-    skills = look.at(
-        reviewer.review, (*contents.skills, *contents.commands), lambda one: (one.found.folder, one.digest)
-    )
-    agents = look.at(reviewer.review_agent, contents.agents, lambda one: (one.found.file, hash_bytes(one.content)))
-    hooks = look.at(reviewer.review_hook, contents.hooks, lambda one: (one.hook.root, one.whole.digest))
-    reviewer.approve(skills)
-    reviewer.approve_agents(agents)
-    reviewer.approve_hooks(hooks)
+    reviews: list[AnyReview] = [
+        *look.at(reviewer.review, (*contents.skills, *contents.commands)),
+        *look.at(reviewer.review_agent, contents.agents),
+        *look.at(reviewer.review_hook, contents.hooks),
+    ]
+    reviewer.approve(reviews)
     for command_hook in contents.command_hooks:
         if command_hook.problem is not None:
             look.diagnostics.append(command_hook.problem)
         else:  # they are bound to the whole folder
             approve_commands(command_hook, digest, app.approvals, app.audit)
-    made = {skill.found.folder for skill in skills} | {agent.found.file for agent in agents}
-    made |= {hook.hook.folder for hook in hooks} | {command_hook.file for command_hook in contents.command_hooks}
+    made = {review.place for review in reviews} | {command_hook.file for command_hook in contents.command_hooks}
     reviewer.revoke(
         [
             approval
@@ -113,23 +110,22 @@ class _Look:
         self._copy = copy
         self.diagnostics: list[Diagnostic] = []
 
-    def at(self, review: Callable[[F], R], parts: Iterable[F], bind: Callable[[R], tuple[str, str]]) -> list[R]:
-        """The reviews of parts; `bind` gives the place and the digest of one."""
-        reviews = []
+    def at(self, review: "Callable[[F], Review[F]]", parts: Iterable[F]) -> "Iterator[Review[F]]":
+        """Yield the reviews of parts."""
         for part in parts:
             try:
                 one = review(part)
-                self._check(*bind(one))
+                self._check(one)
             except ClawftError as error:
                 self.diagnostics.append(error.diagnostic)
             else:
-                reviews.append(one)
-        return reviews
+                yield one
 
-    def _check(self, place: str, digest: str) -> None:
+    def _check(self, review: "AnyReview") -> None:
         """Raises: Refused for what is not what was granted."""
+        place = review.found.file if isinstance(review.found, DiscoveredAgent) else review.found.root
         copy_path = self._copy + place[len(self._found.folder) :]
-        if digest not in (compute_digest(copy_path).value, _hash_file(copy_path)):
+        if review.digest not in (compute_digest(copy_path).value, _hash_file(copy_path)):
             hint = f"Look at it again: weft plugins enable {self._found.id}"
             message = f"The plugin '{self._found.id}' changed since it was granted"
             raise Refused("plugin-changed", message, path=place, hint=hint)

@@ -4,10 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
-
-from msgspec import structs
 
 from clawft.config import config_files
 from clawft.config.extensions import PluginsSettings
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from clawft.plugins.notices import MissingStages
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scanner.findings import Report
-    from clawft.skills.discovery.catalog import DiscoveredSkill
+    from clawft.skills.discovery.catalog import DiscoveredSkill, ReviewSubject
     from clawft.skills.discovery.plugins import PluginContents
     from clawft.skills.parse.model import Skill
     from clawft.trust.approved_copies import ApprovedCopies
@@ -130,7 +127,7 @@ def open_plugin_review(app: "App") -> "PluginReviewer":
     )
 
 
-def _object_to(app: "App", found: "DiscoveredSkill", report: "Report") -> "Diagnostic | None":
+def _object_to(app: "App", found: "ReviewSubject", report: "Report") -> "Diagnostic | None":
     """Return the scanner finding that keeps a plugin from use; None if there is none, or the user allowed it."""
     from clawft.scanner.screening import screen_report
     from clawft.trust.overrides import ScreenedSkills, check_screening
@@ -140,8 +137,7 @@ def _object_to(app: "App", found: "DiscoveredSkill", report: "Report") -> "Diagn
         return None
     scanned = ScreenedSkills((screening,), app.overrides.load(), app.config.skills.security.block_critical)
     blocked, diagnostics = check_screening(found, screening, scanned)
-    look = (f"weft skills show {quote(found.name)}", f"weft scan {quote(found.folder)}")
-    return structs.replace(diagnostics[0], hint=diagnostics[0].hint.replace(*look)) if blocked else None
+    return diagnostics[0] if blocked else None
 
 
 def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions") -> "tuple[Diagnostic, ...]":

@@ -43,7 +43,7 @@ from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
 from clawft.plugins.host import call_native, native_plugins
 from clawft.plugins.notices import make_plugin_refresh
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.run_request import RunRequest

@@ -16,9 +16,9 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.parse.model import Agent
-from clawft.trust import CANONICAL_TOOLS, STATES, AgentStatus
 from clawft.trust.patterns import denies_whole_tool, names_tool
-from clawft.trust.tools import check_agent_tools, matches_any_tool, tool_matches
+from clawft.trust.status import STATES, AgentStatus
+from clawft.trust.tools import CANONICAL_TOOLS, check_agent_tools, matches_any_tool, tool_matches
 
 
 def agent_json(status: AgentStatus, in_use: Agent | None) -> dict[str, Any]:

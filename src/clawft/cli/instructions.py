@@ -22,7 +22,7 @@ from clawft.errors import Refused
 from clawft.files import is_within
 from clawft.messages import Event, Noticed
 from clawft.server.protocol.envelope import diagnostic_json
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 _HINT = "Read them, then: weft agent --trust-instructions --yes --show-prompt"
 
@@ -69,7 +69,7 @@ def _find_agents(app: App) -> Iterator[_Waiting]:
     for agent in app.agents:
         if agent.found.scope == "project" and agent.state == "untrusted":
             review = app.reviewer.review_agent(agent.found)
-            lines, approve = agent_lines(review, app.workspace.shorten), partial(app.reviewer.approve_agents, [review])
+            lines, approve = agent_lines(review, app.workspace.shorten), partial(app.reviewer.approve, [review])
             yield _Waiting(agent.found.file, lines, approve, partial(app.reviewer.refuse, review))
 
 

@@ -12,8 +12,7 @@ from clawft.agent.mcp.offered_skills import open_stage
 from clawft.app.app import App
 from clawft.app.mcp_skills.copies import fetch_offered, remove_copies, repair_copy, review_copy, store_copy
 from clawft.app.mcp_skills.offers import (
-    BORROWED_STATES,
-    ServerSkillState,
+    ServedStatus,
     check_alone,
     find_offered,
     find_served,
@@ -29,7 +28,9 @@ from clawft.cli.review import review_lines
 from clawft.errors import Diagnostic, NotFound
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.server.views.review import review_json
+from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.trust.review import Review
+from clawft.trust.status import SERVED_STATES
 
 if TYPE_CHECKING:
     from clawft.agent.mcp.skill_listing import SkillListing
@@ -82,50 +83,48 @@ async def _ask(app: App, server: str) -> "tuple[dict[str, SkillListing], list[Di
         return await hub.skills(server), list(hub.diagnostics)
 
 
-def _row(one: ServerSkillState) -> tuple[str, ...]:
-    skill = one.offered.skill if one.offered else None
+def _row(one: ServedStatus) -> tuple[str, ...]:
+    skill = one.found.offered.skill if one.found.offered else None
     files = f"{len(skill.files)}, {_size(sum(file.size for file in skill.files))}" if skill else ""
-    description = one.offered.description if one.offered else ""
-    return one_line(one.reference), one.state, files, one_line(description)
+    description = one.found.offered.description if one.found.offered else ""
+    return one_line(one.found.reference), one.state, files, one_line(description)
 
 
 def _size(count: int) -> str:
     return next((f"{count / unit:.0f} {name}" for unit, name in _SIZES if count >= unit), f"{count} bytes")
 
 
-def _tell_reason(one: ServerSkillState) -> str:
-    if one.reason is not None:
-        hint = f". {one.reason.hint}" if one.reason.hint else ""
-        return one_line(f"{one.reason.message}{hint} [{one.reason.code}]")
+def _tell_reason(one: ServedStatus) -> str:
+    for reason in one.reasons:
+        hint = f". {reason.hint}" if reason.hint else ""
+        return one_line(f"{reason.message}{hint} [{reason.code}]")
     return {
         "unlisted": "It was approved, and the server does not list it any more; it stays usable as it was approved",
-        "changed": f"It is not what was approved. Look at it: weft mcp trust {one_line(one.reference)}",
+        "changed": f"It is not what was approved. Look at it: weft mcp trust {one_line(one.found.reference)}",
     }.get(one.state, "")
 
 
-def _count(listings: "dict[str, SkillListing]", found: list[ServerSkillState]) -> str:
+def _count(listings: "dict[str, SkillListing]", found: list[ServedStatus]) -> str:
     if not found:
         if not listings:
             return "No MCP servers are configured. See: weft help mcp"
         return f"No skills are offered by: {', '.join(listings)}"
-    states = [
-        f"{count} {state}" for state in BORROWED_STATES if (count := sum(skill.state == state for skill in found))
-    ]
+    states = [f"{count} {state}" for state in SERVED_STATES if (count := sum(skill.state == state for skill in found))]
     waiting = next((skill for skill in found if skill.state in ("waiting", "changed")), None)
-    hint = f". To use one: weft mcp trust {one_line(waiting.reference)}" if waiting else ""
+    hint = f". To use one: weft mcp trust {one_line(waiting.found.reference)}" if waiting else ""
     return f"{len(found)} skill{'s' * (len(found) > 1)}: {', '.join(states)}{hint}"
 
 
-def _to_json(one: ServerSkillState) -> dict[str, Any]:
-    skill = one.offered.skill if one.offered else None
+def _to_json(one: ServedStatus) -> dict[str, Any]:
+    skill = one.found.offered.skill if one.found.offered else None
     return {
-        "server": one.origin.server,
-        "uri": one.origin.uri,
+        "server": one.found.origin.server,
+        "uri": one.found.origin.uri,
         "name": one.name,
-        "description": one.offered.description if one.offered else "",
+        "description": one.found.offered.description if one.found.offered else "",
         "state": one.state,
-        "reason": diagnostic_json(one.reason) if one.reason else None,
-        "digest": (one.offered.digest if one.offered else "") or None,
+        "reason": diagnostic_json(one.reasons[0]) if one.reasons else None,
+        "digest": (one.found.offered.digest if one.found.offered else "") or None,
         "files": [{"path": file.path, "sha256": file.sha256, "size": file.size} for file in skill.files]
         if skill
         else [],
@@ -135,8 +134,8 @@ def _to_json(one: ServerSkillState) -> dict[str, Any]:
 class _FetchedSkill(Struct, frozen=True):
     """A skill as it was fetched, and what there is to see of it."""
 
-    one: ServerSkillState
-    review: Review
+    one: ServedStatus
+    review: Review[DiscoveredSkill]
 
 
 @click.command("trust")
@@ -175,13 +174,15 @@ def trust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
     else:
         _tell(app, looked, new)
         for fetched_skill in mended:
-            say(one_line(f"The copy of {fetched_skill.one.reference} here was not what was approved. It is again"))
+            say(
+                one_line(f"The copy of {fetched_skill.one.found.reference} here was not what was approved. It is again")
+            )
     return 0
 
 
-async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[ServerSkillState, str]]:
+async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[ServedStatus, str]]:
     """Find the skills that the references name and read each into a folder of the stage. Raises: ClawftError."""
-    found: list[tuple[ServerSkillState, str]] = []
+    found: list[tuple[ServedStatus, str]] = []
     async with open_servers(app) as hub:
         for number, reference in enumerate(dict.fromkeys(references)):
             one = await _find(app, hub, reference)
@@ -190,7 +191,7 @@ async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[
     return found
 
 
-async def _find(app: App, hub: McpHub, reference: str) -> ServerSkillState:
+async def _find(app: App, hub: McpHub, reference: str) -> ServedStatus:
     """The skill of a reference: of the server's listing, or by its address alone. Raises: ClawftError."""
     server, _, rest = reference.partition(":")
     listing = (await hub.skills(server))[server]
@@ -212,8 +213,8 @@ def _show(app: App, looked: Sequence[_FetchedSkill]) -> None:
     for fetched_skill in looked:
         say(
             one_line(
-                f"{fetched_skill.one.name} of the MCP server {fetched_skill.one.origin.server} "
-                f"({fetched_skill.one.origin.uri})"
+                f"{fetched_skill.one.name} of the MCP server {fetched_skill.one.found.origin.server} "
+                f"({fetched_skill.one.found.origin.uri})"
             )
         )
         for line in review_lines(fetched_skill.review, app.workspace.shorten)[1:]:
@@ -229,7 +230,7 @@ def _agree(app: App, new: Sequence[_FetchedSkill]) -> bool:
         agreed = confirm(f"Approve {many}?", "To approve a stranger's work", "Look at it, then pass --yes")
     finally:
         for fetched_skill in new if not agreed else ():
-            placed = structs.replace(fetched_skill.review.found, folder=fetched_skill.one.folder)
+            placed = structs.replace(fetched_skill.review.found, folder=fetched_skill.one.found.folder)
             app.reviewer.refuse(structs.replace(fetched_skill.review, found=placed))
     return agreed
 
@@ -238,14 +239,14 @@ def _tell(app: App, looked: Sequence[_FetchedSkill], new: Sequence[_FetchedSkill
     statuses = {skill.found.folder: skill for skill in app.refresh().skills}
     for fetched_skill in looked:
         was = "" if fetched_skill in new else " already"
-        click.echo(one_line(f"{fetched_skill.one.reference} is{was} approved as it is now"))
-        status = statuses.get(fetched_skill.one.folder)
+        click.echo(one_line(f"{fetched_skill.one.found.reference} is{was} approved as it is now"))
+        status = statuses.get(fetched_skill.one.found.folder)
         for reason in status.reasons if status else ():
             show_diagnostic(reason, where=app.workspace.shorten(reason.where))
 
 
-def _fields(one: ServerSkillState) -> dict[str, str]:
-    return {"server": one.origin.server, "uri": one.origin.uri, "path": one.folder}
+def _fields(one: ServedStatus) -> dict[str, str]:
+    return {"server": one.found.origin.server, "uri": one.found.origin.uri, "path": one.found.folder}
 
 
 @click.command("untrust")

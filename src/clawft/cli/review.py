@@ -14,11 +14,12 @@ from clawft.scanner.findings import Power, Report
 from clawft.scanner.reports.text import render_power, reveal
 from clawft.server.views.review import is_executable, list_commands, list_programs, walk_files
 from clawft.server.views.scan_report import ScannedSkill
+from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.discovery.hooks import DiscoveredHook
 from clawft.skills.parse.model import Skill
-from clawft.trust import SkillStatus
 from clawft.trust.approved_copies import FileChange
-from clawft.trust.review import AgentReview, Review
+from clawft.trust.review import Review, ScannedReview
+from clawft.trust.status import SkillStatus
 
 NOTHING = "nothing beside its own folder and the project, which it reads"
 _WORDS = {"read": "read {}", "write": "change {}", "net": "reach {}", "env": "variables {}"}
@@ -105,31 +106,31 @@ MAX_NAMES = 20
 _SPEAKS = "beyond what it tells the model"
 
 
-def review_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
+def review_lines(review: ScannedReview, shorten: Callable[[str], str]) -> list[str]:
     """Render where a skill is, what it could do, and what is new since it was last approved."""
     lines = short_lines(review, shorten)
     lines += power_lines("Does not declare", review.undeclared)
     if review.previous is None:
-        lines += _name_files(review.found.folder)
+        lines += _name_files(review.found.root)
     if review.previous is not None and not review.is_same:
         lines += _change_lines(review, review.previous.at[:10])
     return [*lines, *finding_lines(review.report)]
 
 
-def short_lines(review: Review, shorten: Callable[[str], str]) -> list[str]:
+def short_lines(review: ScannedReview, shorten: Callable[[str], str]) -> list[str]:
     """The same in a few lines, for one of many."""
     found, report = review.found, review.report
     sure = "nothing is known" if report.failed else f"{report.confidence:.0%} sure"
-    skill = found.skill
+    skill = found.about
     description = f"  {one_line(skill.description)[:300]}" if skill and skill.description else ""
     verdict = f"Verdict: {'not scanned' if report.failed else report.verdict} ({sure})"
-    programs = list_programs(found.folder)
+    programs = list_programs(found.root)
     nothing = "that the scanner found" if programs else _SPEAKS
     power = power_lines("Would use", report.power) or [f"Would use: nothing {nothing}"]
     power += [f"Brings programs: {', '.join(map(one_line, programs))}"] if programs else []
     hooks = render_skill_hooks(review.hooks, skill, found.file)
     return [
-        one_line(f"{found.name} ({shorten(found.folder)})"),
+        one_line(f"{found.name} ({shorten(found.root)})"),
         *([description] if description else []),
         verdict,
         *power,
@@ -149,7 +150,7 @@ def _list_review(names: Sequence[str]) -> str:
     return ", ".join(map(one_line, names[:MAX_NAMES])) + more
 
 
-def _change_lines(review: Review, since: str) -> list[str]:
+def _change_lines(review: ScannedReview, since: str) -> list[str]:
     lines = power_lines(f"New since {since}", review.power.added)
     lines += power_lines(f"Gone since {since}", review.power.removed)
     if not review.power:
@@ -167,16 +168,16 @@ def file_lines(change: FileChange) -> list[str]:
     return [f"  {change.what}: {one_line(change.path)}", *(f"    {clean(line)}" for line in change.diff)]
 
 
-def agent_lines(review: AgentReview, shorten: Callable[[str], str]) -> list[str]:
+def agent_lines(review: Review[DiscoveredAgent], shorten: Callable[[str], str]) -> list[str]:
     """An agent: its tools, and all of its text, or all that is new in it since it was last approved."""
-    found, before = review.found, review.previous
-    tools = "all tools" if review.power.tools == ("*",) else ", ".join(review.power.tools) or "no tools"
+    found, before, power = review.found, review.previous, review.report.power
+    tools = "all tools" if power.tools == ("*",) else ", ".join(power.tools) or "no tools"
     lines = [one_line(f"agent {found.name} ({shorten(found.file)}): {tools}")]
     if before is not None:
-        lines += power_lines(f"New since {before.at[:10]}", review.change.added)
-        lines += power_lines(f"Gone since {before.at[:10]}", review.change.removed)
-    if review.file is not None and review.file.is_whole:
-        return lines + file_lines(review.file)
+        lines += power_lines(f"New since {before.at[:10]}", review.power.added)
+        lines += power_lines(f"Gone since {before.at[:10]}", review.power.removed)
+    if review.files and review.files[0].is_whole:
+        return lines + file_lines(review.files[0])
     return [*lines, *text_lines(review.content)]
 
 

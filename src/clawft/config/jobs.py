@@ -1,5 +1,6 @@
 """The sections [runs] and [gateway]: background runs with their workers, and channels."""
 
+import re
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -38,8 +39,6 @@ class RunsSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 def is_queue(name: str) -> bool:
     """Return whether a queue may be named so: the name is part of the names of files."""
-    import re
-
     return re.fullmatch(_QUEUE[1:-1], name) is not None
 
 

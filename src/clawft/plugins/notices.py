@@ -11,7 +11,8 @@ from clawft.errors import ClawftError
 from clawft.files import is_within
 from clawft.messages import Noticed
 from clawft.plugins.host import Plugins
-from clawft.trust.plugins import PLUGIN_STATES, PluginGrant, PluginStatus
+from clawft.trust.plugins import PluginGrant, PluginStatus
+from clawft.trust.status import PLUGIN_STATES
 
 _MAX_REPORTED = 5
 _NOTICE_CODES = {"broken": "plugin-broken", "untrusted": "plugin-untrusted", "ineligible": "plugin-ineligible"}

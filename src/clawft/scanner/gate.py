@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import MsgspecError
 
 from clawft.scanner.cache import IndexedScreening, index_path, is_unchanged, load_index
-from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.discovery.locations import Location
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Tell = Callable[[int, int], None]  # how many of how many are scanned
 
 
 def screen_skills(
-    found: Sequence[DiscoveredSkill], cache_dir: str | None, tell: Tell | None = None, *, by_content: bool = False
+    found: Sequence[ReviewSubject], cache_dir: str | None, tell: Tell | None = None, *, by_content: bool = False
 ) -> "tuple[Screening | None, ...]":
     """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned.
 
@@ -33,7 +33,7 @@ def screen_skills(
 
 
 def screen_contents(
-    found: Sequence[DiscoveredSkill], cache_dir: str | None, tell: Tell | None = None
+    found: Sequence[ReviewSubject], cache_dir: str | None, tell: Tell | None = None
 ) -> "tuple[tuple[Screening | None, ...], tuple[str, ...]]":
     """The same, and for each a hash of all that the skill holds; '' for one that is not looked at."""
     screenings, indexes = _screen(found, cache_dir, tell, by_content=False)
@@ -42,7 +42,7 @@ def screen_contents(
 
 
 def _screen(
-    found: Sequence[DiscoveredSkill], cache_dir: str | None, tell: Tell | None, *, by_content: bool
+    found: Sequence[ReviewSubject], cache_dir: str | None, tell: Tell | None, *, by_content: bool
 ) -> "tuple[tuple[Screening | None, ...], dict[str, dict[str, IndexedScreening]]]":
     results: list[Screening | None] = [None] * len(found)
     indexes: dict[str, dict[str, IndexedScreening]] = {}
@@ -76,7 +76,7 @@ def _screen(
     return tuple(results), indexes
 
 
-def _is_scanned(skill: DiscoveredSkill) -> bool:
+def _is_scanned(skill: ReviewSubject) -> bool:
     return skill.problem is None and skill.location.scope != "bundled"
 
 
@@ -91,7 +91,7 @@ def is_first_scan(locations: Sequence[Location], cache_dir: str | None) -> bool:
     return any(map(os.listdir, unknown))
 
 
-def _holds(entry: IndexedScreening, one: DiscoveredSkill, now: float) -> bool:
+def _holds(entry: IndexedScreening, one: ReviewSubject, now: float) -> bool:
     """Return whether what is known of a skill is still so."""
     if entry.is_due(now):
         return False

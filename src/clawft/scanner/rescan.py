@@ -30,7 +30,7 @@ from clawft.scanner.findings import Report, merge_reports, move_report
 from clawft.scanner.fingerprint import Fingerprint, compute_fingerprint
 from clawft.scanner.gate import Tell
 from clawft.scanner.screening import Screening, decode_screening, screen_report
-from clawft.skills.discovery.catalog import SIDECAR, DiscoveredSkill
+from clawft.skills.discovery.catalog import SIDECAR, ReviewSubject
 from clawft.skills.discovery.walk import LEGACY_PROMPT, load_bytes
 
 _MAX_CHECKED = 500
@@ -42,13 +42,13 @@ class _Job(Struct):
     """One skill to be looked at again."""
 
     number: int
-    found: DiscoveredSkill
+    found: ReviewSubject
     linked: dict[str, bytes]  # what is read through links, by the name it is read as
     fingerprint: Fingerprint
 
 
 def rescan(
-    found: Sequence[DiscoveredSkill],
+    found: Sequence[ReviewSubject],
     changed: Sequence[int],
     indexes: dict[str, dict[str, IndexedScreening]],
     cache_dir: str | None,
@@ -121,36 +121,36 @@ def _conclude(
     return screening
 
 
-def load_or_scan(found: DiscoveredSkill, cache_dir: str | None) -> Report:
+def load_or_scan(found: ReviewSubject, cache_dir: str | None) -> Report:
     """The whole report on one skill: from the cache if its content is known, else made now."""
 
     try:
         job = _look_at(0, found)
     except (OSError, ValueError, ClawftError) as error:
-        return failed_report(found.folder, f"It cannot be read: {error}")
+        return failed_report(found.root, f"It cannot be read: {error}")
     report = load_report(cache_dir, job.fingerprint.content) if cache_dir else None
     if report is None:
         _, report = next(_scan([job], None))
         _settle(job, report, cache_dir)
-    return move_report(report, found.folder)
+    return move_report(report, found.root)
 
 
-def _look_at(number: int, found: DiscoveredSkill) -> _Job:
+def _look_at(number: int, found: ReviewSubject) -> _Job:
     linked = _read_linked(found)
-    return _Job(number, found, linked, compute_fingerprint(found.folder, linked))
+    return _Job(number, found, linked, compute_fingerprint(found.root, linked))
 
 
-def _read_linked(found: DiscoveredSkill) -> dict[str, bytes]:
+def _read_linked(found: ReviewSubject) -> dict[str, bytes]:
     """The files of a skill that discovery reads through links: they are scanned though links are not followed."""
     names = [os.path.basename(found.file), LEGACY_PROMPT, SIDECAR] if found.base_dir else [""]
-    folder = real_path(found.folder if found.base_dir else os.path.dirname(found.folder))
+    folder = real_path(found.root if found.base_dir else os.path.dirname(found.root))
     linked = {}
     for name in names:
-        path = os.path.join(found.folder, name).rstrip("/")
-        plain = os.path.join(folder, name or os.path.basename(found.folder))
+        path = os.path.join(found.root, name).rstrip("/")
+        plain = os.path.join(folder, name or os.path.basename(found.root))
         if os.path.lexists(path) and real_path(path) != plain:
             try:
-                linked[name or os.path.basename(found.folder)] = load_bytes(path, found.location.path)[0]
+                linked[name or os.path.basename(found.root)] = load_bytes(path, found.location.path)[0]
             except (FileNotFoundError, NotADirectoryError, ClawftError):
                 continue  # then nothing of it reaches a model either
     return linked
@@ -222,7 +222,7 @@ def _targets(job: _Job, temporary: str) -> list[ScannedPath]:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
-    return [ScannedPath(real_path(job.found.folder)), *([ScannedPath(temporary)] if job.linked else [])]
+    return [ScannedPath(real_path(job.found.root)), *([ScannedPath(temporary)] if job.linked else [])]
 
 
 def _settle(job: _Job, report: Report, cache_dir: str | None) -> Screening | None:

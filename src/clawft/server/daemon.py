@@ -28,9 +28,9 @@ from clawft.server.reload import Generation, LiveRuntimes, LiveSkills
 from clawft.server.views.runs import view_run
 from clawft.server.views.skills import digest_of, view_skill
 from clawft.skills.discovery.digest import Digest
-from clawft.trust import SkillStatus
 from clawft.trust.audit import AuditEntry
 from clawft.trust.audit.log import AuditFields
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.jobs.runs import Runs

@@ -19,7 +19,7 @@ from clawft.skills.discovery.hooks import DiscoveredCommandHooks
 from clawft.skills.parse.hooks import CommandHook
 from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
 from clawft.trust.hook_lines import LinePolicy, fill_line, find_named, starts_file_of
-from clawft.trust.skill_status import SkillStatus, State
+from clawft.trust.status import SkillStatus, State, TrustStatus
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,26 +32,15 @@ UNTRUSTED_ORIGINS = ("project", "plugin", "here")
 MAX_SCRIPT = 4 << 20
 
 
-class CommandHooksStatus(Struct, frozen=True):
-    """Command hooks that were found, with their state. `runs` are those that may be run, if it is ready.
+class CommandHooksStatus(TrustStatus[DiscoveredCommandHooks, State], frozen=True):
+    """The status of command hooks. `runs` are those that may be run, if it is ready.
 
     `digest` and `scripts` are what an approval of a project's is bound to, as it was looked at.
     """
 
-    found: DiscoveredCommandHooks
-    state: State
-    reasons: tuple[Diagnostic, ...] = ()
     runs: tuple[CommandHook, ...] = ()
     digest: str = ""
     scripts: tuple[tuple[str, str], ...] = ()  # paths, each with the hash of the file
-
-    @property
-    def name(self) -> str:
-        return self.found.name
-
-    @property
-    def file(self) -> str:
-        return self.found.file
 
 
 class _Bound(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from shlex import quote
 
 from msgspec import Struct, structs
 
@@ -13,22 +12,12 @@ from clawft.files import is_within, real_path
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.digest import Digest, compute_digest
 from clawft.skills.discovery.hooks import DiscoveredHook
-from clawft.skills.discovery.locations import Location
 from clawft.skills.discovery.requirements import LocalMachine, check_requirements
 from clawft.trust.approvals import Approval
 from clawft.trust.overrides import ScreenedSkills, check_screening
-from clawft.trust.skill_status import SkillStatus, State
+from clawft.trust.status import SkillStatus, State, TrustStatus
 from clawft.workspace import Workspace
 
-HOOK_STATES: dict[State, str] = {
-    "broken": "it cannot be read",
-    "shadowed": "another hook of this name comes first",
-    "disabled": "the config turns it off",
-    "blocked": "the scanner found an attack in it, or could not look at it",
-    "untrusted": "it is a stranger's, and nobody approved it as it is now",
-    "ineligible": "something it requires is missing",
-    "ready": "it runs at its events",
-}
 _ORIGIN_REASONS = {
     "project": "It comes with the project",
     "plugin": "It comes with the plugin {}",
@@ -37,19 +26,11 @@ _ORIGIN_REASONS = {
 _NO_ENTRY = HookEntry()
 
 
-class HookStatus(Struct, frozen=True):
-    """One hook with its state and the reasons for it. An untrusted hook runs only on files with the `digest` that was
-    approved."""
+class HookStatus(TrustStatus[DiscoveredHook, State], frozen=True):
+    """The status of a hook. An untrusted hook runs only on files with the `digest` that was approved."""
 
-    found: DiscoveredHook
-    state: State
-    reasons: tuple[Diagnostic, ...] = ()
     digest: str = ""
     hosts: tuple[str, ...] | None = None  # that an untrusted hook's text may lead a model to; None: the user's own
-
-    @property
-    def name(self) -> str:
-        return self.found.name
 
 
 class HookRules(Struct, frozen=True):
@@ -63,19 +44,13 @@ class HookRules(Struct, frozen=True):
     skills: Mapping[str, SkillStatus]
     approvals: Callable[[], Sequence[Approval]]
     clear: Callable[[DiscoveredSkill, Callable[[], Digest]], Approval | None]
-    screen: Callable[[Sequence[DiscoveredSkill]], ScreenedSkills | None]
+    screen: Callable[[Sequence[DiscoveredHook]], ScreenedSkills | None]
 
 
 def get_hook_entry(found: DiscoveredHook, settings: HooksSettings) -> HookEntry:
     """Return the settings of a hook, by its name or its key; a skill's hook has none."""
     key = found.hook.key if found.hook and found.skill is None else ""
     return settings.entries.get(found.name) or settings.entries.get(key) or _NO_ENTRY
-
-
-def make_hook_skill(found: DiscoveredHook) -> DiscoveredSkill:
-    """A hook as the scanner and a review see it: all of what its digest covers."""
-    location = Location(found.scope, found.layer, found.root.rpartition("/")[0])
-    return DiscoveredSkill(location, found.root, found.file, found.hook.about if found.hook else None, found.problem)
 
 
 def compute_hook_digest(found: DiscoveredHook) -> Digest:
@@ -136,24 +111,13 @@ def _screen(found: Sequence[DiscoveredHook], rules: HookRules) -> dict[str, tupl
     alone = [
         hook for hook in found if hook.skill is None and hook.hook is not None and not _why_off(hook, rules.settings)
     ]
-    roots = {
-        hook.root: make_hook_skill(hook) for hook in reversed(alone)
-    }  # a pack is looked at once, however many it names
+    roots = {hook.root: hook for hook in reversed(alone)}  # a pack is looked at once, however many it names
     scanned = rules.screen(list(roots.values())) if alone else None
     if scanned is None:
         return {}
     screenings = dict(zip(roots, scanned.screenings, strict=True))
-    screened = {}
-    for hook in alone:
-        screening = screenings[hook.root]
-        if screening is not None:
-            blocked, reasons = check_screening(make_hook_skill(hook), screening, scanned)
-            look = (f"weft skills show {quote(hook.name)}", f"weft scan {quote(hook.root)}")
-            screened[hook.folder] = (
-                blocked,
-                tuple(structs.replace(each, hint=each.hint.replace(*look)) for each in reasons),
-            )
-    return screened
+    pairs = [(hook, screening) for hook in alone if (screening := screenings[hook.root]) is not None]
+    return {hook.folder: check_screening(hook, screening, scanned) for hook, screening in pairs}
 
 
 def _judge(

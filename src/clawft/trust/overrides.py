@@ -11,7 +11,7 @@ from msgspec import Struct
 from clawft.errors import Diagnostic, Severity
 from clawft.scanner.findings import Power
 from clawft.scanner.screening import Objection, Screening
-from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.records import RecordErrorCodes, Seal, SealedRecords
 
@@ -96,7 +96,7 @@ class ScreenedSkills(Struct, frozen=True):
 
 
 def check_screening(
-    found: DiscoveredSkill, screening: Screening, scanned: ScreenedSkills
+    found: ReviewSubject, screening: Screening, scanned: ScreenedSkills
 ) -> tuple[bool, tuple[Diagnostic, ...]]:
     """Return whether the skill is blocked, and what there is to say either way."""
     suspicious = [
@@ -123,15 +123,15 @@ def check_screening(
 
 
 def _sort_overrides(
-    found: DiscoveredSkill, screening: Screening, scanned: ScreenedSkills
+    found: ReviewSubject, screening: Screening, scanned: ScreenedSkills
 ) -> tuple[dict[str, Override], dict[str, str]]:
     """The exceptions that hold, by rule; and why others do not."""
-    made = {override.rule: override for override in scanned.overrides if override.path == found.folder}
+    made = {override.rule: override for override in scanned.overrides if override.path == found.root}
     held: dict[str, Override] = {}
     void: dict[str, str] = {}
     if not made:
         return held, void
-    digest, now = compute_digest(found.folder).value, scanned.now()
+    digest, now = compute_digest(found.root).value, scanned.now()
     for objection in screening.critical:
         override = made.get(objection.rule)
         if override is None:
@@ -144,12 +144,12 @@ def _sort_overrides(
     return held, void
 
 
-def _place(found: DiscoveredSkill, objection: Objection) -> tuple[str, int]:
+def _place(found: ReviewSubject, objection: Objection) -> tuple[str, int]:
     inside = found.base_dir and objection.path
-    return (os.path.join(found.folder, objection.path) if inside else found.file), objection.line
+    return (os.path.join(found.root, objection.path) if inside else found.file), objection.line
 
 
-def _word(found: DiscoveredSkill) -> str:
+def _word(found: ReviewSubject) -> str:
     """The skill as a word of a command line, with where it is found if only that leads to it."""
     name, at = shlex.quote(found.name), found.location
     return f"{name} --dir {shlex.quote(at.path)}" if at.scope == "dir" else name
@@ -161,12 +161,13 @@ def _text(objection: Objection) -> str:
 
 
 def _blocking(
-    found: DiscoveredSkill, objection: Objection, void: str, *, blocked: bool, final: bool = False
+    found: ReviewSubject, objection: Objection, void: str, *, blocked: bool, final: bool = False
 ) -> Diagnostic:
     """Return the diagnostic for what blocks a skill, or would; `final` where it cannot be allowed."""
     name = _word(found)
     message = f"{_text(objection)}. {void}" if void else _text(objection)
-    look = f"Look at it: weft skills show {name}"
+    shown = f"skills show {name}" if found.kind == "skill" else f"scan {shlex.quote(found.root)}"
+    look = f"Look at it: weft {shown}"
     if not blocked:
         return Diagnostic("scan-critical", "warning", message, *_place(found, objection), look)
     allow = f'weft skills allow {name} --rule {objection.rule} --because "…"'
@@ -174,18 +175,18 @@ def _blocking(
     return Diagnostic("scan-blocked", "error", message, *_place(found, objection), hint)
 
 
-def _allowed(found: DiscoveredSkill, objection: Objection, override: Override) -> Diagnostic:
+def _allowed(found: ReviewSubject, objection: Objection, override: Override) -> Diagnostic:
     until = "" if override.expires == "never" else f" until {override.expires[:10]}"
     message = f"{_text(objection)}. {override.by} allowed it{until}: {override.because}"
     return Diagnostic("scan-allowed", "warning", message, *_place(found, objection))
 
 
-def _suspicious(found: DiscoveredSkill, objection: Objection) -> Diagnostic:
+def _suspicious(found: ReviewSubject, objection: Objection) -> Diagnostic:
     return Diagnostic("scan-suspicious", "warning", _text(objection), *_place(found, objection))
 
 
-def _failed(found: DiscoveredSkill, screening: Screening, blocked: bool) -> Diagnostic:
+def _failed(found: ReviewSubject, screening: Screening, blocked: bool) -> Diagnostic:
     severity: Severity = "error" if blocked else "warning"
     message = f"It could not be scanned, so nothing is known of it: {screening.failure}"
-    hint = f"Try: weft skills scan {shlex.quote(found.folder)}"
+    hint = f"Try: weft skills scan {shlex.quote(found.root)}"
     return Diagnostic("scan-failed", severity, message, found.file, 0, hint)

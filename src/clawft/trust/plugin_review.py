@@ -1,6 +1,5 @@
 """Review of a plugin before the user grants it anything, and the record of their decision."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +8,9 @@ from msgspec import Struct, structs
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.scanner.findings import Power, Report
-from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.discovery.digest import compute_digest
-from clawft.skills.discovery.locations import Location
 from clawft.skills.discovery.plugins import DiscoveredPlugin, load_plugin
-from clawft.skills.parse.model import Skill
 from clawft.skills.parse.plugin import PluginManifest
 from clawft.trust.approvals import Approval
 from clawft.trust.approved_copies import ApprovedCopies
@@ -32,15 +29,12 @@ from clawft.trust.policy import why_unbindable
 from clawft.trust.review import Review, compare_review
 
 
-class PluginReview(Struct, frozen=True):
-    """A plugin as it is now, and as it was when it was last granted something. `whole` is all of its folder.
-
-    `fresh` is what it asks for and did not before; `withheld` what it asked for before and did not get.
+class PluginReview(Review[DiscoveredPlugin], frozen=True):
+    """The review of a plugin. `grant` is the last decision about it, `fresh` what it asks for and did not then,
+    `withheld` what it asked for then and did not get.
     """
 
-    found: DiscoveredPlugin
-    whole: Review
-    previous: PluginGrant | None = None
+    grant: PluginGrant | None = None
     fresh: Permissions = Permissions()
     withheld: Permissions = Permissions()
 
@@ -57,7 +51,7 @@ class PluginReview(Struct, frozen=True):
     @property
     def retained(self) -> Permissions:
         """The permissions that the plugin was granted before and still asks for."""
-        return clip_permissions(self.asked, self.previous.permissions) if self.previous else Permissions()
+        return clip_permissions(self.asked, self.grant.permissions) if self.grant else Permissions()
 
 
 class PluginReviewStores(Struct, frozen=True):
@@ -74,8 +68,8 @@ class PluginReviewer:
     def __init__(
         self,
         stores: PluginReviewStores,
-        load_report: Callable[[DiscoveredSkill], Report],
-        object_to: Callable[[DiscoveredSkill, Report], Diagnostic | None],
+        load_report: Callable[[ReviewSubject], Report],
+        object_to: Callable[[ReviewSubject, Report], Diagnostic | None],
     ) -> None:
         self._stores = stores
         self._load_report = load_report
@@ -85,36 +79,39 @@ class PluginReviewer:
         """Review a plugin as it is now. Raises: ClawftError; Refused for what cannot be granted."""
         if found.manifest is None:
             raise make_broken_error(found)
-        whole = make_plugin_skill(found)
-        digest, report = compute_digest(found.folder), self._load_report(whole)
-        objection = why_unbindable(whole, digest, []) or self._object_to(whole, report)
+        digest, report = compute_digest(found.folder), self._load_report(found)
+        objection = why_unbindable(found, digest, []) or self._object_to(found, report)
         if objection is not None:
             code = "plugin-scan-blocked" if objection.code.startswith("scan-") else objection.code
             message = f"The plugin '{found.id}' cannot be granted anything: {objection.message}"
             raise Refused(code, message, path=objection.path, hint=objection.hint)
         if report.digest != digest.value:
             raise make_changed_error(found)
-        previous = self._stores.grants.find(found)
-        if previous is None:
-            return PluginReview(found, Review(whole, digest.value, report, Power()))
-        return self._compare(found, Review(whole, digest.value, report, Power()), previous)
+        grant = self._stores.grants.find(found)
+        review = PluginReview(found, digest.value, report)
+        return self._compare(review, found.manifest, grant) if grant else review
 
-    def _compare(self, found: DiscoveredPlugin, seen: Review, previous: PluginGrant) -> PluginReview:
+    def _compare(self, review: PluginReview, manifest: PluginManifest, grant: PluginGrant) -> PluginReview:
         """A review with what changed since the plugin was last granted something, as far as that was kept."""
-        assert found.manifest is not None
-        with self._stores.retained.open(previous.digest) as place:
+        found = review.found
+        with self._stores.retained.open(grant.digest) as place:
             old = load_plugin(found.scope, place) if place else None
-            power = self._load_report(make_plugin_skill(old)).power if old else Power()
-        before = Approval("plugin", found.folder, previous.digest, previous.at, power=power)
-        missing = compare_permissions(previous.permissions, found.manifest.permissions)
+            power = self._load_report(old).power if old else Power()
+        missing = compare_permissions(grant.permissions, manifest.permissions)
         asked = old.manifest.permissions if old and old.manifest else Permissions()
         fresh = compare_permissions(asked, missing)
-        whole = compare_review(structs.replace(seen, previous=before), self._stores.retained)
-        return PluginReview(found, whole, previous, fresh, drop_permissions(missing, fresh))
+        review = structs.replace(
+            review,
+            previous=Approval("plugin", found.folder, grant.digest, grant.at, power=power),
+            grant=grant,
+            fresh=fresh,
+            withheld=drop_permissions(missing, fresh),
+        )
+        return compare_review(review, self._stores.retained)
 
     def grant(self, review: PluginReview, permissions: Permissions) -> PluginGrant:
         """Grant what was decided to the plugin as it was reviewed. Raises: ClawftError."""
-        found, digest = review.found, review.whole.digest
+        found, digest = review.found, review.digest
         try:
             self._stores.retained.keep(found.folder, digest)
         except Refused as error:
@@ -143,7 +140,7 @@ class PluginReviewer:
     def refuse(self, review: PluginReview) -> None:
         """Write down that a person, or nobody's answer, kept a plugin from use."""
         subject = f"plugin {review.found.folder}"
-        self._stores.audit.tell("approval", subject, decision="denied", digest=review.whole.digest)
+        self._stores.audit.tell("approval", subject, decision="denied", digest=review.digest)
 
     def revoke(self, found: DiscoveredPlugin) -> PluginGrant | None:
         """Take back what a plugin was granted; what that was. Raises: ClawftError."""
@@ -156,13 +153,6 @@ class PluginReviewer:
 
     def _prune(self) -> None:
         self._stores.retained.prune([grant.digest for grant in self._stores.grants.load()])
-
-
-def make_plugin_skill(found: DiscoveredPlugin) -> DiscoveredSkill:
-    """A plugin as the scanner and a review see it: all of its folder."""
-    at = Location("plugin", found.id, os.path.dirname(found.folder))
-    about = found.manifest.description if found.manifest else None
-    return DiscoveredSkill(at, found.folder, found.file, Skill(name=found.id, description=about or ""))
 
 
 def _say(found: DiscoveredPlugin) -> PluginManifest | None:

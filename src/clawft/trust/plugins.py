@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from importlib.util import find_spec
 
 from msgspec import Struct, structs
 
@@ -18,7 +19,7 @@ from clawft.skills.discovery.plugins import DiscoveredPlugin, find_code
 from clawft.skills.parse.schema import Unresolved, check_arguments
 from clawft.trust.approvals import current_user
 from clawft.trust.records import RecordErrorCodes, Seal, SealedRecords
-from clawft.trust.skill_status import State
+from clawft.trust.status import State, TrustStatus
 from clawft.workspace import Workspace, resolve_path
 
 Covers = Callable[[str, str], bool]
@@ -108,14 +109,6 @@ def list_granted(kind: str, asked: str, granted: Permissions) -> tuple[str, ...]
     return intersect_grants(COVERS[kind], (asked,), getattr(granted, kind))
 
 
-PLUGIN_STATES: dict[State, str] = {
-    "broken": "its manifest cannot be used",
-    "shadowed": "another plugin of this id comes first",
-    "disabled": "the config turns it off",
-    "untrusted": "nobody granted it anything as it is now",
-    "ineligible": "it needs another version, other settings, or something that is not here",
-    "ready": "it may be used, with what it was granted",
-}
 _NAMED_IN = re.compile(r"'([A-Za-z0-9_.-]+)['\[]")  # the setting that a complaint is about
 _NO_ENTRY = PluginEntry()
 _NAMED = ("filesystem", "network", "env_vars")  # in the order of `Permissions`
@@ -180,13 +173,9 @@ def make_grant(found: DiscoveredPlugin, digest: str, permissions: Permissions) -
     return PluginGrant(found.id, found.folder, found.manifest.version, digest, at, current_user(), permissions, stages)
 
 
-class PluginStatus(Struct, frozen=True):
-    """One plugin with its state and the reasons for it. `grant` is the decision that it may be used by; one that is
-    off keeps it."""
+class PluginStatus(TrustStatus[DiscoveredPlugin, State], frozen=True):
+    """The status of a plugin. `grant` is the decision that it may be used by; one that is off keeps it."""
 
-    found: DiscoveredPlugin
-    state: State
-    reasons: tuple[Diagnostic, ...] = ()
     grant: PluginGrant | None = None
 
     @property
@@ -422,8 +411,6 @@ def _check_code(found: DiscoveredPlugin) -> Iterator[Diagnostic]:
     if not os.path.isfile(os.path.join(found.folder, manifest.wasm_module)):
         message = f"It has no {manifest.wasm_module}, where its code should be"
         yield Diagnostic("wasm-no-module", "error", message, found.file)
-    from importlib.util import find_spec
-
     if find_spec("wasmtime") is None:
         message = "It is in WebAssembly, and the optional part 'wasm' is not installed"
         yield Diagnostic("wasm-missing", "error", message, found.file, 0, "Install clawft[wasm]")

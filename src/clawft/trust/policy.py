@@ -10,6 +10,7 @@ from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.discovery.catalog import DiscoveredSkill
 
 if TYPE_CHECKING:
+    from clawft.skills.discovery.catalog import ReviewSubject
     from clawft.skills.discovery.digest import Digest
     from clawft.trust.approvals import Approval, Approvals
 
@@ -126,14 +127,14 @@ class TrustPolicy:
         return f"changed there since it was approved on {former.at[:10]}" if former else "is not approved"
 
 
-def why_unbindable(found: DiscoveredSkill, digest: "Digest", linked: list[str]) -> Diagnostic | None:
+def why_unbindable(found: "ReviewSubject", digest: "Digest", linked: list[str]) -> Diagnostic | None:
     """Return why nothing can be bound to a digest: there is none, or it does not cover all that is read. None if it
     can."""
     if not digest.value:
         diagnostic = next(iter(digest.diagnostics), None)
         why = f": {_lower(diagnostic.message)}" if diagnostic else ""
         hint = "Put plain files in the place of links"
-        return Diagnostic("no-digest", "error", f"There is no digest of it to approve{why}", found.folder, 0, hint)
+        return Diagnostic("no-digest", "error", f"There is no digest of it to approve{why}", found.root, 0, hint)
     if linked:
         message = "A part of it is read through a link, which no approval covers"
         return Diagnostic("no-digest", "error", message, linked[0], 0, "Put a copy of the file there")

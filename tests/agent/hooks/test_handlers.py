@@ -41,7 +41,7 @@ async def test_a_strangers_hook_is_written_down_with_the_digest_that_was_approve
     digest = compute_digest(str(folder)).value
     app = open_app(world.environ, str(world.project))
     (standing,) = load_hook_statuses(app, [])
-    app.reviewer.approve_hooks([app.reviewer.review_hook(standing.found)])
+    app.reviewer.approve([app.reviewer.review_hook(standing.found)])
     world.replies = [say("done")]
     await world.run()
     assert [one["digest"] for one in world.audit("hook")] == [digest]

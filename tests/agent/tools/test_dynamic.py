@@ -12,7 +12,8 @@ import pytest
 from clawft.agent.tools.dynamic import render_dynamic
 from clawft.app.app import open_app
 from clawft.errors import ClawftError, Refused
-from clawft.skills.render import RenderedPrompt, TemplateVariables, split_arguments
+from clawft.skills.render.prompt import RenderedPrompt
+from clawft.skills.render.template import TemplateVariables, split_arguments
 from clawft.trust.permissions import CallAuthority
 
 pytestmark = pytest.mark.anyio

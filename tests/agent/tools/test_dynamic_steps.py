@@ -14,7 +14,8 @@ from clawft.agent.tools.steps import StepDoubt, TurnStep, TurnSteps
 from clawft.agent.turn import TurnRequest
 from clawft.app.app import open_app
 from clawft.errors import ClawftError
-from clawft.skills.render import RenderedPrompt, TemplateVariables, split_arguments
+from clawft.skills.render.prompt import RenderedPrompt
+from clawft.skills.render.template import TemplateVariables, split_arguments
 from clawft.trust.permissions import CallAuthority
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from clawft.agent.tools.skill_tools import MAX_TOOLS, DeclaredTool, check_declared_tools, find_start
-from clawft.skills.parse import Skill, parse_skill_md
+from clawft.skills.parse.model import Skill
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def parse(tools: str, execution: str = "shell") -> Skill:

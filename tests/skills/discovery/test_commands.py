@@ -10,7 +10,7 @@ from clawft.config import SkillsSettings
 from clawft.skills.discovery import Catalog, Location, explicit_locations, load_catalog, load_prompt, skill_locations
 from clawft.skills.discovery.digest import compute_digest, list_files
 from clawft.skills.discovery.requirements import LocalMachine
-from clawft.trust import judge_skills
+from clawft.trust.status import judge_skills
 from clawft.workspace import Workspace, find_workspace
 from effort import within
 

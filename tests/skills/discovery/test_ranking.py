@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.skills.discovery.ranking import match_context
-from clawft.skills.parse import Skill, SkillInterface
+from clawft.skills.parse.model import Skill, SkillInterface
 
 SKILLS = (
     Skill(name="code-review", description="Review code changes for defects."),

@@ -6,9 +6,10 @@ import pytest
 
 from clawft.config import EnvValue, SecretRef, SkillEntry, load_config
 from clawft.skills.discovery import LocalMachine, check_requirements
-from clawft.skills.parse import Skill, SkillInstaller, SkillRequirements, parse_skill_md
 from clawft.skills.parse.dependencies import install_command
-from clawft.trust import known_tool_names
+from clawft.skills.parse.model import Skill, SkillInstaller, SkillRequirements
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.trust.tools import known_tool_names
 from clawft.workspace import Workspace
 
 

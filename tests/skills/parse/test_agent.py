@@ -3,7 +3,8 @@
 import pytest
 
 from clawft.errors import MissingFrontmatter, YamlParse
-from clawft.skills.parse import Agent, parse_agent
+from clawft.skills.parse.agent import parse_agent
+from clawft.skills.parse.model import Agent
 
 RESEARCHER = """# ~/.clawft/agents/researcher.yaml
 name: researcher

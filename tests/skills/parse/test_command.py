@@ -3,7 +3,8 @@
 import pytest
 
 from clawft.errors import MissingFrontmatter, YamlParse
-from clawft.skills.parse import Skill, parse_command
+from clawft.skills.parse.dialects import parse_command
+from clawft.skills.parse.model import Skill
 
 COMMIT = """---
 description: Commit what is staged

@@ -2,8 +2,9 @@
 
 import pytest
 
-from clawft.skills.parse import Skill, SkillInstaller, parse_skill_md
 from clawft.skills.parse.fields import KEYS
+from clawft.skills.parse.model import Skill, SkillInstaller
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def _skill(*lines: str) -> Skill:

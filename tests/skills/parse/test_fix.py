@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError, Unreadable
-from clawft.skills.parse import decode_text, fix_skill_md, parse_skill_md
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.text import decode_text
+from clawft.skills.parse.validation import fix_skill_md
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "fix"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir())

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.skills.parse import check_spec, decode_text, fix_skill_md, parse_agent, parse_skill_md
+from clawft.skills.parse.agent import parse_agent
 from clawft.skills.parse.diagnostics import quote_yaml
 from clawft.skills.parse.fields import KEYS
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.text import decode_text
+from clawft.skills.parse.validation import check_spec, fix_skill_md
 from effort import within
 
 LIMIT_S = 20  # a second or two, but for coverage and a busy machine
@@ -134,7 +137,7 @@ def test_worst_of_them_take_less_than_half_a_gigabyte() -> None:
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
 from clawft.errors import ClawftError
-from clawft.skills.parse import parse_skill_md
+from clawft.skills.parse.skill import parse_skill_md
 for yaml in ("a: " + "[" * 1_000_000, "a:\\n  " + "- " * 400_000, {_aliases(9)!r}, "a: [" + "x, " * 300_000 + "]"):
     try:
         parse_skill_md("---\\nname: a\\n" + yaml + "\\n---\\n", "a")

@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.errors import YamlParse
-from clawft.skills.parse import parse_legacy
+from clawft.skills.parse.dialects import parse_legacy
 
 
 def test_manifest_and_prompt_make_a_skill() -> None:

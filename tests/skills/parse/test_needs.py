@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.skills.parse import Skill, SkillRequirements, parse_skill_md
-from clawft.skills.parse.model import NAMESPACES
+from clawft.skills.parse.model import NAMESPACES, Skill, SkillRequirements
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def _skill(lines: str) -> Skill:

@@ -2,7 +2,10 @@
 
 import pytest
 
-from clawft.skills.parse import Skill, fix_skill_md, parse_legacy, parse_skill_md
+from clawft.skills.parse.dialects import parse_legacy
+from clawft.skills.parse.model import Skill
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.validation import fix_skill_md
 
 
 def _parse(frontmatter: str, body: str = "Body.", folder: str = "a") -> Skill:

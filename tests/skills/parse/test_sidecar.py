@@ -2,7 +2,9 @@
 
 import pytest
 
-from clawft.skills.parse import Skill, SkillInterface, SkillRequirements, apply_sidecar, parse_skill_md
+from clawft.skills.parse.model import Skill, SkillInterface, SkillRequirements
+from clawft.skills.parse.sidecar import apply_sidecar
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def test_sidecar_presents_the_skill() -> None:

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from clawft.errors import ClawftError, MissingFrontmatter, YamlParse
-from clawft.skills.parse import Skill, ToolDefinition, parse_skill_md
+from clawft.skills.parse.model import Skill, ToolDefinition
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def _said(skill: Skill) -> list[tuple[str, int]]:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from skills_ref import validate  # type: ignore[import-untyped]
 
-from clawft.skills.parse import check_spec, parse_skill_md
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.validation import check_spec
 
 OK = "---\nname: pdf\ndescription: d\n---\nBody\n"
 

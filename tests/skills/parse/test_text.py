@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import Unreadable
-from clawft.skills.parse import decode_text, encode_text, parse_skill_md
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.text import decode_text, encode_text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from clawft.skills.parse import Skill, ToolDefinition, parse_skill_md
+from clawft.skills.parse.model import Skill, ToolDefinition
+from clawft.skills.parse.skill import parse_skill_md
 
 
 def parse(item: str) -> Skill:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.skills.render import find_dynamic
+from clawft.skills.render.prompt import find_dynamic
 from effort import within
 
 

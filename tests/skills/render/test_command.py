@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import Refused
-from clawft.skills.render import PromptArguments, TemplateVariables, fill_command, split_arguments
+from clawft.skills.render.prompt import fill_command
 from clawft.skills.render.shell import parse_line
+from clawft.skills.render.template import PromptArguments, TemplateVariables, split_arguments
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 NASTY = st.text(st.sampled_from("'\"\\$`(){};|&<>\n \t!#*?[]~=-ab"), max_size=20)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.skills.render import DynamicPlace, find_dynamic
+from clawft.skills.render.prompt import DynamicPlace, find_dynamic
 from effort import within
 
 

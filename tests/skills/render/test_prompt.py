@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.skills.parse import Skill, parse_skill_md
-from clawft.skills.render import PromptArguments, TemplateVariables, render_skill, split_arguments
+from clawft.skills.parse.model import Skill
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.render.prompt import render_skill
+from clawft.skills.render.template import PromptArguments, TemplateVariables, split_arguments
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "render"
 FIXED = TemplateVariables(session_id="session-1", skill_dir="/skills/golden", project_dir="/project")

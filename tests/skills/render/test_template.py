@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
-from clawft.skills.render import PromptArguments, TemplateVariables, extract_variables, render_template, split_arguments
-from clawft.skills.render.template import MAX_FILLED, Span, fill_in, find_token
+from clawft.skills.render.template import (
+    MAX_FILLED,
+    PromptArguments,
+    Span,
+    TemplateVariables,
+    extract_variables,
+    fill_in,
+    find_token,
+    render_template,
+    split_arguments,
+)
 from effort import measure, within
 
 

@@ -15,7 +15,7 @@ from clawft.agent.hooks.events import KINDS, ContextVersion, EventOutcome, HookE
 from clawft.errors import ClawftError, Diagnostic
 
 if TYPE_CHECKING:
-    from clawft.trust.skill_status import SkillStatus
+    from clawft.trust.status import SkillStatus
 
 
 MAX_PARALLEL = 4

@@ -12,11 +12,10 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.skills.parse import decode_text
 from clawft.skills.parse.diagnostics import DiagnosticCollector
 from clawft.skills.parse.fields import json_safe
 from clawft.skills.parse.model import is_canonical
-from clawft.skills.parse.text import split_frontmatter
+from clawft.skills.parse.text import decode_text, split_frontmatter
 from clawft.skills.parse.yaml import load_yaml
 
 EXTENSION = "io.modelcontextprotocol/skills"

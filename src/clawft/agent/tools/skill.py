@@ -15,8 +15,8 @@ from clawft.messages import Noticed
 from clawft.skills.discovery.digest import compute_digest, hash_content, list_files
 from clawft.skills.discovery.mcp_copies import render_mcp_origin
 from clawft.skills.discovery.ranking import match_context
-from clawft.skills.render import PromptArguments, split_arguments
-from clawft.trust import SkillStatus
+from clawft.skills.render.template import PromptArguments, split_arguments
+from clawft.trust.status import SkillStatus
 
 MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
 _SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.

@@ -17,9 +17,10 @@ from clawft.skills.discovery.digest import list_files
 from clawft.skills.discovery.locations import Location
 from clawft.skills.discovery.mcp_copies import find_origin
 from clawft.skills.parse.model import Skill
-from clawft.skills.render import PromptArguments, RenderedPrompt, TemplateVariables, render_skill
-from clawft.trust import STATES, SkillStatus
+from clawft.skills.render.prompt import RenderedPrompt, render_skill
+from clawft.skills.render.template import PromptArguments, TemplateVariables
 from clawft.trust.permissions import ActiveSkill, UsableSkill
+from clawft.trust.status import STATES, SkillStatus
 
 MAX_LISTED_FILES = 100
 _LOOK = "Look at it, then send a message: what is there then counts"

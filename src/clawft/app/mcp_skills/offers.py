@@ -1,7 +1,7 @@
 """Skills that MCP servers offer, and the state of each compared with what was approved."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -9,6 +9,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.files import read_optional
 from clawft.skills.discovery.mcp_copies import McpSkillCopy, McpSkillOrigin, find_place, list_served, served_folder
 from clawft.trust.approvals import Approval
+from clawft.trust.status import ServedState, TrustStatus
 
 if TYPE_CHECKING:
     from clawft.agent.mcp.offered_skills import OfferedSkill
@@ -16,26 +17,20 @@ if TYPE_CHECKING:
     from clawft.app.app import App
 
 
-BorrowedState = Literal["approved", "changed", "waiting", "refused", "unlisted"]
-BORROWED_STATES: dict[BorrowedState, str] = {
-    "approved": "it may be used as it is now",
-    "changed": "it is not what was approved any more",
-    "waiting": "nobody approved it",
-    "refused": "it breaks a rule of the extension",
-    "unlisted": "it was approved, and the server does not list it",
-}
 MAX_NAMED = 5  # in one sentence
 
 
-class ServerSkillState(Struct, frozen=True):
-    """A skill of a server: what it is there, what it is here, and why."""
+class ServerSkill(Struct, frozen=True):
+    """A skill of a server: what it is there, and where its files lie here once it is approved."""
 
     origin: McpSkillOrigin
     name: str
-    state: BorrowedState
-    folder: str  # where its files lie once it is approved
+    folder: str
     offered: "OfferedSkill | None" = None
-    reason: Diagnostic | None = None
+
+    @property
+    def file(self) -> str:
+        return f"{self.folder}/SKILL.md"
 
     @property
     def reference(self) -> str:
@@ -43,37 +38,38 @@ class ServerSkillState(Struct, frozen=True):
         return f"{self.origin.server}:{self.name}"
 
 
-def judge_offered(app: "App", listings: "Mapping[str, SkillListing]") -> list[ServerSkillState]:
+ServedStatus = TrustStatus[ServerSkill, ServedState]
+
+
+def judge_offered(app: "App", listings: "Mapping[str, SkillListing]") -> list[ServedStatus]:
     """Every skill that servers offer, and those that were approved and are not listed, with their state.
 
     Raises: ClawftError.
     """
     known = load_known(app)
     found = [judge_offer(app, offer, known) for listing in listings.values() for offer in listing.offered]
-    listed = {(skill.origin.server, skill.origin.uri) for skill in found}
+    listed = {(skill.found.origin.server, skill.found.origin.uri) for skill in found}
     found += [
-        ServerSkillState(
-            skill_copy.origin,
-            skill_copy.name,
+        TrustStatus(
+            ServerSkill(skill_copy.origin, skill_copy.name, skill_copy.folder),
             "unlisted" if known[skill_copy.folder].kind == "skill" else "changed",
-            skill_copy.folder,
         )
         for skill_copy in list_served(app.workspace.user_dir)
         if skill_copy.folder in known
         and skill_copy.origin.server in listings
         and (skill_copy.origin.server, skill_copy.origin.uri) not in listed
     ]
-    return sorted(found, key=lambda one: (one.origin.server, one.name, one.origin.uri))
+    return sorted(found, key=lambda one: (one.found.origin.server, one.name, one.found.origin.uri))
 
 
-def judge_orphans(app: "App", listings: "Mapping[str, SkillListing]") -> list[ServerSkillState]:
+def judge_orphans(app: "App", listings: "Mapping[str, SkillListing]") -> list[ServedStatus]:
     """Return the approved skills of servers that no longer exist."""
     left = [
         skill_copy for skill_copy in list_served(app.workspace.user_dir) if skill_copy.origin.server not in listings
     ]
     return [
-        ServerSkillState(
-            skill_copy.origin, skill_copy.name, "unlisted", skill_copy.folder, reason=_orphaned(skill_copy)
+        TrustStatus(
+            ServerSkill(skill_copy.origin, skill_copy.name, skill_copy.folder), "unlisted", (_orphaned(skill_copy),)
         )
         for skill_copy in left
     ]
@@ -96,29 +92,31 @@ def load_known(app: "App") -> dict[str, Approval]:
     return {approval.path: approval for approval in sorted(approvals, key=lambda one: one.kind == "skill")}
 
 
-def judge_offer(app: "App", offered: "OfferedSkill", known: Mapping[str, Approval]) -> ServerSkillState:
+def judge_offer(app: "App", offered: "OfferedSkill", known: Mapping[str, Approval]) -> ServedStatus:
     origin = McpSkillOrigin(offered.server, offered.uri)
     folder = f"{find_place(app.workspace.user_dir, origin)}/{offered.name}"
-    state, reason = _compare(offered, folder, known.get(folder))
-    return ServerSkillState(origin, offered.name, state, folder, offered, reason)
+    served = ServerSkill(origin, offered.name, folder, offered)
+    return TrustStatus(served, *_compare(offered, folder, known.get(folder)))
 
 
 def _compare(
     offered: "OfferedSkill", folder: str, approval: Approval | None
-) -> tuple[BorrowedState, Diagnostic | None]:
+) -> tuple[ServedState, tuple[Diagnostic, ...]]:
     """The state of what a server offers, by what was approved."""
     if approval is None:
-        return ("refused", offered.problem) if offered.problem else ("waiting", None)
+        return ("refused", (offered.problem,)) if offered.problem else ("waiting", ())
     when = f"since it was approved on {approval.at[:10]}"
     if offered.problem is not None:
-        return "changed", _changed(f"The server offers it otherwise {when}: {offered.problem.message}")
-    if offered.digest != approval.digest:
-        return "changed", _changed(f"Its files are others {when}")
-    if not _matches_copy(offered, folder):
-        return "changed", _changed("The server says something else of it than its SKILL.md does")
-    if approval.kind == "former":
-        return "changed", _changed(f"It was something else meanwhile, {when}")
-    return "approved", None
+        why = f"The server offers it otherwise {when}: {offered.problem.message}"
+    elif offered.digest != approval.digest:
+        why = f"Its files are others {when}"
+    elif not _matches_copy(offered, folder):
+        why = "The server says something else of it than its SKILL.md does"
+    elif approval.kind == "former":
+        why = f"It was something else meanwhile, {when}"
+    else:
+        return "approved", ()
+    return "changed", (Diagnostic("mcp-skill-changed", "warning", why),)
 
 
 def _matches_copy(offered: "OfferedSkill", folder: str) -> bool:
@@ -133,21 +131,21 @@ def _matches_copy(offered: "OfferedSkill", folder: str) -> bool:
     return data is None or (offered.skill is not None and is_same_front(read_front(data), offered.skill.front))
 
 
-def _changed(message: str) -> Diagnostic:
-    return Diagnostic("mcp-skill-changed", "warning", message)
-
-
-def find_offered(judged: list[ServerSkillState], reference: str) -> ServerSkillState:
+def find_offered(judged: list[ServedStatus], reference: str) -> ServedStatus:
     """Find the skill that `SERVER:NAME` means; a path or an address may take the place of the name. Raises: NotFound,
     Refused."""
     server, _, rest = reference.partition(":")
-    named = [skill for skill in judged if skill.origin.server == server and rest in _names_of(skill.origin, skill.name)]
+    named = [
+        skill
+        for skill in judged
+        if skill.found.origin.server == server and rest in _names_of(skill.found.origin, skill.name)
+    ]
     if not named:
-        close = find_close(reference, [skill.reference for skill in judged])
+        close = find_close(reference, [skill.found.reference for skill in judged])
         hint = f"did you mean '{close}'? " if close else ""
         raise NotFound("skill-not-found", f"No skill '{reference}'", hint=f"{hint}Run: weft mcp skills {server}")
     if len(named) > 1:
-        several = ", ".join(f"{server}:{skill.origin.uri}" for skill in named[:MAX_NAMED])
+        several = ", ".join(f"{server}:{skill.found.origin.uri}" for skill in named[:MAX_NAMED])
         raise Refused("mcp-skill-twice", f"Several skills go by '{reference}'", hint=f"Say which: {several}")
     return named[0]
 
@@ -170,17 +168,17 @@ def _names_of(origin: McpSkillOrigin, name: str) -> tuple[str, ...]:
     return name, folder.partition("://")[2], folder, origin.uri
 
 
-def check_alone(app: "App", wanted: ServerSkillState) -> None:
+def check_alone(app: "App", wanted: ServedStatus) -> None:
     """Raises: Refused where another skill of the server has the name, and was approved."""
     known = load_known(app)
     for skill_copy in list_served(app.workspace.user_dir):
-        same = (skill_copy.origin.server, skill_copy.name) == (wanted.origin.server, wanted.name)
+        same = (skill_copy.origin.server, skill_copy.name) == (wanted.found.origin.server, wanted.name)
         if (
             same
-            and skill_copy.origin != wanted.origin
+            and skill_copy.origin != wanted.found.origin
             and skill_copy.folder in known
             and known[skill_copy.folder].kind == "skill"
         ):
             message = f"Another skill of this name is approved: {skill_copy.origin.uri}"
             hint = f"Give that back first: weft mcp untrust {skill_copy.origin.server}:{skill_copy.origin.uri}"
-            raise Refused("mcp-skill-twice", message, path=wanted.origin.uri, hint=hint)
+            raise Refused("mcp-skill-twice", message, path=wanted.found.origin.uri, hint=hint)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clawft.agent.mcp import McpHub, RemoteError
 from clawft.agent.mcp.launch import ServerConfinement
 from clawft.agent.mcp.plugin_servers import PluginServers, name_server
-from clawft.app.mcp_skills.offers import MAX_NAMED, ServerSkillState, judge_offer, judge_offered, load_known
+from clawft.app.mcp_skills.offers import MAX_NAMED, ServedStatus, judge_offer, judge_offered, load_known
 from clawft.app.plugins import load_plugin_statuses, plugin_settings, supply_plugin
 from clawft.errors import Diagnostic
 from clawft.trust.modes import find_confined
@@ -82,22 +82,22 @@ class ListingCheck:
         judged = judge_offered(self._app, listed)
         judged = [await self._ask(skill) if skill.state == "unlisted" else skill for skill in judged]
         approved = {path for path, approval in load_known(self._app).items() if approval.kind == "skill"}
-        changed = [skill for skill in judged if skill.state == "changed" and skill.folder in approved]
+        changed = [skill for skill in judged if skill.state == "changed" and skill.found.folder in approved]
         for skill in changed:
-            self._app.reviewer.withdraw([skill.folder], skill.reason.message if skill.reason else "")
+            self._app.reviewer.withdraw([skill.found.folder], skill.reasons[0].message if skill.reasons else "")
         return [*diagnostics, *map(_tell_changed, changed), *self._tell_waiting(judged)], bool(changed)
 
-    async def _ask(self, one: ServerSkillState) -> ServerSkillState:
+    async def _ask(self, one: ServedStatus) -> ServedStatus:
         """A skill that is not listed, by what its server says of it alone: a listing need not be whole."""
         try:
-            offered = await self._hub.get_skill(one.origin.server, one.origin.uri)
+            offered = await self._hub.get_skill(one.found.origin.server, one.found.origin.uri)
         except RemoteError:
             offered = None
         return judge_offer(self._app, offered, load_known(self._app)) if offered else one
 
-    def _tell_waiting(self, judged: list[ServerSkillState]) -> Iterator[Diagnostic]:
-        for server in dict.fromkeys(skill.origin.server for skill in judged):
-            names = [skill.name for skill in judged if skill.origin.server == server and skill.state == "waiting"]
+    def _tell_waiting(self, judged: list[ServedStatus]) -> Iterator[Diagnostic]:
+        for server in dict.fromkeys(skill.found.origin.server for skill in judged):
+            names = [skill.name for skill in judged if skill.found.origin.server == server and skill.state == "waiting"]
             if names and server not in self._reported:
                 self._reported.add(server)
                 more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
@@ -106,7 +106,9 @@ class ListingCheck:
                 yield Diagnostic("mcp-skills-waiting", "note", message, hint=f"Look at them: weft mcp skills {server}")
 
 
-def _tell_changed(one: ServerSkillState) -> Diagnostic:
-    why = f". {one.reason.message}" if one.reason else ""
-    message = f"The skill '{one.reference}' of an MCP server is not used any more{why}"
-    return Diagnostic("mcp-skill-changed", "warning", message, hint=f"Look at it, then: weft mcp trust {one.reference}")
+def _tell_changed(one: ServedStatus) -> Diagnostic:
+    why = f". {one.reasons[0].message}" if one.reasons else ""
+    message = f"The skill '{one.found.reference}' of an MCP server is not used any more{why}"
+    return Diagnostic(
+        "mcp-skill-changed", "warning", message, hint=f"Look at it, then: weft mcp trust {one.found.reference}"
+    )

@@ -249,12 +249,12 @@ _HOOKS_NAME = "hooks"
 
 def check_hooks(app: App) -> Iterator[DoctorCheck]:
     """Check which hooks run, which cannot, and which wait for approval. Yields nothing without hooks."""
-    from clawft.app.hooks import load_rows
+    from clawft.app.hooks import load_all_hooks
 
-    rows = load_rows(app)
+    rows = load_all_hooks(app)
     ready = [row for row in rows if row.state == "ready"]
     if ready:
-        yield from _check_deno(app, sum(hook.kind == "deno" for hook in ready), len(ready))
+        yield from _check_deno(app, sum(hook.found.kind == "hook" for hook in ready), len(ready))
     for row in rows:
         if row.state in ("broken", "blocked", "ineligible"):
             reason = row.reasons[0].message if row.reasons else row.state
@@ -262,7 +262,7 @@ def check_hooks(app: App) -> Iterator[DoctorCheck]:
             yield DoctorCheck(
                 _HOOKS_NAME, "note", message, why="it hears nothing", fix=f"weft hooks show {quote(row.name)}"
             )
-    waiting = [row for row in rows if row.state == "untrusted" and not row.origin.startswith("skill ")]
+    waiting = [row for row in rows if row.state == "untrusted" and not row.found.origin.startswith("skill ")]
     if waiting:
         some = ", ".join(hook.name for hook in waiting[:3]) + (" and more" if len(waiting) > 3 else "")
         many = f"{len(waiting)} hook{'s' * (len(waiting) > 1)} wait{'s' * (len(waiting) == 1)} for an approval: {some}"

@@ -8,15 +8,17 @@ import click
 from clawft.agent.hooks.deno import DenoRunner, find_deno
 from clawft.agent.hooks.handlers import HookAudit, HookLaunch
 from clawft.app.app import App
-from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows
+from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks
 from clawft.cli.completion import complete_hooks
+from clawft.cli.hooks.list import kind_of
 from clawft.cli.hooks.show import all_reasons, find_unusable_inputs, load_inputs
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, show_diagnostic
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sandbox.sandbox import Sandbox
 from clawft.server.protocol.envelope import diagnostic_json
-from clawft.trust.hooks import HOOK_STATES, HookStatus
+from clawft.trust.hooks import HookStatus
+from clawft.trust.status import HOOK_STATES
 
 _FAILS = frozenset({"broken", "blocked", "ineligible"})  # what is to run, and cannot
 
@@ -31,8 +33,8 @@ def command(name: str | None, output: str) -> int:
     off, or that nobody approved, is not to run.
     """
     app = open_here()
-    rows = load_rows(app)
-    chosen = [find_row(rows, name)] if name else sorted(rows, key=lambda one: one.name)
+    rows = load_all_hooks(app)
+    chosen = [find_hook(rows, name)] if name else sorted(rows, key=lambda one: one.name)
     shared = list(_check_machine(app, chosen))
     sandbox = app.open_sandbox() if not shared else None
     own = {id(row): _check_row(app, row, sandbox) for row in chosen}
@@ -41,7 +43,7 @@ def command(name: str | None, output: str) -> int:
         checked = [
             {
                 "name": row.name,
-                "kind": row.kind,
+                "kind": kind_of(row),
                 "state": row.state,
                 "problems": [diagnostic_json(diagnostic) for diagnostic in own[id(row)]],
             }
@@ -63,7 +65,7 @@ def command(name: str | None, output: str) -> int:
     return int(failed)
 
 
-def _print(app: App, row: HookRow, problems: Iterable[Diagnostic]) -> None:
+def _print(app: App, row: AnyHookStatus, problems: Iterable[Diagnostic]) -> None:
     fails = row.state in _FAILS or _has_error(problems)
     mark = "✗" if fails else "✓" if row.state == "ready" else "·"
     meaning = "but cannot run" if fails and row.state == "ready" else HOOK_STATES.get(row.state, "")
@@ -83,14 +85,14 @@ def _has_error(problems: Iterable[Diagnostic]) -> bool:
     return any(problem.severity == "error" for problem in problems)
 
 
-def _check_row(app: App, row: HookRow, sandbox: Sandbox | None) -> list[Diagnostic]:
+def _check_row(app: App, row: AnyHookStatus, sandbox: Sandbox | None) -> list[Diagnostic]:
     """Check one hook, including secrets that it should get and that have no value.
 
     With a sandbox to run in, the hook is loaded as well.
     """
     diagnostics = list(all_reasons(row))
-    if row.state == "ready" and isinstance(row.hook_status, HookStatus):
-        inputs = load_inputs(app, row.hook_status, hook_settings(app))
+    if row.state == "ready" and isinstance(row, HookStatus):
+        inputs = load_inputs(app, row, hook_settings(app))
         diagnostics += [inputs.problem] if inputs.problem else []
         diagnostics += find_unusable_inputs(app, inputs, row.file)
         if inputs.missing:
@@ -110,10 +112,10 @@ def _load(app: App, sandbox: Sandbox, job: HookLaunch) -> list[Diagnostic]:
     return []
 
 
-def _check_machine(app: App, rows: Iterable[HookRow]) -> Iterator[Diagnostic]:
+def _check_machine(app: App, rows: Iterable[AnyHookStatus]) -> Iterator[Diagnostic]:
     """Check what keeps all hooks from running on this machine; each problem is yielded once."""
     ready = [row for row in rows if row.state == "ready"]
-    if any(row.kind == "deno" for row in ready):
+    if any(isinstance(row, HookStatus) for row in ready):
         try:
             find_deno()
         except ClawftError as error:

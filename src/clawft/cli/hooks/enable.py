@@ -1,6 +1,5 @@
 """`weft hooks enable` and `disable`: review and approve hooks, and turn them on or off."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows
+from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks
 from clawft.cli.completion import complete_hooks
 from clawft.cli.config_entries import write_switches
 from clawft.cli.hooks.list import row_json
@@ -21,24 +20,24 @@ from clawft.config.changes import EditedConfig
 from clawft.config.extensions import HookEntry, HooksSettings
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.server.views.review import review_json
-from clawft.skills.discovery import DiscoveredSkill
-from clawft.skills.discovery.locations import Location
-from clawft.skills.parse.model import Skill
+from clawft.skills.discovery.hooks import DiscoveredHook
+from clawft.skills.discovery.plugins import DiscoveredPlugin
 from clawft.trust.approvals import Approval
 from clawft.trust.command_hooks import KIND, CommandHooksStatus, approve_commands
-from clawft.trust.hooks import HOOK_STATES, HookStatus, get_hook_entry
-from clawft.trust.review import HookReview
+from clawft.trust.hooks import HookStatus, get_hook_entry
+from clawft.trust.review import Review
+from clawft.trust.status import HOOK_STATES
 
 
-def find_config_key(row: HookRow, settings: HooksSettings) -> str:
+def find_config_key(row: AnyHookStatus, settings: HooksSettings) -> str:
     """Under which name the config has a hook: its own, or the key that it gives itself."""
-    if not isinstance(row.hook_status, HookStatus) or row.name in settings.entries:
+    if not isinstance(row, HookStatus) or row.name in settings.entries:
         return row.name
-    entry, hook = get_hook_entry(row.hook_status.found, settings), row.hook_status.found.hook
+    entry, hook = get_hook_entry(row.found, settings), row.found.hook
     return hook.key if hook and settings.entries.get(hook.key) is entry else row.name
 
 
-def as_enabled(settings: HooksSettings, rows: Sequence[HookRow]) -> HooksSettings:
+def as_enabled(settings: HooksSettings, rows: Sequence[AnyHookStatus]) -> HooksSettings:
     """The settings as if nothing turned these hooks off."""
     entries = dict(settings.entries)
     for row in rows:
@@ -47,16 +46,16 @@ def as_enabled(settings: HooksSettings, rows: Sequence[HookRow]) -> HooksSetting
     return structs.replace(settings, enabled=True, claude=True, entries=entries)
 
 
-def write_enabled(app: App, rows: Sequence[HookRow], *, enabled: bool) -> EditedConfig:
+def write_enabled(app: App, rows: Sequence[AnyHookStatus], *, enabled: bool) -> EditedConfig:
     """Have hooks on or off. Raises: ClawftError."""
     settings = hook_settings(app)
     return write_switches(app, "hooks", (find_config_key(row, settings) for row in rows), enabled=enabled)
 
 
-def print_hook_changes(meant: Sequence[HookRow], edited: EditedConfig | None, output: str, **more: Any) -> None:
+def print_hook_changes(meant: Sequence[AnyHookStatus], edited: EditedConfig | None, output: str, **more: Any) -> None:
     """Print the current state of hooks and what was written to the config."""
     app = open_here()
-    now = {(row.name, row.file): row for row in load_rows(app)}
+    now = {(row.name, row.file): row for row in load_all_hooks(app)}
     rows = [now.get((row.name, row.file), row) for row in meant]
     if output == "json":
         file_fields = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
@@ -82,26 +81,28 @@ def enable_command(names: tuple[str, ...], yes: bool, output: str) -> int:
     to a skill is approved with the skill.
     """
     app = open_here()
-    now = load_rows(app)
-    chosen = [find_row(now, name) for name in names]
+    now = load_all_hooks(app)
+    chosen = [find_hook(now, name) for name in names]
     # As if they were on: what else stands in the way is looked at before anything is written.
-    by_place = {(row.name, row.file): row for row in load_rows(app, as_enabled(hook_settings(app), chosen))}
+    by_place = {(row.name, row.file): row for row in load_all_hooks(app, as_enabled(hook_settings(app), chosen))}
     rows = [by_place[row.name, row.file] for row in chosen]
     for row in rows:
         _check(row)
-    reviews = [_look_at(app, row) for row in rows if row.state == "untrusted"]
+    reviews = [
+        app.reviewer.review_hook(row.found) if isinstance(row, HookStatus) else row
+        for row in rows
+        if row.state == "untrusted"
+    ]
     if any(not _approve(app, review, yes=yes, output=output) for review in reviews):
         say("Nothing was approved")
         return 1
     edited = write_enabled(app, chosen, enabled=True)
-    approved = [
-        review_json(review.whole) | {"path": review.hook.folder} for review in reviews if isinstance(review, HookReview)
-    ]
+    approved = [review_json(review) | {"path": review.place} for review in reviews if isinstance(review, Review)]
     print_hook_changes(rows, edited, output, approved=approved)
     return 0
 
 
-def _check(row: HookRow) -> None:
+def _check(row: AnyHookStatus) -> None:
     """Raises: ClawftError for a hook that cannot be put into use."""
     first = row.reasons[0] if row.reasons else None
     why = f": {first.message}" if first else ""
@@ -112,49 +113,40 @@ def _check(row: HookRow) -> None:
         raise Refused(
             "hook-scan-blocked", message, path=first.path if first else row.file, hint=first.hint if first else ""
         )
-    skill = row.hook_status.found.skill if row.hook_status else None
+    skill = row.found.skill
     if skill is not None and row.state in ("untrusted", "disabled"):
         message = f"The hook '{row.name}' belongs to the skill '{skill.name}', which is {row.state}"
         verb = "trust" if row.state == "untrusted" else "enable"
         raise Refused("hook-untrusted", message, path=row.file, hint=f"Run: weft skills {verb} {skill.name}")
 
 
-def _look_at(app: App, row: HookRow) -> HookReview | CommandHooksStatus:
-    """Return the review of an untrusted hook, for the user to look at. Raises: ClawftError."""
-    if isinstance(row.hook_status, HookStatus):
-        return app.reviewer.review_hook(row.hook_status.found)
-    assert row.hook_status is not None
-    return row.hook_status
-
-
-def _approve(app: App, look: HookReview | CommandHooksStatus, *, yes: bool, output: str) -> bool:
+def _approve(app: App, look: Review[DiscoveredHook] | CommandHooksStatus, *, yes: bool, output: str) -> bool:
     """Show it, ask, and keep the decision. Raises: ClawftError, Refused where there is nobody to ask."""
-    shown = _hook_lines(app, look) if isinstance(look, HookReview) else _command_lines(app, look)
+    shown = _hook_lines(app, look) if isinstance(look, Review) else _command_lines(app, look)
     if output == "table" or not yes:  # nobody is asked about what they did not see
         for line in shown:
             say(line)
-    name = look.hook.name if isinstance(look, HookReview) else look.name
     agreed = yes
     try:
         agreed = yes or confirm(
-            f"Approve the hook {name}?", "To approve a stranger's hook", "Look at it, then pass --yes"
+            f"Approve the hook {look.found.name}?", "To approve a stranger's hook", "Look at it, then pass --yes"
         )
     finally:
-        if not agreed and isinstance(look, HookReview):
+        if not agreed and isinstance(look, Review):
             app.reviewer.refuse(look)
-    if agreed and isinstance(look, HookReview):
-        app.reviewer.approve_hooks([look])
+    if agreed and isinstance(look, Review):
+        app.reviewer.approve([look])
     elif agreed and isinstance(look, CommandHooksStatus):
         approve_commands(look.found, look.digest, app.approvals, app.audit)  # as it was when it was shown
     return agreed
 
 
-def _hook_lines(app: App, review: HookReview) -> list[str]:
+def _hook_lines(app: App, review: Review[DiscoveredHook]) -> list[str]:
     """Render what a hook is, which events it handles, what it may reach, and what the scanner found."""
-    found, hook, whole = review.hook, review.hook.hook, review.whole
+    found, hook = review.found, review.found.hook
     assert hook is not None
-    power = structs.replace(whole.report.power, hooks=())  # that it is a hook is known
-    shown = structs.replace(whole, report=structs.replace(whole.report, power=power))
+    power = structs.replace(review.report.power, hooks=())  # that it is a hook is known
+    shown = structs.replace(review, report=structs.replace(review.report, power=power))
     head, *rest = review_lines(shown, app.workspace.shorten)
     about = [rest.pop(0)] if hook.about.description else []
     inputs = load_inputs(app, HookStatus(found, "untrusted"), hook_settings(app))
@@ -185,8 +177,7 @@ def _command_lines(app: App, status: CommandHooksStatus) -> list[str]:
 def _plugin_lines(app: App, status: CommandHooksStatus) -> list[str]:
     """Render what the scanner found in a whole plugin, which is approved as one."""
     folder = status.found.folder
-    at = Location("plugin", status.name, os.path.dirname(folder))
-    report = app.load_report(DiscoveredSkill(at, folder, status.file, Skill(name=status.name)))
+    report = app.load_report(DiscoveredPlugin("plugin", folder, status.file))
     verdict = "not scanned" if report.failed else f"{report.verdict} ({report.confidence:.0%} sure)"
     lines = [one_line(f"With all files of {app.workspace.shorten(folder)} as they are now"), f"Verdict: {verdict}"]
     return [*lines, *power_lines("Would use", report.power), *finding_lines(report)]
@@ -199,8 +190,8 @@ def _plugin_lines(app: App, status: CommandHooksStatus) -> list[str]:
 def disable_command(names: tuple[str, ...], revoke: bool, output: str) -> None:
     """Take hooks out of use: they hear nothing any more. `weft hooks enable` puts them back."""
     app = open_here()
-    found = load_rows(app)
-    rows = [find_row(found, name) for name in names]
+    found = load_all_hooks(app)
+    rows = [find_hook(found, name) for name in names]
     if not revoke:
         return print_hook_changes(rows, write_enabled(app, rows, enabled=False), output)
     known = app.approvals.load()
@@ -215,14 +206,13 @@ def disable_command(names: tuple[str, ...], revoke: bool, output: str) -> None:
     return print_hook_changes(rows, None, output, revoked=[approval.path for approval in taken])
 
 
-def _covers(approval: Approval, row: HookRow) -> bool:
-    status = row.hook_status
-    if isinstance(status, HookStatus):
-        return (approval.kind, approval.path) == ("hook", status.found.folder)
+def _covers(approval: Approval, row: AnyHookStatus) -> bool:
+    if isinstance(row, HookStatus):
+        return (approval.kind, approval.path) == ("hook", row.found.folder)
     return (approval.kind, approval.path) == (KIND, row.file)
 
 
-def _whose(row: HookRow) -> str:
+def _whose(row: AnyHookStatus) -> str:
     """Return the command that turns off a hook which was not approved by itself."""
-    skill = row.hook_status.found.skill if row.hook_status else None
+    skill = row.found.skill
     return f"Run: weft skills trust --revoke {skill.name}" if skill else f"Run: weft hooks disable {row.name}"

@@ -19,7 +19,7 @@ from clawft.agent.hooks.commands import CommandHandler
 from clawft.agent.hooks.events import HookEvent, HookReply
 from clawft.agent.hooks.registry import HookHandler
 from clawft.app.app import App
-from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows, make_handlers
+from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks, make_handlers
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.enable import as_enabled
 from clawft.cli.options import format_option, open_here
@@ -185,18 +185,18 @@ def command(name: str, file: str | None, key: str | None, output: str) -> int:
     """
     app = open_here()
     settings = hook_settings(app)
-    row = find_row(load_rows(app), name)
+    row = find_hook(load_all_hooks(app), name)
     if row.state == "disabled":
         settings = as_enabled(settings, [row])
         row = next(
             candidate
-            for candidate in load_rows(app, settings)
+            for candidate in load_all_hooks(app, settings)
             if (candidate.name, candidate.file) == (row.name, row.file)
         )
         say(one_line(f"note: {row.name} is turned off, and hears nothing in a turn. Run: weft hooks enable {row.name}"))
     _check(row)
     handlers = make_handlers(app, app.open_sandbox(), row, settings)
-    skill = row.hook_status.found.skill if row.hook_status else None
+    skill = row.found.skill
     loaded = (skill.name,) if skill else ()  # hooks of a skill hear some things only while it is loaded
     events = [structs.replace(event, skills=loaded) for event in _choose_events(app, handlers, file, key)]
     called = anyio.run(partial(_call_all, handlers, events))
@@ -210,7 +210,7 @@ def command(name: str, file: str | None, key: str | None, output: str) -> int:
     return int(any(call.problem is not None for call in called))
 
 
-def _explain_silence(row: HookRow, handlers: Sequence[HookHandler], events: Sequence[HookEvent]) -> ClawftError:
+def _explain_silence(row: AnyHookStatus, handlers: Sequence[HookHandler], events: Sequence[HookEvent]) -> ClawftError:
     """Return the error for a hook that was not called: it handles other events, or its matchers exclude this one."""
     keys = ", ".join(event.key for event in events)
     if any(not handler.events.isdisjoint((event.key, event.type)) for handler in handlers for event in events):
@@ -222,7 +222,7 @@ def _explain_silence(row: HookRow, handlers: Sequence[HookHandler], events: Sequ
     return ClawftError("hook-event", message, path=row.file, hint=hint)
 
 
-def _check(row: HookRow) -> None:
+def _check(row: AnyHookStatus) -> None:
     """Raises: ClawftError for a hook that cannot run; Refused for one that may not."""
     if row.state in ("ready", "shadowed"):
         return

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.agent.hooks.handlers import HookLaunch, make_hook_launch
 from clawft.app.app import App
-from clawft.app.hooks import HookRow, find_row, hook_settings, load_rows
+from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.list import row_json
 from clawft.cli.options import format_option, open_here
@@ -22,8 +22,9 @@ from clawft.files import is_within
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.parse.dependencies import install_command
 from clawft.trust.command_hooks import CommandHooksStatus
-from clawft.trust.hooks import HOOK_STATES, HookStatus, compute_hook_digest, get_hook_entry, why_untrusted
+from clawft.trust.hooks import HookStatus, compute_hook_digest, get_hook_entry, why_untrusted
 from clawft.trust.network import PrivateIp, UrlPolicy, parse_grant
+from clawft.trust.status import HOOK_STATES
 
 
 class HookInputs(Struct, frozen=True):
@@ -127,7 +128,7 @@ def encode_inputs(inputs: HookInputs) -> dict[str, Any] | None:
 def command(name: str, output: str) -> None:
     """Show one hook: NAME, or FROM:NAME where several have that name."""
     app = open_here()
-    row = find_row(load_rows(app), name)
+    row = find_hook(load_all_hooks(app), name)
     if output == "json":
         fields = row_json(row) | {
             "reasons": [diagnostic_json(reason) for reason in (*all_reasons(row), *_find_vain(app, row))]
@@ -138,22 +139,25 @@ def command(name: str, output: str) -> None:
     return None
 
 
-def detail_lines(app: App, row: HookRow) -> list[str]:
+def detail_lines(app: App, row: AnyHookStatus) -> list[str]:
     """All there is to know about a hook, to be read."""
     shorten = app.workspace.shorten
     lines = [
         ("Hook", row.name),
-        ("Description", row.description),
-        ("Events", ", ".join(row.events) or "none"),
-        ("From", f"{row.origin} ({shorten(row.file)})"),
-        ("Kind", "TypeScript or JavaScript, run with Deno" if row.kind == "deno" else "commands, as Claude Code's"),
+        ("Description", row.found.about.description if isinstance(row, HookStatus) and row.found.about else ""),
+        ("Events", ", ".join(row.found.events) or "none"),
+        ("From", f"{row.found.origin} ({shorten(row.file)})"),
+        (
+            "Kind",
+            "TypeScript or JavaScript, run with Deno" if isinstance(row, HookStatus) else "commands, as Claude Code's",
+        ),
         ("State", f"{row.state}: {HOOK_STATES.get(row.state, '')}"),
     ]
     rendered = [f"{label}: {one_line(value)}" for label, value in lines if value]
-    if isinstance(row.hook_status, HookStatus):
-        rendered += _deno_lines(app, row.hook_status)
-    elif isinstance(row.hook_status, CommandHooksStatus):
-        rendered += _command_lines(row.hook_status)
+    if isinstance(row, HookStatus):
+        rendered += _deno_lines(app, row)
+    elif isinstance(row, CommandHooksStatus):
+        rendered += _command_lines(row)
     for reason in (*all_reasons(row), *_find_vain(app, row)):
         elsewhere = reason.path != row.file
         where = shorten(reason.where) if elsewhere else f"line {reason.line}" if reason.line else ""
@@ -161,9 +165,9 @@ def detail_lines(app: App, row: HookRow) -> list[str]:
     return rendered
 
 
-def all_reasons(row: HookRow) -> tuple[Diagnostic, ...]:
+def all_reasons(row: AnyHookStatus) -> tuple[Diagnostic, ...]:
     """Return the reasons for a hook's state, and the diagnostics of its file."""
-    hook = row.hook_status.found.hook if isinstance(row.hook_status, HookStatus) else None
+    hook = row.found.hook if isinstance(row, HookStatus) else None
     return tuple(dict.fromkeys((*row.reasons, *(hook.diagnostics if hook else ()))))
 
 
@@ -188,13 +192,10 @@ def _deno_lines(app: App, status: HookStatus) -> list[str]:
     ]
 
 
-def _find_vain(app: App, row: HookRow) -> list[Diagnostic]:
-    one = row.hook_status
-    return (
-        find_unusable_inputs(app, _make_inputs(app, one), row.file)
-        if isinstance(one, HookStatus) and one.found.hook
-        else []
-    )
+def _find_vain(app: App, row: AnyHookStatus) -> list[Diagnostic]:
+    if not isinstance(row, HookStatus) or row.found.hook is None:
+        return []
+    return find_unusable_inputs(app, _make_inputs(app, row), row.file)
 
 
 def _make_inputs(app: App, status: HookStatus) -> HookInputs:
@@ -210,11 +211,10 @@ def _command_lines(status: CommandHooksStatus) -> list[str]:
     ]
 
 
-def _details(app: App, row: HookRow) -> dict[str, Any]:
-    status = row.hook_status
+def _details(app: App, status: AnyHookStatus) -> dict[str, Any]:
     if isinstance(status, CommandHooksStatus):
         return {"commands": msgspec.to_builtins(status.found.hooks)}
-    if not isinstance(status, HookStatus) or status.found.hook is None:
+    if status.found.hook is None:
         return {}
     found, hook = status.found, status.found.hook
     return {

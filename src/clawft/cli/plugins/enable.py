@@ -49,10 +49,10 @@ def plugin_review_lines(review: PluginReview, contents: PluginContents, shorten:
     granted."""
     found, manifest = review.found, review.found.manifest
     assert manifest is not None
-    head, *rest = (line for line in review_lines(review.whole, shorten) if not line.startswith("Would use: nothing"))
+    head, *rest = (line for line in review_lines(review, shorten) if not line.startswith("Would use: nothing"))
     rest = [_SAME + line.removeprefix("Power: ") if line.startswith("Power: ") else line for line in rest]
     about = [rest.pop(0)] if manifest.description else []
-    before = review.previous.version if review.previous else ""
+    before = review.grant.version if review.grant else ""
     version = f"{before} → {manifest.version}" if before not in ("", manifest.version) else manifest.version
     author = [f"By: {one_line(manifest.author)}, as it says"] if manifest.author else []
     return [
@@ -112,10 +112,10 @@ def _has(permissions: Permissions, key: tuple[str, str]) -> bool:
 
 def plugin_review_json(review: PluginReview) -> dict[str, Any]:
     """The same for other programs."""
-    return review_json(review.whole) | {
+    return review_json(review) | {
         "id": review.found.id,
         "version": review.found.manifest.version if review.found.manifest else None,
-        "previous_version": review.previous.version if review.previous else None,
+        "previous_version": review.grant.version if review.grant else None,
         "asked": permissions_json(review.asked),
         "new": permissions_json(review.fresh) if review.previous else None,
         "withheld": permissions_json(review.withheld),

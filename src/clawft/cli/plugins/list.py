@@ -15,8 +15,6 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.plugins import DiscoveredPlugin
 from clawft.skills.parse.plugin import PluginManifest
-from clawft.trust import SkillStatus
-from clawft.trust.plugin_review import make_plugin_skill
 from clawft.trust.plugins import PluginGrant, PluginStatus
 
 MISSING = "gone"  # in the place of a scope
@@ -54,15 +52,6 @@ def _describe(app: App, grant: PluginGrant) -> PluginStatus:
     manifest = PluginManifest(id=grant.id, name=grant.id, version=grant.version)
     reason = Diagnostic("plugin-gone", "note", message, grant.folder)
     return PluginStatus(DiscoveredPlugin(MISSING, grant.folder, manifest=manifest), "broken", (reason,))
-
-
-def load_plugins_as_skills(app: App) -> dict[str, SkillStatus]:
-    """By id. Raises: ClawftError."""
-    statuses = [status for status in load_plugin_statuses(app) if status.found.manifest is not None]
-    return {
-        plugin.id: SkillStatus(make_plugin_skill(plugin.found), plugin.state, plugin.reasons)
-        for plugin in reversed(statuses)
-    }
 
 
 _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}

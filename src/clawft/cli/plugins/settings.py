@@ -18,7 +18,8 @@ from clawft.config.extensions import PluginEntry, PluginsSettings
 from clawft.config.secret import SecretRef
 from clawft.errors import ClawftError, Diagnostic
 from clawft.plugins.settings import is_reserved_variable
-from clawft.trust.plugins import PLUGIN_STATES, PluginStatus, get_plugin_entry
+from clawft.trust.plugins import PluginStatus, get_plugin_entry
+from clawft.trust.status import PLUGIN_STATES
 
 Source = Literal["keystore", "config", "environment"]
 

@@ -31,7 +31,8 @@ from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugins import PluginContents
 from clawft.skills.parse.plugin import PluginManifest
-from clawft.trust.plugins import PLUGIN_STATES, PluginStatus, check_fit, compare_permissions, get_plugin_entry
+from clawft.trust.plugins import PluginStatus, check_fit, compare_permissions, get_plugin_entry
+from clawft.trust.status import PLUGIN_STATES
 
 _DIALECTS = {"clawft": "clawft", "agent-plugins": "Agent Plugins 1.0", "claude": "Claude Code"}
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clawft.cli.output import diagnostic_lines, one_line
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.trust import AgentStatus, SkillStatus
+from clawft.trust.status import AgentStatus, SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.turn import TurnRequest

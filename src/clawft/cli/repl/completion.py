@@ -13,7 +13,7 @@ from clawft.cli.output import one_line
 from clawft.cli.repl.command import find_command
 from clawft.cli.repl.commands import COMMANDS
 from clawft.skills.parse.model import Skill
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from clawft.cli.repl.view import TurnView
 from clawft.cli.skills.variables import find_missing, store_variable
 from clawft.errors import ClawftError
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded
-from clawft.trust import SkillStatus
 from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.cli.repl.repl import Repl

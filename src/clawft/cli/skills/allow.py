@@ -20,18 +20,17 @@ from clawft.scanner.rules import load_rules
 from clawft.scanner.screening import Objection, screen_report
 from clawft.server.views.scan_report import load_scanned, override_json
 from clawft.skills.discovery.digest import compute_digest
-from clawft.skills.discovery.hooks import HOOK_FILE
-from clawft.skills.parse.plugin import MANIFESTS
-from clawft.trust import STATES, SkillStatus
 from clawft.trust.approvals import current_user
 from clawft.trust.audit.log import AuditEntry, AuditFields
-from clawft.trust.hooks import HOOK_STATES
+from clawft.trust.hooks import HookStatus
 from clawft.trust.overrides import NEVER, Override
-from clawft.trust.plugins import PLUGIN_STATES
-from clawft.trust.skill_status import State
+from clawft.trust.plugins import PluginStatus
+from clawft.trust.status import HOOK_STATES, PLUGIN_STATES, STATES, SkillStatus
 
+ScannedStatus = SkillStatus | HookStatus | PluginStatus
 DEFAULT = "90d"
 MAX_BECAUSE = 1000
+_STATES = {"skill": STATES, "hook": HOOK_STATES, "plugin": PLUGIN_STATES}
 _UNITS = {"h": 1, "d": 24, "w": 24 * 7}
 
 
@@ -82,7 +81,7 @@ def command(name: str | None, **values: Any) -> int:
     return _allow(app, status, rules, options)
 
 
-def _find(app: App, name: str) -> SkillStatus:
+def _find(app: App, name: str) -> ScannedStatus:
     """The skill of a name, or the hook, or the plugin. Raises: NotFound."""
     try:
         return app.get_skill(name)
@@ -93,21 +92,16 @@ def _find(app: App, name: str) -> SkillStatus:
         return others[name]
 
 
-def _load_others(app: App) -> dict[str, SkillStatus]:
+def _load_others(app: App) -> Mapping[str, HookStatus | PluginStatus]:
     """Load what else is scanned, by name: hooks, and plugins by their ID."""
-    from clawft.cli.hooks.list import load_as_skills  # a skill needs none of what hooks do
-    from clawft.cli.plugins.list import load_plugins_as_skills
+    from clawft.app.plugins import load_plugin_statuses  # a skill needs none of these
+    from clawft.cli.hooks.list import load_own_hooks
 
-    return load_plugins_as_skills(app) | load_as_skills(app)
-
-
-def _states_of(status: SkillStatus) -> Mapping[State, str]:
-    """Return the explanations of the states of a skill, a hook or a plugin."""
-    name = status.found.file.removeprefix(f"{status.found.folder}/")
-    return HOOK_STATES if name.endswith(HOOK_FILE) else PLUGIN_STATES if name in MANIFESTS else STATES
+    plugins = {plugin.id: plugin for plugin in reversed(load_plugin_statuses(app)) if plugin.found.manifest is not None}
+    return plugins | load_own_hooks(app)
 
 
-def _judge_now(app: App, status: SkillStatus) -> SkillStatus:
+def _judge_now(app: App, status: ScannedStatus) -> ScannedStatus:
     """The same skill, or hook, as it stands now."""
     skills = [skill for skill in app.load_skills() if skill.found.file == status.found.file]
     if skills:
@@ -115,16 +109,16 @@ def _judge_now(app: App, status: SkillStatus) -> SkillStatus:
     return _load_others(app.refresh()).get(status.name, status)
 
 
-def _allow(app: App, status: SkillStatus, rules: Sequence[str], options: _Options) -> int:
+def _allow(app: App, status: ScannedStatus, rules: Sequence[str], options: _Options) -> int:
     """Record what a person agrees to. Raises: ClawftError."""
     expires = _parse_end(options.expires)
     scanned = load_scanned(app, status)
     found = status.found
-    digest = compute_digest(found.folder).value
+    digest = compute_digest(found.root).value
     objections = _objections(status, scanned.report, rules, digest)
     if scanned.report.digest != digest:
         message = f"The skill '{status.name}' changed while it was looked at"
-        raise Refused("skill-changed", message, path=found.folder, hint="Look at it again")
+        raise Refused("skill-changed", message, path=found.root, hint="Look at it again")
     if not options.yes:
         for line in (*scanned_lines(scanned), *finding_lines(scanned.report, rules)):
             say(line)
@@ -137,7 +131,7 @@ def _allow(app: App, status: SkillStatus, rules: Sequence[str], options: _Option
         Override(
             objection.rule,
             status.name,
-            found.folder,
+            found.root,
             digest,
             objection.mark,
             because,
@@ -150,7 +144,7 @@ def _allow(app: App, status: SkillStatus, rules: Sequence[str], options: _Option
     ]
     facts = {"because": because, "expires": expires}
     more: AuditFields = {"skill": status.name, "digest": digest, "detail": facts}
-    about = f"scan rule for {found.folder}"
+    about = f"scan rule for {found.root}"
     with app.audit.last_step(
         [AuditEntry("approval", about, "allowed", {**more, "rule": override.rule}) for override in made]
     ) as commit:
@@ -161,13 +155,13 @@ def _allow(app: App, status: SkillStatus, rules: Sequence[str], options: _Option
         return 0
     until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
     say(one_line(f"Allowed for {status.name}: {', '.join(override.rule for override in made)}{until}"))
-    click.echo(one_line(f"{now.name} is {now.state}: {_states_of(now)[now.state]}"))
+    click.echo(one_line(f"{now.name} is {now.state}: {_STATES[now.found.kind][now.state]}"))
     for reason in now.reasons if now.state == "blocked" else ():
         show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
     return 0
 
 
-def _objections(status: SkillStatus, report: Report, rules: Sequence[str], digest: str) -> list[Objection]:
+def _objections(status: ScannedStatus, report: Report, rules: Sequence[str], digest: str) -> list[Objection]:
     """Return the objections of the rules to this skill. Raises: Refused, NotFound."""
     screening = screen_report(report)
     if screening is not None and screening.failure:
@@ -175,7 +169,7 @@ def _objections(status: SkillStatus, report: Report, rules: Sequence[str], diges
         raise Refused("scan-failed", message, hint="What nobody looked at cannot be allowed")
     if not digest:
         message = f"The skill '{status.name}' has no digest, so nothing can be bound to it"
-        raise Refused("no-digest", message, path=status.found.folder, hint=f"Run: weft skills show {status.name}")
+        raise Refused("no-digest", message, path=status.found.root, hint=f"Run: weft skills show {status.name}")
     by_rule = {objection.rule: objection for objection in screening.critical} if screening else {}
     for rule in rules:
         if rule not in by_rule:
@@ -194,7 +188,7 @@ def _ask(name: str, rules: Sequence[str]) -> bool:
 def _list(app: App, name: str | None, output: str) -> int:
     made = app.overrides.load()
     if name:
-        folder = _find(app, name).found.folder
+        folder = _find(app, name).found.root
         made = tuple(override for override in made if override.path == folder)
     if output == "json":
         print_json("clawft.skills.allow.v1", allowed=[override_json(override) for override in made])
@@ -207,8 +201,8 @@ def _list(app: App, name: str | None, output: str) -> int:
     return 0
 
 
-def _remove(app: App, status: SkillStatus, rules: Sequence[str], output: str) -> int:
-    folder = status.found.folder
+def _remove(app: App, status: ScannedStatus, rules: Sequence[str], output: str) -> int:
+    folder = status.found.root
     taken = [override for rule in (rules or ("",)) for override in app.overrides.remove(folder, rule)]
     for override in taken:
         subject = f"scan rule for {folder}"

@@ -24,10 +24,10 @@ from clawft.install.transaction.program_installers import (
     list_programs,
 )
 from clawft.sandbox.process import Finished, run_process
-from clawft.trust import SkillStatus
 from clawft.trust.command_policy import CommandPolicy
 from clawft.trust.programs import PreparedProgram as Prepared
 from clawft.trust.programs import clean_environ, show_files
+from clawft.trust.status import SkillStatus
 
 TIMEOUT_S = 900.0
 MAX_OUTPUT = 1 << 20

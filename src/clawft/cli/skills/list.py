@@ -8,8 +8,7 @@ from clawft.cli.options import dir_option, finish_installation, format_option, o
 from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
 from clawft.errors import Diagnostic
 from clawft.server.protocol.envelope import diagnostic_json
-from clawft.trust import STATES, SkillStatus
-from clawft.trust.skill_status import State, is_copy
+from clawft.trust.status import STATES, SkillStatus, State, is_copy
 
 NARROW = 70  # columns; below, a table has what fits and the rest stands under each row
 

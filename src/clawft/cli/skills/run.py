@@ -11,8 +11,9 @@ from clawft.cli.options import TurnOptions, dir_option, format_option, open_here
 from clawft.cli.output import clean, print_json, say, show_diagnostic
 from clawft.errors import Refused
 from clawft.server.protocol.envelope import diagnostic_json
-from clawft.skills.render import PromptArguments, RenderedPrompt, TemplateVariables, render_skill, split_arguments
-from clawft.trust import STATES, SkillStatus
+from clawft.skills.render.prompt import RenderedPrompt, render_skill
+from clawft.skills.render.template import PromptArguments, TemplateVariables, split_arguments
+from clawft.trust.status import STATES, SkillStatus
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})

@@ -13,7 +13,7 @@ from clawft.config import join_path
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError
 from clawft.server.protocol.envelope import diagnostic_json
-from clawft.trust import STATES, SkillStatus
+from clawft.trust.status import STATES, SkillStatus
 
 if TYPE_CHECKING:
     from clawft.install.transaction.targets import InstallSite

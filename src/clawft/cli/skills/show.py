@@ -26,8 +26,8 @@ from clawft.skills.discovery.digest import Digest
 from clawft.skills.discovery.hooks import load_skill_hooks
 from clawft.skills.parse.dependencies import install_command
 from clawft.skills.parse.model import Skill
-from clawft.skills.render import extract_variables
-from clawft.trust import SkillStatus
+from clawft.skills.render.template import extract_variables
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.trust.signing.signatures import Signature

@@ -10,7 +10,7 @@ from clawft.cli.output import diagnostic_lines, one_line, print_json, print_tabl
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.server.views.runs import view_skill_usage
 from clawft.skills.discovery.mcp_copies import find_origin
-from clawft.trust import STATES, SkillStatus
+from clawft.trust.status import STATES, SkillStatus
 
 
 @click.command("why")

@@ -280,7 +280,7 @@ def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
     )
 
 
-def _review(app: App, found: DiscoveredSkill) -> Review:
+def _review(app: App, found: DiscoveredSkill) -> Review[DiscoveredSkill]:
     """Raises: Refused for a skill that would not be installed either: its signature is in the way."""
     review = app.reviewer.review(found)
     signature = load_signature(app, found, review.digest) or Signature("unsigned")

@@ -18,11 +18,12 @@ from clawft.files import read_regular
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.server.views.review import agent_json, review_json
 from clawft.skills.discovery.agents import DiscoveredAgent
+from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.hooks import find_pack
-from clawft.trust import SkillStatus
 from clawft.trust.approvals import Approval, hash_bytes
-from clawft.trust.review import AgentReview, Review
+from clawft.trust.review import AnyReview, Review
+from clawft.trust.status import SkillStatus
 
 MAX_BYTES = 8 << 20
 _ID = 8
@@ -94,8 +95,8 @@ class _Options(Struct, frozen=True):
 class _Chosen(Struct):
     """The skills and agents to approve, and diagnostics about those that cannot be approved."""
 
-    reviews: list[Review] = []
-    agents: list[AgentReview] = []
+    reviews: list[Review[DiscoveredSkill]] = []
+    agents: list[Review[DiscoveredAgent]] = []
     left: list[Diagnostic] = []
 
     def __bool__(self) -> bool:
@@ -210,8 +211,7 @@ def _approve(app: App, chosen: _Chosen, options: _Options) -> int:
     if (new or chosen.agents) and not options.yes and not _agree(app, [*new, *chosen.agents]):
         say("Nothing was approved")
         return 1
-    app.reviewer.approve(new)
-    app.reviewer.approve_agents(chosen.agents)
+    app.reviewer.approve([*new, *chosen.agents])
     if options.output == "json":
         approved = [review_json(review) for review in chosen.reviews]
         agents = [agent_json(agent) for agent in chosen.agents]
@@ -238,7 +238,7 @@ def _show(app: App, chosen: _Chosen) -> None:
         show_diagnostic(problem, where=app.workspace.shorten(problem.where))
 
 
-def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
+def _tell(chosen: _Chosen, new: Sequence[AnyReview]) -> None:
     for review in chosen.reviews:
         was = "" if review in new else " already"
         click.echo(one_line(f"{review.found.name} is{was} approved as it is now"))
@@ -248,9 +248,9 @@ def _tell(chosen: _Chosen, new: Sequence[Review]) -> None:
         say("Nothing waits for an approval" if not chosen.left else "Nothing was approved")
 
 
-def _agree(app: App, reviews: "Sequence[Review | AgentReview]") -> bool:
+def _agree(app: App, reviews: Sequence[AnyReview]) -> bool:
     """Return whether a person agrees; what they, or nobody, said no to is written down. Raises: Refused."""
-    agents = sum(isinstance(review, AgentReview) for review in reviews)
+    agents = sum(review.found.kind == "agent" for review in reviews)
     agreed = False
     try:
         agreed = _ask(len(reviews) - agents, agents)

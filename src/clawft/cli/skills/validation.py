@@ -18,8 +18,8 @@ from clawft.install.transaction.targets import find_site
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.skills.discovery.walk import MAX_FILE_BYTES, load_bytes
-from clawft.skills.parse import check_spec, decode_text, fix_skill_md
-from clawft.skills.parse.validation import FixedText
+from clawft.skills.parse.text import decode_text
+from clawft.skills.parse.validation import FixedText, check_spec, fix_skill_md
 from clawft.workspace import resolve_path
 
 

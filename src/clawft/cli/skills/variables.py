@@ -24,7 +24,7 @@ from clawft.cli.config_entries import (
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.config.secret import SecretRef
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 
 class SkillVariable(Struct, frozen=True):

@@ -29,7 +29,8 @@ from clawft.scanner.vocabulary.secrets import find_secret_path, is_secret_env
 from clawft.skills.discovery import DiscoveredSkill, Location, load_catalog
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.walk import load_bytes
-from clawft.skills.parse import check_spec, decode_text
+from clawft.skills.parse.text import decode_text
+from clawft.skills.parse.validation import check_spec
 from clawft.trust.overrides import Override
 from clawft.trust.signing.publishers import Publishers, SkillStatement
 

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.skills.parse import Skill, decode_text, parse_skill_md
 from clawft.skills.parse.client_plugins import MARKETPLACE, parse_marketplace
-from clawft.skills.parse.model import slugify
+from clawft.skills.parse.model import Skill, slugify
+from clawft.skills.parse.skill import parse_skill_md
+from clawft.skills.parse.text import decode_text
 
 MAX_DOCUMENTS = 5_000
 MAX_DOCUMENT_BYTES = 1 << 20

@@ -93,7 +93,7 @@ class PlannedSkill(Struct, frozen=True):
     """One skill that was looked at. It is installed where there are no objections."""
 
     staged: StagedSkill
-    review: Review
+    review: Review[DiscoveredSkill]
     to: tuple[str, ...]
     old: LockedSkill | None = None
     there: dict[str, str] = {}  # by client: the digest of what stands there now, '' for nothing, a link or a file
@@ -138,7 +138,9 @@ class InstallPlanner(Struct, frozen=True):
     force: bool = False
     signed: bool = False  # nothing is installed that no publisher of the user's signed
 
-    def plan(self, staged: StagedSkill, review: Review, asked: Sequence[str], signature: Signature) -> PlannedSkill:
+    def plan(
+        self, staged: StagedSkill, review: Review[DiscoveredSkill], asked: Sequence[str], signature: Signature
+    ) -> PlannedSkill:
         """Raises: NotFound for a rule that does not object."""
         old = self.lock.get(staged.name)
         to = (
@@ -344,7 +346,7 @@ def compute_folder_digest(place: str) -> str:
     return compute_digest(place).value if os.path.isdir(place) and not os.path.islink(place) else ""
 
 
-def worst_verdict(staged: StagedSkill, review: Review) -> str:
+def worst_verdict(staged: StagedSkill, review: Review[DiscoveredSkill]) -> str:
     """Ours, or what the registry says if that is worse."""
     theirs = staged.resolved.verdict
     registry_verdict = theirs.status if theirs is not None and theirs.status in VERDICTS else VERDICTS[0]

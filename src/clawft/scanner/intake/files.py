@@ -27,7 +27,8 @@ from clawft.scanner.intake.formats import (
 from clawft.scanner.intake.language import PICTURE_NAMES, find_language, guess_language
 from clawft.scanner.intake.text import DecodedText, ReducedText, decode_bytes, reduce_bytes, reduce_file
 from clawft.skills.discovery.digest import Content, compute_digest, hash_content
-from clawft.skills.parse import Skill, parse_skill_md
+from clawft.skills.parse.model import Skill
+from clawft.skills.parse.skill import parse_skill_md
 
 MAX_TEXT = 512 << 10  # larger texts are searched to their end, and analysed where something is marked
 MAX_ALL_TEXT = 4 << 20

@@ -57,7 +57,7 @@ from clawft.server.protocol.executions import (
     TurnEvent,
     Verdict,
 )
-from clawft.trust import STATES
+from clawft.trust.status import STATES
 
 MAX_LINES = 100  # that wait for a client
 MAX_LINE = 500

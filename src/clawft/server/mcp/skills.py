@@ -47,9 +47,10 @@ from clawft.skills.discovery.digest import hash_content, join_digest, list_cover
 from clawft.skills.discovery.locations import SCOPES, Location
 from clawft.skills.discovery.mcp_copies import find_origin, render_mcp_origin
 from clawft.skills.parse.model import Skill
-from clawft.skills.render import PromptArguments, RenderedPrompt, TemplateVariables, render_skill, split_arguments
-from clawft.trust import SkillStatus
+from clawft.skills.render.prompt import RenderedPrompt, render_skill
+from clawft.skills.render.template import PromptArguments, TemplateVariables, split_arguments
 from clawft.trust.permissions import CallAuthority
+from clawft.trust.status import SkillStatus
 
 _Seen = tuple[tuple[bytes, int, int, int, int], ...]
 

@@ -56,7 +56,7 @@ from clawft.server.protocol.skills import (
 )
 from clawft.skills.discovery.mcp_copies import render_mcp_origin, tell_server
 from clawft.skills.parse.model import is_canonical, is_safe_folder
-from clawft.trust import STATES
+from clawft.trust.status import STATES
 
 _USABLE = frozenset({"ready", "manual", "ineligible"})
 _OFFERED = _USABLE - {"manual"}  # what a model may start; the others are for people

@@ -39,9 +39,10 @@ from clawft.server.protocol.skills import (
 from clawft.server.views.details import load_skill_file, view_skill_detail
 from clawft.server.views.review import review_json
 from clawft.server.views.skills import digest_of, view_skill
+from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.ranking import match_context
-from clawft.trust import SkillStatus
 from clawft.trust.review import Review
+from clawft.trust.status import SkillStatus
 
 MAX_SCANNED = 100
 
@@ -155,7 +156,7 @@ async def enable_skill(daemon: Daemon, call: DaemonCall, request: EnableSkill) -
     return await _tell(daemon, request.name)
 
 
-def _review(app: App, name: str) -> Review:
+def _review(app: App, name: str) -> Review[DiscoveredSkill]:
     """Raises: ClawftError for a skill that needs no approval, or can have none."""
     status = app.get_skill(name)
     if status.state == "blocked":

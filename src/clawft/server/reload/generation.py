@@ -32,8 +32,7 @@ from clawft.skills.discovery.catalog import (
     pause_garbage_collection,
 )
 from clawft.skills.discovery.locations import Location
-from clawft.trust import SkillStatus
-from clawft.trust.skill_status import judge_each, judge_together
+from clawft.trust.status import SkillStatus, judge_each, judge_together
 
 if TYPE_CHECKING:
     from clawft.scanner.screening import Screening

@@ -23,7 +23,7 @@ from clawft.server.protocol.subscriptions import Also, PathChange, SkillChange, 
 from clawft.server.reload.dependencies import check_width
 from clawft.server.reload.generation import Generation, GenerationInputs, load_generation
 from clawft.skills.discovery.watch import STEP_S, FolderWatcher, Kind, find_remote
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 
 def compare_generations(before: Generation, after: Generation) -> SkillsChanged | None:

@@ -18,7 +18,7 @@ from clawft.server.views.skills import digest_of, view_skill
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.skills.discovery.hooks import load_skill_hooks
 from clawft.skills.parse.model import Skill
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 MAX_BYTES = 256_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -8,10 +8,11 @@ import msgspec
 
 from clawft.errors import ClawftError
 from clawft.files import read_regular
+from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.discovery.hooks import DiscoveredHook
 from clawft.skills.parse.hooks import CommandHook, parse_skill_commands
 from clawft.skills.parse.model import Skill
-from clawft.trust.review import AgentReview, Review
+from clawft.trust.review import Review, ScannedReview
 
 MAX_TEXTS = 400_000  # bytes of all files of a skill that are shown with a review, programs first
 
@@ -21,35 +22,35 @@ _PROGRAMS = (
 )
 
 
-def review_json(review: Review) -> dict[str, Any]:
+def review_json(review: ScannedReview) -> dict[str, Any]:
     """The same for other programs."""
     found, before = review.found, review.previous
     return {
         "name": found.name,
-        "path": found.folder,
+        "path": found.root,
         "digest": review.digest,
         "verdict": review.report.verdict,
         "power": msgspec.to_builtins(review.report.power),
-        "programs": list_programs(found.folder),
+        "programs": list_programs(found.root),
         "undeclared": msgspec.to_builtins(review.undeclared),
         "previous": {"digest": before.digest, "at": before.at} if before else None,
         "power_change": msgspec.to_builtins(review.power) if before and not review.is_same else None,
         "files": msgspec.to_builtins(review.files) if review.files is not None else None,
-        "hooks": brought_json(review.hooks, found.skill, found.file),
+        "hooks": brought_json(review.hooks, found.about, found.file),
     }
 
 
-def agent_json(review: AgentReview) -> dict[str, Any]:
+def agent_json(review: Review[DiscoveredAgent]) -> dict[str, Any]:
     """The same for other programs."""
     found, before = review.found, review.previous
     return {
         "name": found.name,
         "path": found.file,
         "digest": found.digest,
-        "tools": review.power.tools,
+        "tools": review.report.power.tools,
         "previous": {"digest": before.digest, "at": before.at} if before else None,
-        "power_change": msgspec.to_builtins(review.change) if before else None,
-        "file": msgspec.to_builtins(review.file) if review.file else None,
+        "power_change": msgspec.to_builtins(review.power) if before else None,
+        "file": msgspec.to_builtins(review.files[0]) if review.files else None,
     }
 
 

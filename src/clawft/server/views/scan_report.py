@@ -9,9 +9,10 @@ from clawft.app.app import App
 from clawft.errors import ClawftError
 from clawft.scanner.findings import Power, Report
 from clawft.scanner.power_changes import PowerChange, compare_declared, compare_power
+from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.parse.model import Skill
-from clawft.trust import SkillStatus
 from clawft.trust.overrides import Override
+from clawft.trust.status import State, TrustStatus
 
 
 class ScannedSkill(Struct, frozen=True):
@@ -23,16 +24,16 @@ class ScannedSkill(Struct, frozen=True):
     change: PowerChange
 
 
-def load_scanned(app: App, status: SkillStatus) -> ScannedSkill:
+def load_scanned(app: App, status: TrustStatus[ReviewSubject, State]) -> ScannedSkill:
     """Load the report and the overrides of a skill. It is scanned if that was not done before."""
     found = status.found
     report = app.load_report(found)
     try:
-        made = tuple(override for override in app.overrides.load() if override.path == found.folder)
+        made = tuple(override for override in app.overrides.load() if override.path == found.root)
     except ClawftError:  # its status says so where it matters
         made = ()
     change = compare_power(max(made, key=lambda one: one.at).power, report.power) if made else PowerChange()
-    undeclared = compare_declared(found.skill or Skill(name=status.name), report.power)
+    undeclared = compare_declared(found.about or Skill(name=status.name), report.power)
     return ScannedSkill(report, undeclared, made, change)
 
 

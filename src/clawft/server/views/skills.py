@@ -8,7 +8,7 @@ from clawft.server.protocol.envelope import to_problem
 from clawft.server.protocol.skills import Requires, SkillSummary, Tokens
 from clawft.skills.discovery.digest import Digest, compute_digest
 from clawft.skills.parse.model import Skill
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 
 def tokens_of(skill: Skill) -> Tokens:

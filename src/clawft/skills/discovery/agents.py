@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct, structs
 
@@ -48,6 +49,10 @@ class DiscoveredAgent(Struct, frozen=True):
     problem: Diagnostic | None = None
     digest: str = ""
     plugin: str = ""  # the id of the one that brought it
+
+    @property
+    def kind(self) -> Literal["agent"]:
+        return "agent"
 
     @property
     def name(self) -> str:
@@ -111,7 +116,8 @@ def _load_folder(location: Location) -> list[DiscoveredAgent]:
 def _load(path: str, name: str, location: Location) -> DiscoveredAgent:
     # Where there is an agent file to parse.
     from clawft.skills.discovery.digest import hash_content
-    from clawft.skills.parse import decode_text, parse_agent
+    from clawft.skills.parse.agent import parse_agent
+    from clawft.skills.parse.text import decode_text
 
     try:
         if not is_safe_folder(name):

@@ -5,6 +5,7 @@ import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Literal, Protocol
 
 from msgspec import Struct, msgpack, structs
 
@@ -17,6 +18,45 @@ from clawft.skills.parse.model import Skill
 
 _decoder = msgpack.Decoder(Skill)
 encode_skill = msgpack.Encoder().encode  # for `DiscoveredSkill.content`
+
+
+SubjectKind = Literal["skill", "hook", "plugin"]
+
+
+class ReviewSubject(Protocol):
+    """A skill, a hook or a plugin, as it is scanned, reviewed and approved.
+
+    `root` is the folder, or the file of a command, that its digest covers and the scanner looks at; `base_dir` the same
+    where it has files of its own, '' for a command; `seen` the status of the file, where it was found as the cache has
+    it.
+    """
+
+    @property
+    def kind(self) -> SubjectKind: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def location(self) -> Location: ...
+
+    @property
+    def root(self) -> str: ...
+
+    @property
+    def base_dir(self) -> str: ...
+
+    @property
+    def file(self) -> str: ...
+
+    @property
+    def about(self) -> Skill | None: ...  # what it says of itself
+
+    @property
+    def problem(self) -> Diagnostic | None: ...
+
+    @property
+    def seen(self) -> SkillFolder | None: ...
 
 
 class DiscoveredSkill(Struct, frozen=True, eq=False, gc=False):
@@ -34,6 +74,18 @@ class DiscoveredSkill(Struct, frozen=True, eq=False, gc=False):
         if type(self.content) is bytes:
             structs.force_setattr(self, "content", _decoder.decode(self.content))
         return self.content  # type: ignore[return-value]
+
+    @property
+    def kind(self) -> Literal["skill"]:
+        return "skill"
+
+    @property
+    def root(self) -> str:
+        return self.folder
+
+    @property
+    def about(self) -> Skill | None:
+        return self.skill
 
     @property
     def name(self) -> str:
@@ -63,7 +115,7 @@ class DiscoveredSkill(Struct, frozen=True, eq=False, gc=False):
 
 
 class Catalog(Struct, frozen=True):
-    """All skills found, highest precedence first. Which of them is usable is decided in `trust/skill_status.py`.
+    """All skills found, highest precedence first. Which of them is usable is decided in `trust/status.py`.
 
     `linked`: links were met among them, so that an edit in one folder may change what is found elsewhere.
     """
@@ -101,10 +153,8 @@ def with_sidecar(skill: Skill, folder: str, root: str, load: Load = load_bytes) 
     path = f"{folder}/{SIDECAR}"
     if not os.access(path, os.F_OK):
         return skill
-    from clawft.skills.parse import (  # few skills have one, and a warm catalog needs no parser
-        apply_sidecar,
-        decode_text,
-    )
+    from clawft.skills.parse.sidecar import apply_sidecar  # few skills have one, and a warm catalog needs no parser
+    from clawft.skills.parse.text import decode_text
 
     try:
         if not is_within(real_path(path), real_path(root)):

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from clawft.skills.discovery.digest import Content, hash_content
 from clawft.skills.discovery.locations import Location, PluginHooks
 from clawft.skills.discovery.walk import MAX_FILE_BYTES
 from clawft.skills.parse.hooks import HANDLERS, CommandHook, Hook, parse_command_hooks, parse_hook, parse_skill_commands
-from clawft.skills.parse.model import LEFT_OUT, NAMESPACES
+from clawft.skills.parse.model import LEFT_OUT, NAMESPACES, Skill
 from clawft.skills.parse.text import decode_text
 from clawft.workspace import Workspace
 
@@ -84,9 +84,20 @@ class DiscoveredCommandHooks(Struct, frozen=True):
     folder: str = ""
 
     @property
+    def kind(self) -> Literal["commands"]:
+        return "commands"
+
+    @property
     def events(self) -> tuple[str, ...]:
         """The events that the hooks run on, by Claude's names."""
         return tuple(dict.fromkeys(hook.event for hook in self.hooks))
+
+    @property
+    def origin(self) -> str:
+        """The place they come from, or the skill they belong to."""
+        if self.skill is not None:
+            return f"skill {self.skill.name}"
+        return self.name.replace(":", " ", 1) if self.scope == "plugin" else self.scope
 
 
 def load_claude_hooks(workspace: Workspace, plugins: Iterable[PluginHooks] = ()) -> tuple[DiscoveredCommandHooks, ...]:
@@ -183,12 +194,43 @@ class DiscoveredHook(Struct, frozen=True):
     content: Content | None = None
 
     @property
+    def kind(self) -> Literal["hook"]:
+        return "hook"
+
+    @property
     def file(self) -> str:
         return f"{self.folder}/{HOOK_FILE}"
 
     @property
     def name(self) -> str:
         return self.hook.name if self.hook else os.path.basename(self.folder)
+
+    @property
+    def location(self) -> Location:
+        return Location(self.scope, self.layer, os.path.dirname(self.root))
+
+    @property
+    def base_dir(self) -> str:
+        return self.root
+
+    @property
+    def seen(self) -> None:
+        """Nothing of it is cached."""
+
+    @property
+    def about(self) -> Skill | None:
+        return self.hook.about if self.hook else None
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return self.hook.events if self.hook else ()
+
+    @property
+    def origin(self) -> str:
+        """The place it comes from, or the skill it belongs to."""
+        if self.skill is not None:
+            return f"skill {self.skill.name}"
+        return f"{self.scope} {self.layer}" if self.scope == "plugin" else self.scope
 
 
 def load_hooks(locations: Iterable[Location]) -> tuple[DiscoveredHook, ...]:

@@ -4,6 +4,7 @@ each."""
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -22,7 +23,7 @@ from clawft.skills.parse.client_plugins import (
     parse_claude_plugin,
     parse_marketplace,
 )
-from clawft.skills.parse.model import LEFT_OUT
+from clawft.skills.parse.model import LEFT_OUT, Skill
 from clawft.skills.parse.plugin import MANIFESTS, Dialect, PluginManifest, ServerSpec, parse_manifest
 from clawft.workspace import MARKER, Workspace, resolve_path
 
@@ -47,8 +48,36 @@ class DiscoveredPlugin(Struct, frozen=True):
     entry: str = ""
 
     @property
+    def kind(self) -> Literal["plugin"]:
+        return "plugin"
+
+    @property
     def id(self) -> str:
         return self.manifest.id if self.manifest else os.path.basename(self.folder)
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+    @property
+    def location(self) -> Location:
+        return Location("plugin", self.id, os.path.dirname(self.folder))
+
+    @property
+    def root(self) -> str:
+        return self.folder
+
+    @property
+    def base_dir(self) -> str:
+        return self.folder
+
+    @property
+    def seen(self) -> None:
+        """Nothing of it is cached."""
+
+    @property
+    def about(self) -> Skill:
+        return Skill(name=self.id, description=self.manifest.description or "" if self.manifest else "")
 
 
 def find_code(found: DiscoveredPlugin) -> tuple[str, str, str]:

@@ -4,9 +4,10 @@ from msgspec import structs
 
 from clawft.errors import Diagnostic, Unreadable
 from clawft.skills.discovery.walk import LEGACY_PROMPT, Load, SkillFileContent, load_bytes
-from clawft.skills.parse import Skill, decode_text, parse_command, parse_legacy, parse_skill_md
-from clawft.skills.parse.model import is_safe_folder
-from clawft.skills.parse.skill import parse_head
+from clawft.skills.parse.dialects import parse_command, parse_legacy
+from clawft.skills.parse.model import Skill, is_safe_folder
+from clawft.skills.parse.skill import parse_head, parse_skill_md
+from clawft.skills.parse.text import decode_text
 
 _OPEN, _DASHES = b"---\n", b"\n---"
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte twice as fast as for bytes

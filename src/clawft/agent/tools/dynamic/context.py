@@ -19,8 +19,8 @@ from clawft.sandbox.sandbox import Sandbox
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.digest import SnapshotReader, list_files
 from clawft.skills.parse.model import Skill
-from clawft.skills.render import DynamicPlace, DynamicResults, PromptArguments, TemplateVariables, complete_variables
-from clawft.skills.render.template import fill_in, wrap_file
+from clawft.skills.render.prompt import DynamicPlace, DynamicResults, complete_variables
+from clawft.skills.render.template import PromptArguments, TemplateVariables, fill_in, wrap_file
 from clawft.trust.audit import AuditLog
 from clawft.trust.audit.log import AuditFields
 from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits

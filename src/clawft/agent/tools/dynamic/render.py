@@ -29,19 +29,18 @@ from clawft.git import find_unsafe_git_setting
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished
 from clawft.skills.discovery.catalog import DiscoveredSkill
-from clawft.skills.render import (
+from clawft.skills.render.prefixes import SETTING, suggest_setting
+from clawft.skills.render.prompt import (
     DynamicPlace,
     DynamicResults,
     FilledCommand,
-    PromptArguments,
     RenderedPrompt,
-    TemplateVariables,
     complete_variables,
     fill_command,
     find_dynamic,
     render_skill,
 )
-from clawft.skills.render.prefixes import SETTING, suggest_setting
+from clawft.skills.render.template import PromptArguments, TemplateVariables
 from clawft.trust.command_policy import CommandPolicy, CommandVerdict
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits

@@ -55,14 +55,14 @@ _HOOKS_HELP = (
 
 
 async def _run_hooks(repl: "Repl", rest: str) -> None:
-    from clawft.app.hooks import find_row, load_rows
+    from clawft.app.hooks import find_hook, load_all_hooks
     from clawft.cli.hooks.list import count_rows, row_lines
     from clawft.cli.hooks.show import detail_lines
 
     app = repl.app.refresh()  # what was turned on or off meanwhile counts
-    rows = sorted(load_rows(app), key=lambda one: one.name)
+    rows = sorted(load_all_hooks(app), key=lambda one: one.name)
     if rest:
-        return print_lines(repl, detail_lines(app, find_row(rows, rest)))
+        return print_lines(repl, detail_lines(app, find_hook(rows, rest)))
     print_lines(repl, [*(row_lines(rows, repl.screen.width) if rows else ()), count_rows(rows)])
     return None
 

@@ -14,7 +14,7 @@ from clawft.cli.repl.command import (
     print_lines,
 )
 from clawft.errors import ClawftError
-from clawft.trust import SkillStatus
+from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.turn import TurnRequest

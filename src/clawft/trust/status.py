@@ -1,8 +1,8 @@
-"""The status of every skill and agent, with the reasons for it."""
+"""The status of what was found, one state of a few with the reasons for it; and that of every skill and agent."""
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, structs
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
+ServedState = Literal["approved", "changed", "waiting", "refused", "unlisted"]  # of a skill that an MCP server offers
 STATES: dict[State, str] = {
     "broken": "it cannot be read",
     "shadowed": "another skill of this name comes first",
@@ -28,16 +29,48 @@ STATES: dict[State, str] = {
     "manual": "only a person may start it",
     "ready": "a model may be offered it",
 }
+HOOK_STATES: dict[State, str] = {
+    **{state: why for state, why in STATES.items() if state != "manual"},
+    "shadowed": "another hook of this name comes first",
+    "ready": "it runs at its events",
+}
+PLUGIN_STATES: dict[State, str] = {
+    "broken": "its manifest cannot be used",
+    "shadowed": "another plugin of this id comes first",
+    "disabled": "the config turns it off",
+    "untrusted": "nobody granted it anything as it is now",
+    "ineligible": "it needs another version, other settings, or something that is not here",
+    "ready": "it may be used, with what it was granted",
+}
+SERVED_STATES: dict[ServedState, str] = {
+    "approved": "it may be used as it is now",
+    "changed": "it is not what was approved any more",
+    "waiting": "nobody approved it",
+    "refused": "it breaks a rule of the extension",
+    "unlisted": "it was approved, and the server does not list it",
+}
 _USABLE = frozenset({"ineligible", "manual", "ready"})
-_WORSE_THAN_UNTRUSTED = frozenset({"broken", "disabled", "blocked"})
-_NO_ENTRY = SkillEntry()
 
 
-class SkillStatus(Struct, frozen=True):
-    """One skill with its state and the reasons for it."""
+class Named(Protocol):
+    """Anything found on disk that goes by a name."""
 
-    found: DiscoveredSkill
-    state: State
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def file(self) -> str: ...
+
+
+FoundT = TypeVar("FoundT", bound=Named, covariant=True)
+StateT = TypeVar("StateT", bound=str, covariant=True)
+
+
+class TrustStatus(Struct, Generic[FoundT, StateT], frozen=True):
+    """A skill, an agent, a hook, command hooks or a plugin, with its state and the reasons for it."""
+
+    found: FoundT
+    state: StateT
     reasons: tuple[Diagnostic, ...] = ()
 
     @property
@@ -45,14 +78,26 @@ class SkillStatus(Struct, frozen=True):
         return self.found.name
 
     @property
+    def file(self) -> str:
+        return self.found.file
+
+    @property
     def offered(self) -> bool:
-        """Return whether the skill is offered to the model."""
+        """Return whether a model is offered it."""
         return self.state == "ready"
 
     @property
     def usable(self) -> bool:
-        """Return whether it is the skill that its name refers to."""
+        """Return whether it is the one that its name refers to."""
         return self.state in _USABLE
+
+
+_WORSE_THAN_UNTRUSTED = frozenset({"broken", "disabled", "blocked"})
+_NO_ENTRY = SkillEntry()
+
+
+class SkillStatus(TrustStatus[DiscoveredSkill, State], frozen=True):
+    """The status of a skill."""
 
     @property
     def user_may_invoke(self) -> bool:
@@ -60,12 +105,7 @@ class SkillStatus(Struct, frozen=True):
         return started and self.found.skill is not None and self.found.skill.user_invocable
 
 
-class AgentStatus(Struct, frozen=True):
-    """One agent with its state and the reasons for it."""
-
-    found: DiscoveredAgent
-    state: State
-    reasons: tuple[Diagnostic, ...] = ()
+AgentStatus = TrustStatus[DiscoveredAgent, State]
 
 
 def judge_skills(
@@ -257,15 +297,15 @@ def judge_agents(
     winners: dict[str, int] = {}
     for agent in found:
         if agent.agent is None:
-            statuses.append(AgentStatus(agent, "broken", (agent.problem,) if agent.problem else ()))
+            statuses.append(TrustStatus(agent, "broken", (agent.problem,) if agent.problem else ()))
         elif (objection := distrust(agent)) is not None:
-            statuses.append(AgentStatus(agent, "untrusted", (objection,)))
+            statuses.append(TrustStatus(agent, "untrusted", (objection,)))
         elif agent.name in winners:
             winner = statuses[winners[agent.name]]
             reason = Diagnostic(
                 "shadowed", "note", f"{winner.found.scope} has '{agent.name}' too and comes first", winner.found.file
             )
-            statuses.append(AgentStatus(agent, "shadowed", (reason,)))
+            statuses.append(TrustStatus(agent, "shadowed", (reason,)))
             severity: Severity = "warning" if winner.found.scope == "project" else "note"
             diagnostic = Diagnostic(
                 "overrides", severity, f"It takes the place of the one in {agent.scope}", winner.found.file
@@ -273,5 +313,5 @@ def judge_agents(
             statuses[winners[agent.name]] = structs.replace(winner, reasons=(*winner.reasons, diagnostic))
         else:
             winners[agent.name] = len(statuses)
-            statuses.append(AgentStatus(agent, "ready"))
+            statuses.append(TrustStatus(agent, "ready"))
     return tuple(statuses)
