@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clawft.scanner.instructions.against_user import ACTS
 from clawft.scanner.instructions.index import PhraseIndex, PhrasePool, flatten
-from clawft.scanner.instructions.needs import GROUPS, find_needs
+from clawft.scanner.instructions.needs import GROUPS
 from clawft.scanner.instructions.override import (
     BYPASS_PHRASES,
     CONCEAL_PHRASES,
@@ -16,6 +16,16 @@ from clawft.scanner.instructions.override import (
 )
 from clawft.scanner.instructions.patterns import Phrase
 from clawft.scanner.instructions.sabotage import SABOTAGE_PHRASES, TAMPER_PHRASES
+from needs import find_needs
+
+
+class NewPhrase(Phrase, frozen=True, dict=True):
+    """A phrase that needs.json does not know yet."""
+
+    @property
+    def needs(self) -> tuple[frozenset[str], ...]:
+        return find_needs(self.outline)
+
 
 PHRASES: list[Phrase] = [
     *BYPASS_PHRASES,
@@ -44,7 +54,7 @@ INDEX = PhraseIndex(PHRASES, PhrasePool())
     ],
 )
 def test_a_phrase_is_selected_where_it_matches(pattern: str, text: str) -> None:
-    one = Phrase(pattern)
+    one = NewPhrase(pattern)
     assert one.pattern.search(text)
     assert PhraseIndex([one], PhrasePool()).select(flatten(text)) == [one]
 
