@@ -36,7 +36,7 @@ def server_tools(hub: McpHub, remote: Iterable[RemoteTool]) -> tuple[Tool, ...]:
 
 def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        if not remote.trusted or context.must_ask:
+        if not remote.trusted or context.permission.must_ask:
             await _ask(hub, remote, arguments, context)
         context.act.begin()
         return await _call(hub, remote, arguments)
@@ -59,7 +59,7 @@ async def _ask(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any], co
     shown = json.dumps(arguments, ensure_ascii=False, default=repr)
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     question = f"Let the MCP server '{remote.server}' run {remote.name}?"
-    why = "The server is not trusted" if not remote.trusted else f"Asked by {context.must_ask}"
+    why = "The server is not trusted" if not remote.trusted else f"Asked by {context.permission.must_ask}"
     if not await context.ask(question, f"{why}. Arguments: {cut}"):
         hint = f"Set trusted = true in [mcp.servers.{remote.server}] to run its tools without being asked"
         if hub.is_from_plugin(remote.server):

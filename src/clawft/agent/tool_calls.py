@@ -7,14 +7,13 @@ from functools import partial
 from itertools import groupby
 
 import anyio
+from msgspec import structs
 
 from clawft.agent.hooks.events import EventOutcome
 from clawft.agent.tool_permission import (
-    answer_tool_question,
-    explain_asking_hook,
-    guard,
     is_denied,
     judge_call,
+    make_context,
     permit,
 )
 from clawft.agent.tools.execution import (
@@ -26,12 +25,11 @@ from clawft.agent.tools.execution import (
     run_tool,
 )
 from clawft.agent.tools.steps import StepDoubt, TurnStep
-from clawft.agent.tools.tool import AskPerson, CallAct, Tool, ToolContext, ToolError, may_repeat
+from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_repeat
 from clawft.agent.turn import Turn
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
-from clawft.messages import ApprovalNeeded, Message, ToolCall, ToolFinished, ToolStarted
-from clawft.skills.parse.model import escape_invisible
+from clawft.messages import Message, ToolCall, ToolFinished, ToolStarted
 from clawft.trust.tools import canonical_tool
 
 MAX_RESULT = 20_000  # characters of a result that hooks get
@@ -43,19 +41,7 @@ async def run_before_call_hooks(
     """Run the hooks before a tool call; None if no hook was asked."""
     if not turn.runtime.hooks.wants("tool:before") or is_denied(turn, tool, call, context):
         return None
-    outcome = await fire_hooks(turn, "tool:before", _tell_call(tool, call), str(at))
-    if outcome is not None and outcome.asks is not None:
-        context.ask = _name_asker(context.ask, explain_asking_hook(outcome.asks))
-    return outcome
-
-
-def _name_asker(ask: AskPerson, who: str) -> AskPerson:
-    """Ask as before. Whatever else is the reason, the person reads that a hook wants it."""
-
-    async def named(question: str, reason: str, *, dangerous: bool = False) -> bool:
-        return await ask(question, reason if who in reason else f"{reason}; {who}", dangerous=dangerous)
-
-    return named
+    return await fire_hooks(turn, "tool:before", _tell_call(tool, call), str(at))
 
 
 async def run_after_call_hooks(turn: Turn, tool: Tool, call: ToolCall, envelope: Envelope, at: int) -> str:
@@ -126,8 +112,7 @@ async def _run(turn: Turn, call: ToolCall, at: int) -> Message:
     tool = _find(turn, call.name)
     name, summary = tool.name if tool else call.name[:_MAX_NAME], _summarise(tool, call)
     turn.emit(ToolStarted(call=call.id, tool=name, arguments=call.arguments, summary=summary))
-    context = _context(turn, tool, call, name)
-    context.call = turn.conversation.steps.name(str(at))
+    context = make_context(turn, tool, call, name, at)
     # Before the step that the call is: one that only got as far as a hook was not in flight.
     hooked = await run_before_call_hooks(turn, tool, call, context, at) if tool else None
     attempt = partial(_attempt, turn, tool, call, context, hooked)
@@ -198,16 +183,16 @@ async def _execute(
 ) -> Envelope:
     """Run a tool, if it may be used so. Of one that acts two facts are written down: that it was allowed, before it
     begins, and how it ended. Raises: ToolError, Refused."""
-    context.granted = await permit(turn, tool, call, context, hooked)
+    context = await permit(turn, tool, call, context, hooked)
     timeout_s = tool.timeout_s or turn.runtime.config.agents.defaults.tool_timeout_s
     if tool.read_only and not tool.plugin:  # that it only looks is not just what a plugin says
         return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
     subject, about = f"{tool.name} {_summarise(tool, call)}".strip(), {"call": call.id}
 
-    def allow() -> None:
-        context.record("tool", subject, "allow", context.granted.rule, detail=_identify(turn, call))
-
-    context.act = CallAct(allow)
+    rule, detail = context.permission.granted.rule, _identify(turn, call)
+    context = structs.replace(
+        context, act=CallAct(partial(context.record, "tool", subject, "allow", rule, detail=detail))
+    )
     if not (tool.asks or tool.begins):
         context.act.begin()
     how: dict[str, object] = {"status": "cancelled"}
@@ -253,34 +238,6 @@ def _find_hidden(turn: Turn, call: ToolCall) -> Tool | None:
     """Find a tool that exists, and that the model was not offered."""
     every = turn.runtime.registry_for(turn.conversation)
     return every.find(call.name) or every.find(canonical_tool(call.name))
-
-
-def _context(turn: Turn, tool: Tool | None, call: ToolCall, name: str) -> ToolContext:
-    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
-        shown = escape_invisible(question), escape_invisible(reason)  # whichever front end puts it to a person
-        event = ApprovalNeeded(call=call.id, tool=name, question=shown[0], reason=shown[1], dangerous=dangerous)
-        return await answer_tool_question(turn, tool, event, context)
-
-    runtime = turn.runtime
-    context = ToolContext(
-        runtime.workspace,
-        runtime.environ,
-        spill_dir=runtime.spill_dir(turn.session.key),
-        ask=ask,
-        emit=turn.emit,
-    )
-    # What a delegated agent changes belongs to the turn of the person, who may want it back.
-    context.keep_dir, context.turn = runtime.spill_dir(turn.conversation.account), turn.conversation.turn
-    context.tool, context.mask = name, runtime.secrets.mask
-    context.sandbox = runtime.sandbox
-    context.take_shell_env = lambda: runtime.supplies.take_alone(
-        [activation.cleared for activation in turn.skills.active],
-        [skill.name for skill in turn.conversation.lineage.active],
-        turn.session.key,
-    )
-    context.read_roots = tuple(turn.skills.loaded.values())
-    guard(turn, context)
-    return context
 
 
 def _count(turn: Turn, envelope: Envelope) -> None:

@@ -5,16 +5,26 @@ log.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from clawft.agent.hooks.events import EventOutcome, HookText
 from clawft.agent.text_limits import list_prompted, list_text_limits, restrict_hosts
 from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.file_access import base_folder
 from clawft.agent.tools.steps import STAYS
-from clawft.agent.tools.tool import RecordDecision, Tool, ToolContext, ToolError
+from clawft.agent.tools.tool import (
+    AskPerson,
+    CallFiles,
+    CallPermission,
+    HostGrants,
+    RecordDecision,
+    Tool,
+    ToolContext,
+    ToolError,
+)
 from clawft.agent.turn_hooks import escape_marks
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, ToolCall
+from clawft.skills.parse.model import escape_invisible
 from clawft.trust.approvals import hash_bytes
 from clawft.trust.audit.log import observe_questions
 from clawft.trust.modes import Mode
@@ -75,24 +85,46 @@ def _limit_of(active: ActiveSkill, conversation: "Conversation") -> ToolLimit:
     return structs.replace(limit, hosts=active.hosts if active.is_untrusted else None)
 
 
-def guard(turn: "Turn", context: ToolContext) -> None:
-    """Give a tool what it needs to check its own actions: the mode, the rules, and the active skills."""
-    conversation = turn.conversation
-    authority = authority_of(conversation)
-    context.mode, context.rules = authority.mode, authority.rules
-    context.active = list_active(conversation)
-    context.record = make_audit_recorder(conversation)
-    where = _where(context)
+def make_context(turn: "Turn", tool: Tool | None, call: ToolCall, name: str, at: int) -> ToolContext:
+    """Make the context of a call before it is judged: its places, and what checks its own actions."""
+    runtime, conversation = turn.runtime, turn.conversation
+    spill_dir, record = runtime.spill_dir(turn.session.key), make_audit_recorder(conversation)
+    # What a delegated agent changes belongs to the turn of the person, who may want it back.
+    keep_dir, step = runtime.spill_dir(conversation.account), conversation.steps.name(str(at))
+    files = CallFiles(spill_dir, keep_dir, runtime.secrets.mask, conversation.turn, step)
+    authority, active = authority_of(conversation), list_active(conversation)
+    context = ToolContext(
+        runtime.workspace,
+        runtime.environ,
+        runtime.sandbox,
+        files,
+        make_asker(turn, tool, ToolCall(call.id, name, {}), record, ToolDecision("pass")),
+        turn.emit,
+        record=record,
+        tool=name,
+        hosts=HostGrants(authority.rules, tuple(skill.hosts for skill in active if skill.is_untrusted)),
+        read_roots=tuple(turn.skills.loaded.values()),
+        take_shell_env=lambda: runtime.supplies.take_alone(
+            [activation.cleared for activation in turn.skills.active],
+            [skill.name for skill in conversation.lineage.active],
+            turn.session.key,
+        ),
+    )
+    return structs.replace(context, permission=_make_permission(turn, authority, _where(context)))
+
+
+def _make_permission(turn: "Turn", authority: CallAuthority, where: PatternRoots) -> CallPermission:
+    paths = find_closed(authority)
 
     def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
         known = turn.registry.find(tool)
         traits = known.traits() if known else ToolTraits()
-        return decide_call(CheckedCall(tool, arguments, where, traits), authority_of(conversation))
+        return decide_call(CheckedCall(tool, arguments, where, traits), authority_of(turn.conversation))
 
-    context.decide = judge
-    paths = find_closed(authority)
-    if paths:
-        context.may_read = lambda path: not any(closed.forbids(path, where) for closed in paths)
+    def may_read(path: str) -> bool:
+        return not any(closed.forbids(path, where) for closed in paths)
+
+    return CallPermission(authority.mode, decide=judge, may_read=may_read)
 
 
 def make_audit_recorder(conversation: "Conversation") -> RecordDecision:
@@ -121,8 +153,8 @@ def make_audit_recorder(conversation: "Conversation") -> RecordDecision:
 
 async def permit(
     turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext, hooked: EventOutcome | None = None
-) -> ToolDecision:
-    """Judge one call, and ask where that is due. What is allowed and acts is written down before it is done.
+) -> ToolContext:
+    """Judge one call, ask where that is due, and return the context that it may be made in.
 
     Hooks can refuse what the rules allow, and have a person asked; they allow nothing. So nobody is asked about what a
     hook refuses. Raises: ToolError for what is refused, Refused if the audit log cannot be written.
@@ -131,19 +163,24 @@ async def permit(
     if hooked is not None and hooked.blocked is not None:
         message = f"Not allowed: the hook '{hooked.blocked.hook}': {escape_marks(hooked.blocked.text)}"
         raise ToolError("PERMISSION_DENIED", message)
-    if tool.name in PATH_TOOLS:
-        context.check_path = lambda real: _check_path(turn, tool, real, context)
-    if decision.decision == "allow" and context.mode is not Mode.FULL and _is_brought(turn, tool.name):
+    asks = explain_asking_hook(hooked.asks) if hooked is not None and hooked.asks is not None else ""
+    if decision.decision == "allow" and context.permission.mode is not Mode.FULL and _is_brought(turn, tool.name):
         decision = ToolDecision("ask", f"{decision.rule} does not say which skill's tool it means")
-    if hooked is not None and hooked.asks is not None and decision.decision != "ask":
-        decision = ToolDecision("ask", explain_asking_hook(hooked.asks))
+    if asks and decision.decision != "ask":
+        decision = ToolDecision("ask", asks)
+    permission = context.permission
+    if tool.name in PATH_TOOLS:
+        permission = structs.replace(permission, check_path=lambda real: _check_path(turn, tool, real, context))
     if decision.decision == "ask" and tool.asks:
-        context.must_ask = decision.rule  # it asks by itself, after its policy has judged what is to be done
+        # It asks by itself, after its policy has judged what is to be done.
+        permission = structs.replace(permission, must_ask=decision.rule)
     elif decision.decision == "ask":
-        if not await context.ask(_question(tool, call), decision.rule):
+        ask = make_asker(turn, tool, call, context.record, permission.granted, asks)
+        if not await ask(_question(tool, call), decision.rule):
             raise ToolError("PERMISSION_DENIED", f"It was not approved ({decision.rule})")
         decision = ToolDecision("pass", f"approved ({decision.rule})")
-    return decision
+    ask = make_asker(turn, tool, call, context.record, decision, asks)
+    return structs.replace(context, ask=ask, permission=structs.replace(permission, granted=decision))
 
 
 def _check_path(turn: "Turn", tool: Tool, real: str, context: ToolContext) -> None:
@@ -180,17 +217,44 @@ def judge_call(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -
     return decision
 
 
-async def answer_tool_question(turn: "Turn", tool: Tool | None, event: ApprovalNeeded, context: ToolContext) -> bool:
+def make_asker(
+    turn: "Turn", tool: Tool | None, call: ToolCall, record: RecordDecision, granted: ToolDecision, hook: str = ""
+) -> AskPerson:
+    """Make the callback with which a tool asks. Where a hook wants the question, the person reads so, whatever else is
+    the reason."""
+    name = tool.name if tool else call.name
+
+    async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
+        why = reason if hook in reason else f"{reason}; {hook}"
+        shown = escape_invisible(question), escape_invisible(why)  # whichever front end puts it to a person
+        event = ApprovalNeeded(call=call.id, tool=name, question=shown[0], reason=shown[1], dangerous=dangerous)
+        return await _answer_question(_ToolQuestion(turn, tool, event, granted, record))
+
+    return ask
+
+
+class _ToolQuestion(Struct, frozen=True):
+    """A question of a tool, with what was decided about its call."""
+
+    turn: "Turn"
+    tool: Tool | None
+    event: ApprovalNeeded
+    granted: ToolDecision
+    record: RecordDecision
+
+
+async def _answer_question(asked: _ToolQuestion) -> bool:
     """Answer a tool's question: by the mode or a rule, by an earlier answer, or by the person who started the turn.
 
     If nobody is there or answers, it is a no. Raises: ToolError in plan mode, which only reads.
     """
-    if turn.conversation.effective_mode is Mode.PLAN:
+    event = asked.event
+    if asked.turn.conversation.effective_mode is Mode.PLAN:
         raise ToolError("PERMISSION_DENIED", f"Not allowed: mode plan only looks ({event.reason or event.question})")
-    answered = await _find_answer(turn, tool, event, context)
+    answered = await _find_answer(asked)
     detail = {"answer": answered.answer, "by": answered.by, **_about(event)}
     is_yes = answered.answer not in ("no", "nobody")
-    context.record("approval", event.question, "allow" if is_yes else "deny", answered.by, detail=detail)
+    asked.record("approval", event.question, "allow" if is_yes else "deny", answered.by, detail=detail)
     return is_yes
 
 
@@ -199,19 +263,20 @@ def _about(event: ApprovalNeeded) -> dict[str, Any]:
     return {"tool": event.tool, "grave": event.dangerous, "call": event.call}
 
 
-async def _find_answer(turn: "Turn", tool: Tool | None, event: ApprovalNeeded, context: ToolContext) -> ApprovalAnswer:
-    conversation, approvals, decision = turn.conversation, turn.runtime.approvals, context.granted
+async def _find_answer(asked: _ToolQuestion) -> ApprovalAnswer:
+    turn, event, granted = asked.turn, asked.event, asked.granted
+    conversation, approvals = turn.conversation, turn.runtime.approvals
     place = f"{turn.runtime.workspace.project}#{event.tool}#{event.question}"
     if not event.dangerous:
         # What answers a call does not answer for another host that it is led to.
-        if decision.decision == "allow" and not (tool and tool.fetches):
-            return ApprovalAnswer("once", decision.rule)
+        if granted.decision == "allow" and not (asked.tool and asked.tool.fetches):
+            return ApprovalAnswer("once", granted.rule)
         if name_question(event) in conversation.approved:
             return ApprovalAnswer("session", "an answer for this session")
         if approvals.has("tool", place, _meant(turn, event.question)):
             return ApprovalAnswer("always", "a lasting answer")
     turn.emit(event)
-    answered = await _ask(turn, event, context)
+    answered = await _ask(asked)
     if answered.answer == "session" and not event.dangerous:
         conversation.approved.add(name_question(event))
     elif answered.answer == "always" and not event.dangerous:
@@ -219,14 +284,15 @@ async def _find_answer(turn: "Turn", tool: Tool | None, event: ApprovalNeeded, c
     return answered
 
 
-async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> ApprovalAnswer:
+async def _ask(question: _ToolQuestion) -> ApprovalAnswer:
     """Ask the person who started the turn. The audit log records the question, and also if it is withdrawn."""
-    conversation, asked = turn.conversation, False
+    conversation, event, record = question.turn.conversation, question.event, question.record
+    asked = False
 
     def note(again: bool) -> None:
         nonlocal asked
         if not again and not asked:
-            context.record("approval", event.question, "ask", event.reason, detail=_about(event))
+            record("approval", event.question, "ask", event.reason, detail=_about(event))
         asked = True
 
     try:
@@ -236,7 +302,7 @@ async def _ask(turn: "Turn", event: ApprovalNeeded, context: ToolContext) -> App
         ending = conversation.ending or conversation.reason_if_left
         if asked and ending not in STAYS:
             why = _ENDINGS.get(ending, ending)
-            context.record("approval", event.question, "withdrawn", why, detail=_about(event))
+            record("approval", event.question, "withdrawn", why, detail=_about(event))
         raise
     return answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer, _BY.get(answer, "the person"))
 

@@ -160,7 +160,7 @@ def _make_tool(plugins: Plugins, status: PluginStatus, spec: PluginToolSpec) -> 
         values = dict(arguments)
         if problem := check_arguments(values, parameters):
             raise ToolError("INVALID_PARAM", problem)
-        if not spec.read_only or context.must_ask:
+        if not spec.read_only or context.permission.must_ask:
             await _ask(status.id, spec, values, context)
         context.act.begin()
         return await _call(plugins, status.id, spec, values)
@@ -186,7 +186,7 @@ def _make_tool(plugins: Plugins, status: PluginStatus, spec: PluginToolSpec) -> 
 async def _ask(plugin_id: str, spec: PluginToolSpec, arguments: Mapping[str, Any], context: ToolContext) -> None:
     shown = json.dumps(arguments, ensure_ascii=False, default=repr)
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
-    why = f"Asked by {context.must_ask}" if context.must_ask else "It may change something"
+    why = f"Asked by {context.permission.must_ask}" if context.permission.must_ask else "It may change something"
     name = context.tool or spec.name  # where that is another's, it goes by a longer one
     if not await context.ask(f"Let the plugin '{plugin_id}' run {name}?", f"{why}. Arguments: {cut}"):
         hint = f"To run it without being asked: weft permissions allow {name}"

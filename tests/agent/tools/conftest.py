@@ -9,6 +9,7 @@ import pytest
 from clawft.agent.tools.execution import Envelope, run_tool
 from clawft.agent.tools.tool import Tool, ToolContext
 from clawft.workspace import Workspace
+from tool_contexts import make_context
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def context(tmp_path: Path, project: Path, questions: list[tuple[str, str]]) -> 
     home = str(tmp_path / "home")
     workspace = Workspace(home, f"{home}/.clawft", str(project), str(project))
     environ = {"PATH": "/usr/bin:/bin", "HOME": home, "MARKED_SECRET": "s3cret-marker"}
-    return ToolContext(workspace, environ, spill_dir=str(tmp_path / "spill"), ask=ask, emit=lambda event: None)
+    return make_context(workspace, environ, str(tmp_path / "spill"), ask)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from clawft.agent.tools.tool import Tool, ToolContext
 from clawft.config.tools import CommandPolicyMode, ExecSettings, SandboxSettings
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.command_policy import CommandPolicy
+from tool_contexts import adjust
 
 TOUCH = os.path.realpath(which("touch", path=os.defpath) or "")
 pytestmark = pytest.mark.anyio
@@ -35,13 +36,13 @@ def asked(context: ToolContext) -> list[tuple[str, str, bool]]:
         questions.append((question, reason, dangerous))
         return True
 
-    context.ask = ask
+    adjust(context, ask=ask)
     return questions
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def confined(request: pytest.FixtureRequest, context: ToolContext) -> str:
-    context.sandbox = Sandbox(SandboxSettings(mode=request.param), context.workspace, context.environ)
+    adjust(context, sandbox=Sandbox(SandboxSettings(mode=request.param), context.workspace, context.environ))
     status = context.sandbox.status()
     if status.kind != request.param:
         pytest.skip(f"there is no {request.param} here: {status.reason}")
@@ -85,7 +86,7 @@ async def test_outside_the_sandbox_does_not_happen_without_a_yes(
 async def test_where_there_is_no_sandbox_a_person_is_asked_and_told_why(
     call: Call, tool: Tool, project: Path, context: ToolContext, asked: list[tuple[str, str, bool]]
 ) -> None:
-    context.sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), context.workspace, {"PATH": "/nowhere"})
+    adjust(context, sandbox=Sandbox(SandboxSettings(mode="bubblewrap"), context.workspace, {"PATH": "/nowhere"}))
     assert (await call(tool, command="touch made")).status == "success"
     question = f"Run WITHOUT a sandbox: touch made  ({TOUCH})"
     assert asked == [(question, "there is none here: bubblewrap is not installed", True)]
@@ -94,7 +95,7 @@ async def test_where_there_is_no_sandbox_a_person_is_asked_and_told_why(
 async def test_where_there_is_no_sandbox_and_nobody_nothing_runs(
     call: Call, tool: Tool, project: Path, context: ToolContext
 ) -> None:
-    context.sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), context.workspace, {"PATH": "/nowhere"})
+    adjust(context, sandbox=Sandbox(SandboxSettings(mode="bubblewrap"), context.workspace, {"PATH": "/nowhere"}))
     envelope = await call(tool, command="touch made")
     assert envelope.error["code"] == "PERMISSION_DENIED"
     assert "There is no sandbox to run commands in: bubblewrap is not installed" in envelope.text
@@ -109,7 +110,7 @@ async def test_each_command_is_written_down_with_where_it_ran(
     def record(kind: str, subject: str, decision: str, rule: str = "", *, detail: Any = None) -> None:
         lines.append((kind, subject, decision, detail["sandbox"]))
 
-    context.record = record
+    adjust(context, record=record)
     await call(tool, command="echo in")
     await call(tool, command="echo out", outside_sandbox=True)
     assert lines == [("command", "echo in", "allow", confined), ("command", "echo out", "allow", "outside")]
@@ -117,7 +118,7 @@ async def test_each_command_is_written_down_with_where_it_ran(
 
 async def test_limits_of_the_sandbox_are_named(call: Call, tool: Tool, project: Path, context: ToolContext) -> None:
     settings = SandboxSettings(memory_mb=100)
-    context.sandbox = Sandbox(settings, context.workspace, context.environ)
+    adjust(context, sandbox=Sandbox(settings, context.workspace, context.environ))
     if context.sandbox.status().kind == "none":
         pytest.skip("there is no bubblewrap or landlock here")
     script = "import mmap\nblock = mmap.mmap(-1, 1 << 30)\nfor _ in range(64): block.write(bytes(16 << 20))"

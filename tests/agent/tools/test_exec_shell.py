@@ -14,6 +14,7 @@ from clawft.agent.tools.execution import run_tool
 from clawft.agent.tools.tool import Tool, ToolContext
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.trust.command_policy import CommandPolicy
+from tool_contexts import adjust
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -56,7 +57,7 @@ async def test_approved_command_runs(call: Call, project: Path, context: ToolCon
     async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return True
 
-    context.ask = ask
+    adjust(context, ask=ask)
     assert (await call(make_tool(), command="touch made")).text == "[no output]"
     assert (project / "made").exists()
 
@@ -94,7 +95,7 @@ async def test_code_other_than_zero_is_told_with_the_output(call: Call) -> None:
 
 
 async def test_environment_does_not_leak(call: Call, context: ToolContext) -> None:
-    context.take_shell_env = lambda: SuppliedVariables({"SKILL_KEY": "for-this-skill"})
+    adjust(context, take_shell_env=lambda: SuppliedVariables({"SKILL_KEY": "for-this-skill"}))
     text = (await call(free_tool(), command="env")).text
     assert "MARKED_SECRET" not in text
     assert "s3cret-marker" not in text
@@ -129,7 +130,7 @@ async def test_long_output_is_cut_in_the_middle_and_saved(call: Call, context: T
     assert "bytes are left out here; the whole is in " in envelope.text
     saved = Path(envelope.data["saved_to"])
     assert saved.read_text().split() == [str(n) for n in range(1, 5001)]
-    assert saved.parent == Path(context.spill_dir)
+    assert saved.parent == Path(context.files.spill_dir)
 
 
 async def test_output_that_the_settings_allow_is_not_cut(call: Call) -> None:
@@ -218,17 +219,17 @@ async def test_a_file_of_the_project_is_no_listed_command(call: Call, project: P
         folder.mkdir(exist_ok=True)
         (folder / "which").write_text("#!/bin/sh\necho owned\n")
         (folder / "which").chmod(0o755)
-    context.environ = {"PATH": f"bin:.::{os.defpath.strip(':')}"}
+    adjust(context, environ={"PATH": f"bin:.::{os.defpath.strip(':')}"})
     assert "owned" not in (await call(make_tool(), command="which ls")).text
 
 
 async def test_output_of_a_command_that_is_cancelled_is_kept_without_secrets(
     project: Path, context: ToolContext
 ) -> None:
-    context.mask = lambda text: text.replace("s3cret", "<secret>")
+    adjust(context, mask=lambda text: text.replace("s3cret", "<secret>"))
     (project / "big").write_text("s3cret\n" * 10_000)
     arguments = {"command": "cat big; sleep 600"}
     envelope = await run_tool(free_tool(max_output_bytes=1000), arguments, context, timeout_s=2)
     assert envelope.error["code"] == "TIMEOUT"
-    (saved,) = Path(context.spill_dir).glob("*")
+    (saved,) = Path(context.files.spill_dir).glob("*")
     assert "s3cret" not in saved.read_text()

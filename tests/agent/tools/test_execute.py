@@ -17,6 +17,7 @@ from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, de
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import Image
 from clawft.workspace import Workspace
+from tool_contexts import adjust, make_context
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +120,7 @@ async def test_time_a_person_takes_to_answer_does_not_count(context: ToolContext
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         return ToolResult(str(await context.ask("May I?", "")))
 
-    context.ask = ask
+    adjust(context, ask=ask)
     envelope = await run_tool(define_tool("ask", "Asks.", Arguments, run), {"path": "x"}, context, timeout_s=0.2)
     assert (envelope.status, envelope.text) == ("success", "True")
 
@@ -133,7 +134,7 @@ async def test_clock_goes_on_after_the_answer(context: ToolContext) -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    context.ask = ask
+    adjust(context, ask=ask)
     envelope = await run_tool(define_tool("ask", "Asks.", Arguments, run), {"path": "x"}, context, timeout_s=0.1)
     assert envelope.error["code"] == "TIMEOUT"
 
@@ -191,7 +192,7 @@ async def test_long_text_is_cut_and_the_whole_can_be_read(context: ToolContext) 
 
 async def test_text_is_cut_even_if_it_cannot_be_saved(context: ToolContext, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    context.spill_dir = str(tmp_path / "file" / "spill")
+    adjust(context, spill_dir=str(tmp_path / "file" / "spill"))
     envelope = await execute(make_tool(ToolResult("x" * 40_000)), context)
     assert envelope.text.endswith("the rest is lost, since it could not be saved: Not a directory]")
 
@@ -229,7 +230,7 @@ def test_any_message_gives_valid_json(message: str, kind: str) -> None:
         return False
 
     workspace = Workspace("/", "/nowhere", "/", "/")
-    context = ToolContext(workspace, {}, spill_dir="/nowhere", ask=ask, emit=lambda event: None)
+    context = make_context(workspace, {}, "/nowhere", ask)
     errors = {"tool": ToolError("CONFLICT", message), "os": OSError(5, message, message), "any": ValueError(message)}
     envelope = make_failure(errors[kind], {message: message}, context)
     said = json.loads(render_for_model(envelope))

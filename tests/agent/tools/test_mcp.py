@@ -10,10 +10,11 @@ from clawft.agent.builtin_stages import server_tools
 from clawft.agent.mcp import McpHub
 from clawft.agent.mcp.launch import LaunchTerms
 from clawft.agent.mcp.scripted_server import ScriptedPeer
-from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolRegistry, ToolResult, may_repeat
+from clawft.agent.tools.tool import Tool, ToolError, ToolRegistry, ToolResult, may_repeat
 from clawft.config.tools import McpSettings, ServerSettings
 from clawft.messages import Image
 from clawft.workspace import Workspace
+from tool_contexts import make_context
 
 pytestmark = pytest.mark.anyio
 TOOLS: list[dict[str, Any]] = [
@@ -56,7 +57,7 @@ async def tools_of(hub: McpHub) -> dict[str, Tool]:
 
 async def run(tool: Tool, arguments: dict[str, Any], person: Person) -> ToolResult:
     where = Workspace("/", "/", "/", "/")
-    return await tool.run(arguments, ToolContext(where, {}, spill_dir="", ask=person.ask, emit=lambda _: None))
+    return await tool.run(arguments, make_context(where, {}, "", person.ask))
 
 
 async def test_tools_keep_their_names_and_are_found_by_pattern(make: Make) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from clawft.agent.memory import MemoryFiles
 from clawft.agent.tools.builtin import memory_tools
-from clawft.agent.tools.tool import ToolContext, ToolError, ToolResult
+from clawft.agent.tools.tool import ToolError, ToolResult
 from clawft.workspace import Workspace
+from tool_contexts import make_context
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +28,7 @@ async def call(memory: MemoryFiles, name: str, **arguments: Any) -> ToolResult:
         return False
 
     folder = memory.folder
-    context = ToolContext(
-        Workspace(folder, folder, folder, folder), {}, spill_dir=folder, ask=refuse, emit=lambda _: None
-    )
+    context = make_context(Workspace(folder, folder, folder, folder), {}, folder, refuse)
     tool = next(tool for tool in memory_tools(memory) if tool.name == name)
     assert tool.arguments is not None
     return await tool.run(msgspec.convert(arguments, tool.arguments), context)

@@ -10,6 +10,7 @@ from msgspec import structs
 from clawft.agent.tools.file_access import reading_filter, resolve_inside, show_path
 from clawft.agent.tools.tool import ToolContext, ToolError
 from clawft.trust.protected_paths import is_private
+from tool_contexts import adjust
 
 
 def refused(context: ToolContext, path: str, *, write: bool = False) -> str:
@@ -21,7 +22,7 @@ def refused(context: ToolContext, path: str, *, write: bool = False) -> str:
 
 def test_relative_path_starts_at_the_current_folder(context: ToolContext, project: Path) -> None:
     (project / "sub").mkdir()
-    context.workspace = structs.replace(context.workspace, cwd=str(project / "sub"))
+    adjust(context, workspace=structs.replace(context.workspace, cwd=str(project / "sub")))
     assert resolve_inside(context, "a.txt") == str(project / "sub" / "a.txt")
     assert resolve_inside(context, "../a.txt") == str(project / "a.txt")
     assert show_path(context, str(project / "sub" / "a.txt")) == "a.txt"
@@ -30,13 +31,16 @@ def test_relative_path_starts_at_the_current_folder(context: ToolContext, projec
 def test_relative_path_starts_at_the_project_if_the_current_folder_is_outside(
     context: ToolContext, project: Path, tmp_path: Path
 ) -> None:
-    context.workspace = structs.replace(context.workspace, cwd=str(tmp_path))
+    adjust(context, workspace=structs.replace(context.workspace, cwd=str(tmp_path)))
     assert resolve_inside(context, "a.txt") == str(project / "a.txt")
 
 
 def test_project_that_is_itself_a_link_is_fine(context: ToolContext, project: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(project)
-    context.workspace = structs.replace(context.workspace, cwd=str(tmp_path / "link"), project=str(tmp_path / "link"))
+    adjust(
+        context,
+        workspace=structs.replace(context.workspace, cwd=str(tmp_path / "link"), project=str(tmp_path / "link")),
+    )
     assert resolve_inside(context, "a") == str(project / "a")
     assert resolve_inside(context, str(tmp_path / "link" / "a")) == str(project / "a")
 
@@ -85,11 +89,11 @@ def test_path_that_no_file_has_is_a_wrong_parameter(context: ToolContext, path: 
 def test_spill_folder_and_folders_of_skills_may_be_read_only(context: ToolContext, tmp_path: Path) -> None:
     skill = tmp_path / "skill"
     skill.mkdir()
-    context.read_roots = (str(skill),)
+    adjust(context, read_roots=(str(skill),))
     assert resolve_inside(context, str(skill / "ref.md")) == str(skill / "ref.md")
-    assert resolve_inside(context, f"{context.spill_dir}/x.txt") == f"{context.spill_dir}/x.txt"
+    assert resolve_inside(context, f"{context.files.spill_dir}/x.txt") == f"{context.files.spill_dir}/x.txt"
     refused(context, str(skill / "ref.md"), write=True)
-    refused(context, f"{context.spill_dir}/x.txt", write=True)
+    refused(context, f"{context.files.spill_dir}/x.txt", write=True)
 
 
 @pytest.mark.parametrize(
@@ -187,13 +191,13 @@ def test_link_to_a_secret_is_refused(context: ToolContext, project: Path) -> Non
 
 def test_settings_of_the_program_are_refused_when_home_is_the_project(context: ToolContext) -> None:
     home = context.workspace.home
-    context.workspace = structs.replace(context.workspace, project=home, cwd=home)
+    adjust(context, workspace=structs.replace(context.workspace, project=home, cwd=home))
     assert "own settings" in refused(context, ".clawft/config.toml")
     assert resolve_inside(context, "notes.txt") == os.path.join(os.path.realpath(home), "notes.txt")
 
 
 def test_system_files_are_refused_when_the_root_is_the_project(context: ToolContext) -> None:
-    context.workspace = structs.replace(context.workspace, project="/", cwd="/")
+    adjust(context, workspace=structs.replace(context.workspace, project="/", cwd="/"))
     assert "belongs to the system" in refused(context, "/proc/self/environ")
     refused(context, "/dev/zero")
     assert resolve_inside(context, "/etc/hostname")

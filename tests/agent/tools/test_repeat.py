@@ -17,6 +17,7 @@ from clawft.agent.tools.tool import Tool, ToolContext, ToolRegistry, may_repeat
 from clawft.config import Config
 from clawft.config.tools import ExecSettings, SearchSettings, ToolsSettings, WebSettings
 from programs import add_tool
+from tool_contexts import adjust
 from wire import call as say_call
 from wire import say
 from world import World, collect
@@ -71,7 +72,7 @@ def tools(memory: MemoryFiles) -> ToolRegistry:
 @pytest.fixture
 def context(context: ToolContext) -> ToolContext:
     """A context of a run that goes on after a crash."""
-    context.call = "run-1/4.0"
+    adjust(context, call="run-1/4.0")
     return context
 
 
@@ -162,7 +163,7 @@ async def test_a_look_by_a_program_of_the_project_is_none(
     planted.write_text("#!/bin/sh\ntouch mark\n")
     planted.chmod(0o755)
     assert await found_out(get(tools, "exec_shell"), {"command": "ls"}, context) == "not-done"
-    context.environ = {**context.environ, "PATH": f"{planted.parent}:/usr/bin:/bin"}
+    adjust(context, environ={**context.environ, "PATH": f"{planted.parent}:/usr/bin:/bin"})
     assert await found_out(get(tools, "exec_shell"), {"command": "ls"}, context) is None
 
 

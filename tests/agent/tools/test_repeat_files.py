@@ -13,6 +13,7 @@ from clawft.agent.tools.execution import check_tool, run_tool
 from clawft.agent.tools.file_changes import edit_file_tool, find_undo, run_undo, write_file_tool
 from clawft.agent.tools.saved_files import MANIFEST
 from clawft.agent.tools.tool import Tool, ToolContext, ToolError
+from tool_contexts import adjust
 
 pytestmark = pytest.mark.anyio
 EDIT, WRITE = edit_file_tool(), write_file_tool()
@@ -24,7 +25,7 @@ TWO = {"edits": [{"old_string": "a", "new_string": "c"}, {"old_string": "b", "ne
 @pytest.fixture
 def context(context: ToolContext) -> ToolContext:
     """A context of a run that goes on after a crash."""
-    context.call = "run-1/4.0"
+    adjust(context, call="run-1/4.0")
     return context
 
 
@@ -84,9 +85,9 @@ async def test_an_edit_after_which_the_crash_came_is_told_as_it_would_have_been(
 async def test_the_same_edit_of_another_call_says_nothing_of_this_one(context: ToolContext, project: Path) -> None:
     (project / "a.txt").write_text("one\n")
     await run_tool(EDIT, ADD, context, timeout_s=60)
-    context.call = "run-1/5.0"
+    adjust(context, call="run-1/5.0")
     assert await found_out(EDIT, ADD, context) is None  # the old text stands in the new one: it may be either
-    context.call = ""
+    adjust(context, call="")
     assert await found_out(EDIT, ADD, context) is None
 
 
@@ -140,7 +141,7 @@ async def test_no_edit_is_taken_for_the_other_case(
     olds = [(text[at : at + length] or text, new) for at, length, new in cuts]
     edits = [{"old_string": old, "new_string": new, "replace_all": True} for old, new in olds if old != new]
     arguments: dict[str, Any] = {"path": "a.txt", "edits": edits}
-    context.call = str(number)
+    adjust(context, call=str(number))
     file.write_text(text)
     made = await run_tool(EDIT, arguments, context, timeout_s=60)
     changed = file.read_text() != text
@@ -171,7 +172,7 @@ async def test_a_write_that_was_cut_short_is_made_and_can_be_taken_back(
 ) -> None:
     for name in ("made.txt", "changed.txt"):
         arguments = {"path": name, "content": "new"}
-        context.call = name
+        adjust(context, call=name)
         if name == "changed.txt":
             (project / name).write_text("old")
         with monkeypatch.context() as patch:
@@ -190,7 +191,7 @@ async def test_a_file_that_was_made_is_told_as_made_also_when_its_write_is_repea
     arguments = {"path": "new.txt", "content": "x"}
     told = [await run_tool(WRITE, arguments, context, timeout_s=60) for _ in range(3)]
     assert [one.text for one in told] == ["Created new.txt: 1 bytes"] * 3
-    assert len((Path(context.keep_dir) / MANIFEST).read_text().splitlines()) == 1
+    assert len((Path(context.files.keep_dir) / MANIFEST).read_text().splitlines()) == 1
     assert undo(context) == ["new.txt"]
     assert not (project / "new.txt").exists()
 
@@ -202,16 +203,16 @@ async def test_a_repeated_write_does_not_replace_what_a_person_wrote_since(conte
     again = await run_tool(WRITE, arguments, context, timeout_s=60)
     assert again.error["code"] == "CONFLICT"
     assert (project / "a.txt").read_text() == "person"
-    context.call = "run-1/6.0"  # a call that the model makes anew may
+    adjust(context, call="run-1/6.0")  # a call that the model makes anew may
     assert (await run_tool(WRITE, arguments, context, timeout_s=60)).status == "success"
     assert (project / "a.txt").read_text() == "agent"
 
 
 def undo(context: ToolContext) -> list[str]:
     """Take the last change back; the names of its files."""
-    found = find_undo(context.keep_dir, context.workspace.project)
+    found = find_undo(context.files.keep_dir, context.workspace.project)
     assert found is not None
-    told = run_undo(context.keep_dir, found, {step.path for step in found.steps})
+    told = run_undo(context.files.keep_dir, found, {step.path for step in found.steps})
     assert not any(told.values())
     return sorted(os.path.basename(path) for path in told)
 
@@ -220,6 +221,6 @@ async def test_where_a_rule_came_meanwhile_nothing_is_told(context: ToolContext,
     def refuse(_real: str) -> None:
         raise ToolError("PERMISSION_DENIED", "a rule came meanwhile")
 
-    context.check_path = refuse
+    adjust(context, check_path=refuse)
     (project / "a.txt").write_text("one\n")
     assert await found_out(EDIT, ADD, context) is None

@@ -22,6 +22,7 @@ from clawft.agent.tools.file_search import (
     walk_tree,
 )
 from clawft.agent.tools.tool import ToolContext, ToolError
+from tool_contexts import adjust
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -85,14 +86,14 @@ async def test_secrets_are_not_shown(call: Call, project: Path, context: ToolCon
 async def test_own_records_are_not_searched_when_home_is_the_project(call: Call, context: ToolContext) -> None:
     home = Path(context.workspace.home)
     fill(home, {".clawft/config.toml": "needle", "a.txt": "needle"})
-    context.workspace = structs.replace(context.workspace, project=str(home), cwd=str(home))
+    adjust(context, workspace=structs.replace(context.workspace, project=str(home), cwd=str(home)))
     assert (await call(GREP, pattern="needle")).text == "a.txt:1:needle"
 
 
 async def test_spill_folder_can_be_searched(call: Call, context: ToolContext) -> None:
-    fill(Path(context.spill_dir), {"out.txt": "a needle"})
-    path = f"{context.spill_dir}/out.txt"
-    assert (await call(GREP, pattern="needle", path=context.spill_dir)).text == f"{path}:1:a needle"
+    fill(Path(context.files.spill_dir), {"out.txt": "a needle"})
+    path = f"{context.files.spill_dir}/out.txt"
+    assert (await call(GREP, pattern="needle", path=context.files.spill_dir)).text == f"{path}:1:a needle"
     assert (await call(GREP, pattern="needle", path=path)).text == f"{path}:1:a needle"
 
 

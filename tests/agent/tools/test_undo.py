@@ -10,6 +10,7 @@ import pytest
 from clawft.agent.tools.file_changes import UndoPlan, edit_file_tool, find_undo, run_undo, write_file_tool
 from clawft.agent.tools.saved_files import MANIFEST
 from clawft.agent.tools.tool import ToolContext
+from tool_contexts import adjust
 
 pytestmark = pytest.mark.anyio
 Call = Callable[..., Any]
@@ -18,14 +19,14 @@ WRITE, EDIT = write_file_tool(), edit_file_tool()
 
 def undo(context: ToolContext, *, redo: bool = False) -> dict[str, str]:
     """Take the last change back, whole."""
-    found = find_undo(context.keep_dir, context.workspace.project, redo=redo)
+    found = find_undo(context.files.keep_dir, context.workspace.project, redo=redo)
     assert found is not None
-    told = run_undo(context.keep_dir, found, {step.path for step in found.steps})
+    told = run_undo(context.files.keep_dir, found, {step.path for step in found.steps})
     return {os.path.basename(path): why for path, why in told.items()}
 
 
 def plan(context: ToolContext) -> UndoPlan:
-    found = find_undo(context.keep_dir, context.workspace.project)
+    found = find_undo(context.files.keep_dir, context.workspace.project)
     assert found is not None
     return found
 
@@ -55,7 +56,7 @@ async def test_undo_can_be_undone_and_done_again(call: Call, project: Path, cont
 
 async def test_undo_goes_back_turn_by_turn(call: Call, project: Path, context: ToolContext) -> None:
     for turn in (1, 2, 3):
-        context.turn = turn
+        adjust(context, turn=turn)
         await call(WRITE, path="a.txt", content=str(turn))
     assert plan(context).turn == 3
     undo(context)
@@ -64,9 +65,9 @@ async def test_undo_goes_back_turn_by_turn(call: Call, project: Path, context: T
     assert (project / "a.txt").read_text() == "1"
     undo(context, redo=True)
     assert (project / "a.txt").read_text() == "2"
-    context.turn = 4
+    adjust(context, turn=4)
     await call(WRITE, path="a.txt", content="4")
-    assert find_undo(context.keep_dir, str(project), redo=True) is None
+    assert find_undo(context.files.keep_dir, str(project), redo=True) is None
     undo(context)
     assert (project / "a.txt").read_text() == "2"
 
@@ -88,7 +89,9 @@ async def test_file_that_changed_after_the_question_stays(call: Call, project: P
     await call(WRITE, path="a.txt", content="agent")
     asked = plan(context)
     (project / "a.txt").write_text("person")
-    assert list(run_undo(context.keep_dir, asked, {str(project / "a.txt")}).values()) == ["it was changed just now"]
+    assert list(run_undo(context.files.keep_dir, asked, {str(project / "a.txt")}).values()) == [
+        "it was changed just now"
+    ]
     assert (project / "a.txt").read_text() == "person"
 
 
@@ -105,9 +108,9 @@ async def test_file_that_was_removed_comes_back_with_its_rights(
 
 
 async def test_what_is_as_it_was_is_no_part_of_an_undo(call: Call, project: Path, context: ToolContext) -> None:
-    context.turn = 1
+    adjust(context, turn=1)
     await call(WRITE, path="a.txt", content="one")
-    context.turn = 2
+    adjust(context, turn=2)
     await call(WRITE, path="a.txt", content="two")
     (project / "a.txt").write_text("one")
     assert plan(context).turn == 1
@@ -125,7 +128,7 @@ async def test_nothing_is_written_outside_the_project_or_through_a_link(
     (project / "sub").symlink_to(tmp_path / "elsewhere")
     assert plan(context).steps[0].problem
     assert (tmp_path / "elsewhere/a.txt").read_text() == "new"
-    found = find_undo(context.keep_dir, str(tmp_path / "other"))
+    found = find_undo(context.files.keep_dir, str(tmp_path / "other"))
     assert found is not None
     assert found.steps[0].problem == "it is in another project"
 
@@ -133,7 +136,7 @@ async def test_nothing_is_written_outside_the_project_or_through_a_link(
 async def test_manifest_with_a_torn_line_and_a_lost_original(call: Call, project: Path, context: ToolContext) -> None:
     (project / "a.txt").write_text("old")
     await call(WRITE, path="a.txt", content="new")
-    manifest = Path(context.keep_dir, MANIFEST)
+    manifest = Path(context.files.keep_dir, MANIFEST)
     with manifest.open("ab") as file:
         file.write(b'{"path": "/etc/pas')
     for saved in manifest.parent.iterdir():
@@ -145,10 +148,10 @@ async def test_manifest_with_a_torn_line_and_a_lost_original(call: Call, project
 
 async def test_manifest_of_an_older_version_asks_in_doubt(call: Call, project: Path, context: ToolContext) -> None:
     await call(WRITE, path="a.txt", content="new")
-    manifest = Path(context.keep_dir, MANIFEST)
+    manifest = Path(context.files.keep_dir, MANIFEST)
     manifest.write_text(f'{{"path": "{project / "a.txt"}", "saved": "", "mode": 0}}\n')
     assert plan(context).steps[0].changed
 
 
 def test_nothing_to_undo(context: ToolContext) -> None:
-    assert find_undo(context.keep_dir, context.workspace.project) is None
+    assert find_undo(context.files.keep_dir, context.workspace.project) is None

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawft.agent.tools.command import hosts_for
-from clawft.agent.tools.tool import ToolContext
+from clawft.agent.tools.tool import HostGrants, ToolContext
 from clawft.agent.tools.web import web_fetch_tool, web_search_tool
 from clawft.config.tools import SearchSettings, WebSettings
 from clawft.trust.modes import Mode
@@ -22,6 +21,7 @@ from clawft.trust.permissions import (
     ToolLimit,
     decide_call,
 )
+from tool_contexts import adjust
 
 pytestmark = pytest.mark.anyio
 OPEN = WebSettings(block_private_ips=False)
@@ -67,7 +67,7 @@ def records(context: ToolContext) -> Records:
     def record(kind: str, subject: str, decision: str, rule: str = "", *, detail: object = None) -> None:
         kept.append((kind, subject, decision, rule))
 
-    context.record = record
+    adjust(context, record=record)
     return kept
 
 
@@ -77,7 +77,7 @@ def under(context: ToolContext, authority: CallAuthority) -> None:
     def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
         return decide_call(CheckedCall(tool, arguments, PatternRoots(context.workspace.project), FETCHING), authority)
 
-    context.decide = judge
+    adjust(context, decide=judge)
 
 
 def rules(**patterns: str) -> PermissionRules:
@@ -125,7 +125,7 @@ async def test_each_address_of_a_fetch_is_written_down(
     call: Callable[..., Any], context: ToolContext, records: Records, site: Any
 ) -> None:
     base = f"http://127.0.0.1:{site.server_port}"
-    context.granted = ToolDecision("allow", "mode full")
+    adjust(context, granted=ToolDecision("allow", "mode full"))
 
     await call(web_fetch_tool(OPEN), url=f"{base}/to//end")
 
@@ -168,7 +168,7 @@ async def test_redirect_that_a_person_agrees_to_is_followed(
         return True
 
     port = site.server_port
-    context.ask = agree
+    adjust(context, ask=agree)
     under(context, CallAuthority(limits=(ToolLimit("the skill 'x'", hosts=()),)))
 
     envelope = await call(web_fetch_tool(OPEN), url=f"http://127.0.0.1:{port}/to/http://localhost:{port}/x")
@@ -200,6 +200,7 @@ async def test_search_is_written_down_too(call: Callable[..., Any], records: Rec
 
 
 def test_programs_reach_what_rules_allow_and_nothing_else(context: ToolContext) -> None:
-    assert hosts_for(context) == ()
-    context.rules = rules(allow="WebFetch(domain:*.example.com)", deny="WebFetch(domain:evil.example.com)")
-    assert hosts_for(context) == ("!evil.example.com", "*.example.com")
+    assert context.hosts.find_hosts() == ()
+    granted = rules(allow="WebFetch(domain:*.example.com)", deny="WebFetch(domain:evil.example.com)")
+    adjust(context, hosts=HostGrants(granted))
+    assert context.hosts.find_hosts() == ("!evil.example.com", "*.example.com")

@@ -19,7 +19,7 @@ TOOL = write_file_tool()
 
 
 def originals(context: ToolContext) -> list[OriginalFile]:
-    lines = Path(context.spill_dir, MANIFEST).read_bytes().splitlines()
+    lines = Path(context.files.spill_dir, MANIFEST).read_bytes().splitlines()
     return [msgspec.json.decode(line, type=OriginalFile) for line in lines]
 
 

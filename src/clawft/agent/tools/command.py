@@ -12,9 +12,7 @@ from clawft.agent.tools.file_access import reading_filter, resolve_inside
 from clawft.agent.tools.tool import ToolContext, ToolError, ToolResult
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import FLOOD_BYTES, Finished
-from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Ask
-from clawft.trust.permissions import list_granted_hosts
 
 MAX_MATCHES = 2_000
 MAX_BELOW = 50_000
@@ -99,8 +97,8 @@ _EXPLAINED = (
 def confine(context: ToolContext) -> Confinement:
     """Return the sandbox limits of every command of the conversation: it writes in the project, reads loaded skills and
     reaches granted hosts."""
-    readable = (context.spill_dir, *context.read_roots)
-    return Confinement(writable=(context.workspace.project,), readable=readable, hosts=hosts_for(context))
+    readable = (context.files.spill_dir, *context.read_roots)
+    return Confinement(writable=(context.workspace.project,), readable=readable, hosts=context.hosts.find_hosts())
 
 
 def is_confined(context: ToolContext) -> bool:
@@ -108,21 +106,17 @@ def is_confined(context: ToolContext) -> bool:
     return context.sandbox.status().kind in ("bubblewrap", "landlock")
 
 
-def hosts_for(context: ToolContext) -> tuple[str, ...]:
-    """The hosts that programs of the conversation may reach now."""
-    approved = [skill.hosts for skill in context.active if skill.is_untrusted]
-    return list_granted_hosts(context.rules, approved)
+class HostRecord:
+    """Logs the hosts that a program reaches, and keeps those that it was refused, each with why, for the report."""
 
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self.refused: list[tuple[str, str]] = []
 
-def record_hosts(context: ToolContext) -> Record:
-    """Return a recorder that logs the hosts a program reaches and collects those it was refused, for the report."""
-
-    def record(kind: str, subject: str, decision: str, rule: str) -> None:
+    def __call__(self, kind: str, subject: str, decision: str, rule: str) -> None:
         if decision == "deny":
-            context.refused_hosts.append((subject, rule))
-        context.record(kind, subject, decision, rule)
-
-    return record
+            self.refused.append((subject, rule))
+        self._context.record(kind, subject, decision, rule)
 
 
 def ask_unconfined(context: ToolContext, shown: str) -> Ask:
@@ -146,13 +140,15 @@ def begin_after(ask: Ask, begin: Callable[[], None]) -> Ask:
     return ask_and_begin
 
 
-def explain_sandbox_result(result: ToolResult, context: ToolContext, words: str = _EXPLAINED) -> ToolResult:
-    """The result with a word on the sandbox where that was likely in the way, and on hosts that were refused.
+def explain_sandbox_result(
+    result: ToolResult, context: ToolContext, refused: Sequence[tuple[str, str]], words: str = _EXPLAINED
+) -> ToolResult:
+    """Add to a result a word on the sandbox where that was likely in the way, and on hosts that were refused.
 
     `hindered` is the same for people, who are not shown the text.
     """
-    if context.refused_hosts:  # most programs do not show why their tunnel failed
-        shown = context.refused_hosts[:_MAX_HOSTS]
+    if refused:  # most programs do not show why their tunnel failed
+        shown = refused[:_MAX_HOSTS]
         hosts = ", ".join(f"{subject} ({rule})" for subject, rule in shown)
         hint = _hint_hosts([subject for subject, rule in shown if rule == "not-granted"])
         data = {**result.data, "hindered": f"refused: {', '.join(subject for subject, _ in shown)}{hint}"}

@@ -14,13 +14,13 @@ from msgspec import Meta, Struct, structs
 
 from clawft.agent.tools.command import (
     CommandPlaces,
+    HostRecord,
     ask_unconfined,
     begin_after,
     confine,
     explain_sandbox_result,
     is_confined,
     make_command_result,
-    record_hosts,
 )
 from clawft.agent.tools.environment import command_env, find_planted
 from clawft.agent.tools.file_access import base_folder, resolve_inside
@@ -75,7 +75,8 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         supplied = await to_thread.run_sync(context.take_shell_env)
         program = await _prepare(arguments, cwd, supplied.env, context)
         spill_path = new_spill_path(context, "exec_shell")
-        start = _begin(arguments, program, context)
+        hosts = HostRecord(context)
+        start = _begin(arguments, program, context, hosts)
         try:
             finished = await start(
                 program.words,
@@ -91,7 +92,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         result = make_command_result(finished, cwd)
         if supplied.note:
             result = structs.replace(result, text=f"{result.text}\n[{supplied.note}]")
-        return result if arguments.outside_sandbox else explain_sandbox_result(result, context)
+        return result if arguments.outside_sandbox else explain_sandbox_result(result, context, hosts.refused)
 
     async def _prepare(
         arguments: ExecShellArguments, cwd: str, own: Mapping[str, str], context: ToolContext
@@ -113,7 +114,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
 
 def _begin(
-    arguments: ExecShellArguments, program: PreparedProgram, context: ToolContext
+    arguments: ExecShellArguments, program: PreparedProgram, context: ToolContext, hosts: HostRecord
 ) -> Callable[..., Awaitable[Finished]]:
     """Write down that a command is allowed, and return what runs it: in the sandbox, or outside. Raises: Refused."""
     command = arguments.command
@@ -122,14 +123,14 @@ def _begin(
 
     def begin() -> None:
         context.act.begin()
-        context.record("command", command, "allow", context.granted.rule, detail=detail)
+        context.record("command", command, "allow", context.permission.granted.rule, detail=detail)
 
     if where != "none":  # where there is no sandbox a person is asked first
         begin()
     if arguments.outside_sandbox:
         return run_process
     ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
-    return partial(context.sandbox.run, confinement=confine(context), ask=ask, record=record_hosts(context))
+    return partial(context.sandbox.run, confinement=confine(context), ask=ask, record=hosts)
 
 
 def _find_cwd(arguments: ExecShellArguments, context: ToolContext) -> str:
@@ -143,10 +144,10 @@ async def _check(arguments: ExecShellArguments, judge: Judge, program: PreparedP
     """Have a person agree to what needs it. Raises: ToolError."""
     cwd = program.cwd
     command = arguments.command
-    verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.mode)
+    verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.permission.mode)
     verdict = _look_closer(verdict, cwd, context, program.env)
-    if verdict.decision == "allow" and context.must_ask:
-        verdict = structs.replace(verdict, decision="ask", reason=context.must_ask)
+    if verdict.decision == "allow" and context.permission.must_ask:
+        verdict = structs.replace(verdict, decision="ask", reason=context.permission.must_ask)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
     if verdict.decision == "ask" or arguments.outside_sandbox:

@@ -1,6 +1,5 @@
 """The execution of one tool call: check arguments, bound its time, catch failures, and wrap the result."""
 
-import copy
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,7 @@ from typing import Any, Literal
 
 import anyio
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.agent.tools.file_access import base_folder
 from clawft.agent.tools.saved_files import save_text
@@ -73,8 +72,7 @@ async def run_tool(
     try:
         ready = _read_arguments(tool, arguments, malformed)
         with anyio.move_on_after(timeout_s) as scope:
-            own = copy.copy(context)
-            own.ask = _patient_ask(context, PausableClock(scope))
+            own = structs.replace(context, ask=_patient_ask(context, PausableClock(scope)))
             result = await tool.run(ready, own)
         if scope.cancelled_caught:
             raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
@@ -199,7 +197,7 @@ def _code_of(error: ClawftError | OSError) -> ErrorCode:
 
 def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, str]:
     """A text that is too long is cut, and the whole saved where `read_file` reaches it."""
-    text = context.mask(_clean(result.text))  # before it is cut: half of a secret would not be known as one
+    text = context.files.mask(_clean(result.text))  # before it is cut: half of a secret would not be known as one
     limit = tool.max_chars if result.max_chars is None else result.max_chars
     if len(text) <= limit:
         return result.status, text

@@ -213,9 +213,9 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     real = real_path(full)
     if not real or not project:
         raise ToolError("PERMISSION_DENIED", f"The links of '{path}' lead nowhere")
-    if not write and not (context.may_read(real) and context.may_read(full)):
+    if not write and not (context.permission.may_read(real) and context.permission.may_read(full)):
         raise ToolError("PERMISSION_DENIED", f"A rule denies to read '{path}'", hint="See: weft permissions list")
-    context.check_path(real)  # what was judged before may have become a link since
+    context.permission.check_path(real)  # what was judged before may have become a link since
     if not write and any(is_within(real, root) for root in _reading_roots(context)):
         return real
     if not is_within(real, project):
@@ -245,13 +245,13 @@ def base_folder(context: ToolContext) -> str:
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
     """Tells, for walks below a folder that may be read, which real paths are left out of them."""
     if any(is_within(root, reading_root) for reading_root in _reading_roots(context)):
-        return context.may_read
+        return context.permission.may_read
     project = real_path(context.workspace.project)
     closed = {root for root, _ in _closed_roots(context)}
 
     def may_read(path: str) -> bool:
         is_open = path not in closed and not is_private(os.path.relpath(path, project))
-        return is_open and context.may_read(path) and not holds_secret(path)
+        return is_open and context.permission.may_read(path) and not holds_secret(path)
 
     return may_read
 
@@ -263,7 +263,7 @@ def show_path(context: ToolContext, real: str) -> str:
 
 
 def _reading_roots(context: ToolContext) -> Iterable[str]:
-    return (real_path(root) for root in (context.spill_dir, *context.read_roots))
+    return (real_path(root) for root in (context.files.spill_dir, *context.read_roots))
 
 
 def _check_text(path: str) -> str:

@@ -46,15 +46,15 @@ class SavedChange(NamedTuple):
 
 def new_spill_path(context: ToolContext, name: str) -> str:
     """A path in the spill folder that nothing has yet; the folder is made."""
-    os.makedirs(context.spill_dir, mode=0o700, exist_ok=True)
+    os.makedirs(context.files.spill_dir, mode=0o700, exist_ok=True)
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:40] or "output"
-    return os.path.join(context.spill_dir, f"{plain}-{secrets.token_hex(6)}.txt")
+    return os.path.join(context.files.spill_dir, f"{plain}-{secrets.token_hex(6)}.txt")
 
 
 def save_text(context: ToolContext, name: str, text: str) -> str:
     """Save a text that is too long to be shown, and say where."""
     path = new_spill_path(context, name)
-    _write(path, context.mask(text).encode("utf-8", "replace"), _NEW)
+    _write(path, context.files.mask(text).encode("utf-8", "replace"), _NEW)
     return path
 
 
@@ -62,7 +62,7 @@ def mask_file(context: ToolContext, path: str) -> None:
     """Take secrets out of what a program wrote to a file of ours."""
     with open(path, "rb") as file:
         text = file.read().decode("utf-8", "surrogateescape")
-    masked = context.mask(text)
+    masked = context.files.mask(text)
     if masked != text:
         _write(path, masked.encode("utf-8", "surrogateescape"), os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
 
@@ -74,8 +74,8 @@ def digest_of(content: bytes | None) -> str:
 
 def write_original(context: ToolContext, path: str, before: bytes | None, mode: int, after: bytes) -> None:
     """Keep a file's bytes before it is changed, None where it is about to be made. Raises: OSError."""
-    change = OriginalFile(path, "", mode, digest_of(after), context.turn, call=context.call)
-    save_original(os.path.join(context.keep_dir, os.path.dirname(MANIFEST)), change, before)
+    change = OriginalFile(path, "", mode, digest_of(after), context.files.turn, call=context.files.call)
+    save_original(os.path.join(context.files.keep_dir, os.path.dirname(MANIFEST)), change, before)
 
 
 def save_original(folder: str, change: OriginalFile, before: bytes | None) -> None:
@@ -117,13 +117,13 @@ def load_saved(keep_dir: str, saved: str) -> bytes:
 
 def find_saved_change(context: ToolContext, path: str) -> SavedChange | None:
     """Find the change of a file that this same call saved before a crash; None if nothing is known of it."""
-    if not context.call:
+    if not context.files.call:
         return None
     try:
-        made = load_originals(context.keep_dir, msgspec.json.encode(context.call))
-        own = [original for original in made if (original.call, original.path) == (context.call, path)]
+        made = load_originals(context.files.keep_dir, msgspec.json.encode(context.files.call))
+        own = [original for original in made if (original.call, original.path) == (context.files.call, path)]
         return (
-            SavedChange(own[-1], load_saved(context.keep_dir, own[-1].saved) if own[-1].saved else None)
+            SavedChange(own[-1], load_saved(context.files.keep_dir, own[-1].saved) if own[-1].saved else None)
             if own
             else None
         )

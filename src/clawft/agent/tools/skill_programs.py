@@ -14,13 +14,13 @@ from msgspec import Meta, Struct, structs
 
 from clawft.agent.mcp.remote import clean_text
 from clawft.agent.tools.command import (
+    HostRecord,
     ask_unconfined,
     begin_after,
     confine,
     explain_sandbox_result,
     is_confined,
     make_command_result,
-    record_hosts,
 )
 from clawft.agent.tools.environment import command_env
 from clawft.agent.tools.exec_shell import show_all
@@ -46,7 +46,7 @@ from clawft.sandbox.process import Runnable, Streams
 from clawft.skills.parse.schema import check_arguments
 from clawft.trust.command_policy import CommandPolicy
 from clawft.trust.modes import Mode
-from clawft.trust.permissions import UsableSkill, list_granted_hosts
+from clawft.trust.permissions import UsableSkill
 from clawft.trust.programs import find_files, show_files
 from clawft.trust.run_copies import open_skill_copy
 from clawft.trust.tools import known_tool_names
@@ -146,6 +146,7 @@ class SkillPrograms:
                 if start.is_wasm or context.sandbox.status().kind != "none":  # else a person is asked first
                     begin()
                 files = find_files(program.words[:1], program.env.get("PATH", os.defpath), place)
+                hosts = HostRecord(context)
                 try:
                     finished = await context.sandbox.run(
                         program.words,
@@ -158,13 +159,13 @@ class SkillPrograms:
                         ask=begin_after(
                             program.ask or ask_unconfined(context, _name(start) + show_files(files)), begin
                         ),
-                        record=record_hosts(context),
+                        record=hosts,
                     )
                 finally:  # one that was cancelled has left its output there, too
                     if os.path.exists(spill_path):
                         mask_file(context, spill_path)
         result = make_command_result(finished, loaded.folder)
-        return result if start.is_wasm else explain_sandbox_result(result, context, _EXPLAINED)
+        return result if start.is_wasm else explain_sandbox_result(result, context, hosts.refused, _EXPLAINED)
 
     @asynccontextmanager
     async def _prepare(
@@ -177,7 +178,8 @@ class SkillPrograms:
             async with self.engines.open_wasi().open(start.file, start.words, env, mount) as program:
                 yield program
             return
-        hosts = _hosts_for(loaded.cleared, context)
+        # Those that all active untrusted skills, and the skill itself if it is untrusted, were approved with.
+        hosts = context.hosts.find_hosts(*((loaded.cleared.at_work("").hosts,) if loaded.cleared.is_untrusted else ()))
         confinement = structs.replace(confine(context), mounts=(mount,), hosts=hosts)
         env = self._environment(start, loaded, place, context)
         yield Runnable(_start_words(start, copy, place), env, confinement, self.settings.timeout_s)
@@ -208,13 +210,6 @@ def _start_words(start: ProgramStart, copy: str, place: str) -> tuple[str, ...]:
     return (*by, os.path.join(place, start.file), *start.words[1:])
 
 
-def _hosts_for(cleared: UsableSkill, context: ToolContext) -> tuple[str, ...]:
-    """Return the hosts that a program of a skill may reach: those of the user's rules, and those that all active
-    untrusted skills, and the skill itself if it is untrusted, were approved with."""
-    at_work = (cleared.at_work(""), *context.active)
-    return list_granted_hosts(context.rules, [skill.hosts for skill in at_work if skill.is_untrusted])
-
-
 def _show(text: str) -> str:
     """A text in a question: on one line, and nothing of it acts on a terminal."""
     return show_all(text).replace("\n", "\\n")
@@ -227,7 +222,7 @@ def _begin(start: ProgramStart, loaded: LoadedSkill, context: ToolContext) -> No
 
 
 def _rule(context: ToolContext) -> str:
-    return "mode full" if context.mode is Mode.FULL else "approved"
+    return "mode full" if context.permission.mode is Mode.FULL else "approved"
 
 
 def _detail(start: ProgramStart, loaded: LoadedSkill | None = None) -> dict[str, str]:

@@ -1,26 +1,21 @@
 """The tool: a name, JSON Schema arguments, a run function, its context and its result; and the registry of tools."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from functools import cache
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clawft.agent.tools.environment import SuppliedVariables
-from clawft.config.tools import SandboxSettings
 from clawft.errors import ClawftError
 from clawft.messages import Event, Image
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import ToolTraits
 from clawft.trust.patterns import denies_whole_tool, names_tool
-from clawft.trust.permissions import PermissionRules, ToolDecision
+from clawft.trust.permissions import PermissionRules, ToolDecision, list_granted_hosts
 from clawft.workspace import Workspace
-
-if TYPE_CHECKING:
-    from clawft.trust.permissions import ActiveSkill
-
 
 Status = Literal["success", "partial", "error"]
 ErrorCode = Literal[
@@ -88,49 +83,59 @@ class CallAct:
             self.is_begun = True
 
 
-class ToolContext:
-    """The environment of a running tool: the workspace, the folder for long output, and the callback that asks for
-    approval."""
+class CallFiles(Struct, frozen=True):
+    """The place where a call saves what it has to: the rest of long output, and files as they were before a change."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        environ: Mapping[str, str],
-        *,
-        spill_dir: str,
-        ask: AskPerson,
-        emit: Callable[[Event], None],
-    ) -> None:
-        self.workspace = workspace
-        self.environ = environ
-        self.spill_dir = spill_dir  # the rest of what is too long is saved here
-        self.keep_dir = spill_dir  # files as they were before a change are kept here
-        self.turn = 0  # the person's turn that the call belongs to
-        self.tool = ""  # what the tool that was called goes by
-        self.call = ""  # names this call among those of all runs, the same when a run goes on after a crash
-        self.ask = ask
-        self.emit = emit
-        self.mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
-        self.take_shell_env: Callable[[], SuppliedVariables] = (
-            SuppliedVariables  # variables for a command that a model wrote
-        )
-        self.mode = Mode.AUTO_EDIT
-        self.rules = PermissionRules()
-        self.active: tuple[ActiveSkill, ...] = ()  # the skills that are at work, those that were inherited first
-        self.granted = ToolDecision("pass")  # what was decided about this call; an `allow` answers what the tool asks
-        self.must_ask = ""  # why a person is asked even for what the policy allows
-        self.decide: Callable[[str, Mapping[str, Any]], ToolDecision] = lambda _tool, _arguments: ToolDecision("pass")
-        self.record: RecordDecision = _record_nothing
-        self.act = CallAct()  # a tool that `asks` by itself begins it, when it has the answer
-        self.refused_hosts: list[tuple[str, str]] = []  # those that a program wanted and may not reach, each with why
-        self.check_path: Callable[[str], None] = lambda _real: None  # raises a ToolError where the call may not reach
-        self.may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
-        self.read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
+    spill_dir: str
+    keep_dir: str  # of the files as they were
+    mask: Callable[[str], str] = str  # takes secrets out of what is written to disk
+    turn: int = 0  # the person's turn that a change belongs to
+    call: str = ""  # names the call among those of all runs, the same when a run goes on after a crash
 
-    @cached_property
-    def sandbox(self) -> Sandbox:
-        """The sandbox in which programs run; the runtime replaces it by its own."""
-        return Sandbox(SandboxSettings(), self.workspace, self.environ)
+
+class HostGrants(Struct, frozen=True):
+    """The rules on hosts, and the hosts that each untrusted skill at work was approved with."""
+
+    rules: PermissionRules = PermissionRules()
+    approved: tuple[tuple[str, ...], ...] = ()
+
+    def find_hosts(self, *more: tuple[str, ...]) -> tuple[str, ...]:
+        """Find the hosts that a program may reach; `more` are those of the skill that it belongs to."""
+        return list_granted_hosts(self.rules, (*more, *self.approved))
+
+
+def _judge_nothing(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:  # noqa: ARG001
+    return ToolDecision("pass")
+
+
+class CallPermission(Struct, frozen=True):
+    """The decision on a call, and what judges where it leads."""
+
+    mode: Mode = Mode.AUTO_EDIT
+    granted: ToolDecision = ToolDecision("pass")  # an `allow` answers what the tool asks
+    must_ask: str = ""  # why a person is asked even for what the policy allows
+    decide: Callable[[str, Mapping[str, Any]], ToolDecision] = _judge_nothing
+    check_path: Callable[[str], None] = lambda _real: None  # raises a ToolError where the call may not reach
+    may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
+
+
+class ToolContext(Struct, frozen=True):
+    """The environment of a running tool: its places, its permission, and the callbacks to ask, tell and record."""
+
+    workspace: Workspace
+    environ: Mapping[str, str]
+    sandbox: Sandbox
+    files: CallFiles
+    ask: AskPerson
+    emit: Callable[[Event], None]
+    record: RecordDecision = _record_nothing
+    permission: CallPermission = CallPermission()
+    act: CallAct = field(default_factory=CallAct)  # a tool that `asks` by itself begins it, when it has the answer
+    tool: str = ""  # what the tool that was called goes by
+    hosts: HostGrants = HostGrants()
+    read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
+    # Gives the variables for a command that a model wrote.
+    take_shell_env: Callable[[], SuppliedVariables] = SuppliedVariables
 
 
 Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]

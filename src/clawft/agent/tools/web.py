@@ -81,7 +81,7 @@ class FetchVisit:
         """The first address was judged with the call; `rule` is why it is allowed, where that is not the call's."""
         self._context = context
         self._host = ""
-        self._rule = rule or context.granted.rule
+        self._rule = rule or context.permission.granted.rule
         self.url = url
 
     async def admit(self, target: UrlTarget) -> None:
@@ -99,7 +99,7 @@ class FetchVisit:
         self._context.record("url", violation.url or self.url, "deny", f"{violation.code}: {violation}")
 
     async def _judge(self, target: UrlTarget) -> None:
-        decision = self._context.decide("web_fetch", {"url": target.url})
+        decision = self._context.permission.decide("web_fetch", {"url": target.url})
         question = f"Follow a redirect from {self._host} to {target.url}"
         refused = decision.decision == "deny"
         if refused or (decision.decision == "ask" and not await self._context.ask(question, decision.rule)):

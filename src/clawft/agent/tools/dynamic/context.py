@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from clawft.agent.tools.environment import SkillVariables
 from clawft.agent.tools.file_access import read_file_at, resolve_inside
 from clawft.agent.tools.steps import TurnSteps
-from clawft.agent.tools.tool import ToolContext, ToolError
+from clawft.agent.tools.tool import CallFiles, CallPermission, ToolContext, ToolError
 from clawft.config import Config
 from clawft.config.redaction import Secrets
 from clawft.errors import ClawftError, Diagnostic, Refused, Severity
@@ -129,12 +129,18 @@ def get_skill_authority(context: DynamicContext, use: SkillUseContext) -> CallAu
 def make_reading_context(context: DynamicContext, roots: tuple[str, ...] = ()) -> ToolContext:
     """Build a tool context that judges paths as file tools do, with additional readable folders and nobody to ask."""
     nowhere = f"{context.workspace.user_dir}/run/none"  # nothing is spilled
-    looking = ToolContext(context.workspace, context.environ, spill_dir=nowhere, ask=_refuse, emit=lambda _: None)
-    looking.read_roots = roots
     closed = find_closed(context.authority())
     where = PatternRoots(context.workspace.project, home=context.workspace.home)
-    looking.may_read = lambda path: not any(pattern.forbids(path, where) for pattern in closed)
-    return looking
+    return ToolContext(
+        context.workspace,
+        context.environ,
+        context.sandbox,
+        CallFiles(nowhere, nowhere),
+        _refuse,
+        lambda _: None,
+        permission=CallPermission(may_read=lambda path: not any(pattern.forbids(path, where) for pattern in closed)),
+        read_roots=roots,
+    )
 
 
 def clean_output(text: str) -> str:
