@@ -11,7 +11,6 @@ from clawft.agent.run_request import RunRequest
 from clawft.config.jobs import ChannelSettings, GatewaySettings, RunsSettings
 from clawft.contracts import Cancel, ChannelCapabilities, ChannelHost, InboundMessage, MessagePayload, OutboundMessage
 from clawft.errors import ClawftError
-from clawft.jobs import open_runs
 from clawft.jobs.channels.gateway import Gateway
 from clawft.jobs.channels.intake import GatewayContext, make_gateway_context
 from clawft.jobs.run_state import Run
@@ -72,7 +71,7 @@ class Desk:
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self.folder = folder
-        self.runs: Runs = open_runs(RunsSettings(database=url), str(folder), {})
+        self.runs: Runs = Runs(RunsSettings(database=url), str(folder), {})
         _ = self.runs.engine  # its tables
         self.store = self.runs.store
         self.lines: list[str] = []

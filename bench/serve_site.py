@@ -72,7 +72,7 @@ async def open_site(world: ServeWorld, settings: ServeSettings | None = None) ->
                 try:
                     yield Site(f"http://127.0.0.1:{listening.getsockname()[1]}", front, server, tokens, logged)
                 finally:
-                    front.middleware_front.close()
+                    front.access.close()
                     server.stop()
                     server.stop()
 

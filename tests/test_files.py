@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.errors import Unreadable
+from clawft.config.sqlite import DatabaseFile
+from clawft.errors import ClawftError, Unreadable
 from clawft.files import (
-    create_database,
     create_file,
     get_hint,
-    is_blank,
     is_there,
     is_within,
     lock_file,
@@ -275,17 +274,18 @@ def test_what_cannot_be_looked_at_counts_as_there(tmp_path: Path) -> None:
 
 def test_a_database_is_never_of_0_bytes_and_one_that_is_there_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
-    assert not is_blank(str(path))
-    create_database(str(path))
+    file = DatabaseFile(str(path), "The list", "list-file", "what is listed")
+    file.make()
     assert path.stat().st_mode & 0o777 == 0o600
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE one(a)")
     before = path.read_bytes()
-    create_database(str(path))
+    file.make()
     assert path.read_bytes() == before
     path.write_bytes(b"")
-    create_database(str(path))
-    assert is_blank(str(path))
+    with pytest.raises(ClawftError, match="The list is damaged: it is empty") as caught:
+        file.make()
+    assert (caught.value.code, path.read_bytes()) == ("list-file", b"")
     assert os.listdir(tmp_path) == ["a.sqlite"]
 
 

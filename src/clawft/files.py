@@ -8,7 +8,7 @@ import shlex
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 
 import msgspec
@@ -45,11 +45,6 @@ _HINTS = {
     errno.EFBIG: "The file would be larger than the limit of this process: ulimit -f",
 }
 _ABOVE = frozenset((errno.ENOTDIR, errno.EACCES, errno.EPERM))  # which a folder above may be the cause of
-# What SQLite says: its tables are not ours, the file is damaged or no database; or it is in use; or the system's error.
-_DAMAGED = frozenset((1, 11, 26))
-_IN_USE = frozenset((5, 6))
-_IO_ERROR = 10
-_SYSTEM = {3: errno.EACCES, 8: errno.EACCES, 13: errno.ENOSPC}
 
 
 class _Versioned(Struct):
@@ -94,25 +89,6 @@ def get_hint(error: OSError, path: str) -> str:
     return hint.format(shlex.quote(path) if path else "").rstrip()
 
 
-def restore_hint(lost: str) -> str:
-    """Return what to do about a damaged database; `lost` is what is lost with it."""
-    return f"Restore it from a backup; or move it away, with its -wal and -shm, and begin anew without {lost}"
-
-
-def get_database_hint(error: BaseException, path: str, lost: str) -> str:
-    """Return what the user can do about an SQLite error with a file; `lost` is what is lost with it."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _DAMAGED:
-        return restore_hint(lost)
-    if code in _IN_USE:
-        return "Another program is using it: try again when it is done"
-    if code == _IO_ERROR:  # what it says of most that the system refuses, a full disk too
-        room = get_hint(OSError(errno.ENOSPC, ""), path)
-        return f"{room}. If there is room, the disk fails: look at the system's log (dmesg)"
-    known = _SYSTEM.get(code) or (errno.EISDIR if os.path.isdir(path) else errno.EACCES)
-    return get_hint(OSError(known, os.strerror(known)), path)
-
-
 def why_damaged(data: bytes, error: Exception) -> str:
     """Say why the content of a file was not understood: what the parser said of it counts for text alone."""
     if not data.strip():
@@ -150,15 +126,6 @@ def is_there(path: str) -> bool:
     return True
 
 
-def is_blank(path: str) -> bool:
-    """Return whether there is a file without a single byte, which is what is left of one that was cut off."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(status.st_mode) and not status.st_size
-
-
 def create_private(path: str) -> None:
     """Create an empty file that nobody else can read; an existing file is left unchanged. Raises: OSError.
 
@@ -167,20 +134,6 @@ def create_private(path: str) -> None:
     """
     with suppress(FileExistsError):
         os.close(os.open(path, _NEW, 0o600))
-
-
-def create_database(path: str) -> None:
-    """Make an empty SQLite database, as `create_private` does, but never of 0 bytes: those are what is left of one that
-    was cut off (`is_blank`), even where another process just makes its own. Raises: OSError.
-    """
-    if os.path.lexists(path):
-        return
-    import sqlite3  # few who read files need it
-
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
-        memory.execute("PRAGMA user_version=1")  # which writes the first page
-        memory.execute("PRAGMA user_version=0")
-        create_file(path, memory.serialize())
 
 
 def read_regular(

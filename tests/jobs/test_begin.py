@@ -4,11 +4,11 @@ from pathlib import Path
 
 from clawft.agent.run_request import RunRequest
 from clawft.config.jobs import RunsSettings
-from clawft.jobs import open_runs
+from clawft.jobs.runs import Runs
 
 
 def test_only_the_first_worker_takes_a_run_as_new_even_if_the_clock_jumped_back_since(tmp_path: Path) -> None:
-    runs = open_runs(RunsSettings(), str(tmp_path), {})
+    runs = Runs(RunsSettings(), str(tmp_path), {})
     try:
         run = runs.start(RunRequest(kind="agent", cwd=str(tmp_path), text="go"))
         taken = [runs.store.begin(run, 1, "a")]

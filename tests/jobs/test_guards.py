@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from clawft.agent.run_request import RunRequest
 from clawft.config.jobs import RunsSettings
-from clawft.jobs import open_runs
 from clawft.jobs.engine import AttemptLost
 from clawft.jobs.run_state import PendingQuestion, WorkerRow, now_text
 from clawft.jobs.runs import Runs
@@ -21,7 +20,7 @@ from clawft.messages import ApprovalNeeded
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[Runs]:
-    opened = open_runs(RunsSettings(), str(tmp_path), {})
+    opened = Runs(RunsSettings(), str(tmp_path), {})
     yield opened
     opened.close()
 
@@ -111,10 +110,10 @@ def test_deaths_of_workers_count_until_a_run_gets_further(runs: Runs) -> None:
 MAKE = """
 import resource, sys
 from clawft.config.jobs import RunsSettings
-from clawft.jobs import open_runs
+from clawft.jobs.runs import Runs
 import clawft.jobs.runs, clawft.jobs.engine
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-open_runs(RunsSettings(), sys.argv[1], {}).engine
+Runs(RunsSettings(), sys.argv[1], {}).engine
 """
 
 
@@ -123,7 +122,7 @@ def test_a_database_that_could_not_be_made_to_its_end_is_made_when_there_is_room
     words = [sys.executable, "-B", "-c", MAKE, str(tmp_path), str(size)]
     cut = subprocess.run(words, capture_output=True, text=True, check=False)
     assert "The database of runs cannot be used: disk I/O error" in cut.stderr
-    with closing(open_runs(RunsSettings(), str(tmp_path), {})) as made:
+    with closing(Runs(RunsSettings(), str(tmp_path), {})) as made:
         run = made.start(RunRequest(kind="agent", cwd="/", text="go"))
         assert made.store.get(run).status == "queued"
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from chaos import COMMANDS, Chaos, ten_steps, until
 from clawft.agent.run_request import RunRequest
 from clawft.config.jobs import RunsSettings
-from clawft.jobs import open_runs
+from clawft.jobs.runs import Runs
 from postgres import Mode, Postgres
 from wire import Reply
 
@@ -119,12 +119,12 @@ def test_tables_that_another_process_has_half_made_are_not_used_before_they_are_
     postgres: Postgres, tmp_path: Path
 ) -> None:
     settings = RunsSettings(database=postgres.url())
-    with closing(open_runs(settings, str(tmp_path), {})) as first:
+    with closing(Runs(settings, str(tmp_path), {})) as first:
         first.start(RunRequest(kind="agent", cwd=str(tmp_path), text="go"))
         with first.database.begin() as connection:
             (whole,) = connection.execute(sa.text("SELECT version FROM dbos.dbos_migrations")).one()
             connection.execute(sa.text("UPDATE dbos.dbos_migrations SET version = version - 1"))
-        with closing(open_runs(settings, str(tmp_path), {})) as second:
+        with closing(Runs(settings, str(tmp_path), {})) as second:
             second.start(RunRequest(kind="agent", cwd=str(tmp_path), text="go"))
         with first.database.connect() as connection:
             assert connection.execute(sa.text("SELECT version FROM dbos.dbos_migrations")).scalar() == whole

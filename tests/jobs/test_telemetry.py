@@ -16,9 +16,9 @@ import pytest
 from clawft.agent.run_request import RunRequest
 from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
-from clawft.jobs import open_runs
 from clawft.jobs.database import make_url, open_engine
 from clawft.jobs.observer import AnsweredQuestion, ObservedOutcome, ObservedRun, ObservedStep, RunObserver
+from clawft.jobs.runs import Runs
 from clawft.jobs.telemetry import open_telemetry
 from clawft.jobs.worker import RunWorker, WorkerPlan
 from clawft.messages import Usage
@@ -262,7 +262,7 @@ def test_what_goes_on_elsewhere_did_not_fail(tmp_path: Path, ending: str) -> Non
 def test_how_many_runs_wait_is_told_for_the_whole_database(tmp_path: Path) -> None:
     with Collector() as collector:
         with watching(tmp_path, collector.url, []):
-            runs = open_runs(RunsSettings(), str(tmp_path), {})
+            runs = Runs(RunsSettings(), str(tmp_path), {})
             for _ in range(3):
                 run = runs.start(RunRequest(kind="agent", cwd=str(tmp_path)))
             runs.store.begin(run, 1, "w")

@@ -2,10 +2,9 @@
 and the use of each skill that the ranking of the catalog reads.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from itertools import chain, repeat
 from threading import RLock
@@ -13,17 +12,18 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from clawft.config.sqlite import DatabaseFile, get_database_hint, open_database, write_transaction
 from clawft.errors import ClawftError
-from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, is_there, restore_hint
+from clawft.files import check_version, is_there
 
 R = TypeVar("R")
 Row = tuple[Any, ...]
 
+_SUBJECT = "The record of costs and use"
 _LOST = "the costs and counts so far"
 VERSION = 1  # of the tables of a file; 0 is what the first weft wrote, and the same
 _WAIT_S = 10  # for another process that is writing
 _PAUSES_S = (0.1, 0.25, 0.5, 1.0, 2.0)
-_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class RecordsUnavailable(ClawftError):
@@ -83,14 +83,11 @@ class UsageDatabase:
 
     def __init__(self, path: str, *, patient: bool = False) -> None:
         self.patient = patient
-        self._path = path
+        self._file = DatabaseFile(path, _SUBJECT, "usage-file", _LOST, busy=self._explain_busy)
         self._lock = RLock()
-        if is_blank(path):
-            message = "The record of costs and use is damaged: it is empty"
-            raise ClawftError("usage-file", message, path=path, hint=restore_hint(_LOST))
-        with self._translated():
-            create_database(path)
-            self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        self._file.make()
+        with self._file.translated():
+            self._connection = open_database(path, wait_s=_WAIT_S)
         try:
             ((version,),) = self.execute("PRAGMA user_version")
             check_version(version, VERSION, path)
@@ -106,24 +103,17 @@ class UsageDatabase:
             self.execute(statement)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        with self._lock, self._translated():
+        with self._lock, self._file.translated():
             return self._connection.execute(statement, values).fetchall()
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._lock, self._translated():
+        with self._lock, self._file.translated():
             self._connection.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._lock:
-            self.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk has ended it already
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._lock, self._file.translated(), write_transaction(self._connection):
+            yield
 
     def now(self) -> datetime:
         return datetime.now()
@@ -134,20 +124,10 @@ class UsageDatabase:
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            message = f"The record of costs and use cannot be made: {error.strerror}"
-            hint = get_hint(error, self._path)
-            raise ClawftError("usage-file", message, path=self._path, hint=hint) from error
-        except (sqlite3.Error, OverflowError) as error:
-            message = f"The record of costs and use cannot be used: {error}"
-            hint = get_database_hint(error, self._path, _LOST)
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            kind = RecordsUnavailable if code in _PASSING else ClawftError
-            raise kind("usage-file", message, path=self._path, hint=hint) from error
+    def _explain_busy(self, error: Exception) -> RecordsUnavailable:
+        path = self._file.path
+        hint = get_database_hint(error, path, _LOST)
+        return RecordsUnavailable("usage-file", f"{_SUBJECT} cannot be used: {error}", path=path, hint=hint)
 
 
 _TABLE = """CREATE TABLE IF NOT EXISTS skill(

@@ -23,7 +23,7 @@ from clawft.app.shared_runtime import SharedRuntime
 from clawft.config.jobs import RunsSettings
 from clawft.config.loader import config_files
 from clawft.errors import ClawftError
-from clawft.jobs import open_runs
+from clawft.jobs import is_installed, missing
 from clawft.jobs.schedule import find_zone
 
 if TYPE_CHECKING:
@@ -43,7 +43,11 @@ def run_settings(app: App) -> RunsSettings:
 
 def open_app_runs(app: App) -> "Runs":
     """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
-    runs = open_runs(run_settings(app), app.workspace.user_dir, app.environ)
+    if not is_installed():
+        raise missing()
+    from clawft.jobs.runs import Runs
+
+    runs = Runs(run_settings(app), app.workspace.user_dir, app.environ)
 
     def note_withdrawn(question: "PendingQuestion", session: str) -> None:
         event = question.event

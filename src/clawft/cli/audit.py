@@ -12,7 +12,7 @@ from clawft.cli.completion import complete_sessions, complete_skills
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say
 from clawft.errors import ClawftError
-from clawft.server.views.audit import view_audit_line, view_audit_verdict
+from clawft.server.views.records import view_audit_line, view_audit_verdict
 from clawft.trust.audit.lines import AuditLogLine
 from clawft.trust.audit.log import make_unreadable_error
 from clawft.trust.audit.reader import AuditLogVerdict, AuditQuery, check_end, select_lines, verify_log

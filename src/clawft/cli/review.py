@@ -12,8 +12,7 @@ from clawft.config.extensions import HookPermissions
 from clawft.errors import Refused
 from clawft.scanner.findings import Power, Report
 from clawft.scanner.reports.text import render_power, reveal
-from clawft.server.views.review import is_executable, list_commands, list_programs, walk_files
-from clawft.server.views.scan_report import ScannedSkill
+from clawft.server.views.review import ScannedSkill, is_executable, list_commands, list_programs, walk_files
 from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.discovery.hooks import DiscoveredHook
 from clawft.skills.parse.model import Skill

@@ -1,23 +1,17 @@
 """Runs that survive: in the background, across crashes and machines. Loaded only by what needs them."""
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
 
 from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
 from clawft.files import is_there
 
-if TYPE_CHECKING:
-    from clawft.jobs.runs import Runs
-
-__all__ = ["file_path", "is_installed", "is_used", "missing", "open_runs"]
+__all__ = ["file_path", "is_installed", "is_used", "missing"]
 
 
 def is_installed() -> bool:
     """Return whether the extra is there."""
-    from importlib.util import find_spec
-
     return all(find_spec(name) is not None for name in ("dbos", "sqlalchemy"))
 
 
@@ -35,12 +29,3 @@ def is_used(settings: RunsSettings, user_dir: str) -> bool:
 def missing() -> ClawftError:
     message = "Runs in the background need a part that is not installed"
     return ClawftError("durable-missing", message, hint="Install clawft[durable]")
-
-
-def open_runs(settings: RunsSettings, user_dir: str, environ: Mapping[str, str]) -> "Runs":
-    """The runs of the user's database. Raises: ClawftError, `durable-missing` without the extra."""
-    if not is_installed():
-        raise missing()
-    from clawft.jobs.runs import Runs
-
-    return Runs(settings, user_dir, environ)

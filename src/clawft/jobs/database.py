@@ -1,7 +1,6 @@
 """The database of runs: its tables, connections to SQLite or PostgreSQL, and its failures as errors."""
 
 import os
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,8 +11,9 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from clawft.config.jobs import RunsSettings
+from clawft.config.sqlite import DatabaseError, DatabaseFile, get_database_hint
 from clawft.errors import ClawftError
-from clawft.files import check_version, create_database, get_database_hint, get_hint, is_blank, restore_hint
+from clawft.files import check_version, get_hint
 from clawft.jobs import file_path
 
 METADATA = MetaData()
@@ -230,10 +230,7 @@ def _check_format(connection: sa.Connection) -> None:
 def _open_file(url: sa.URL) -> sa.Engine:
     path = str(url.database)
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-    if is_blank(path):
-        message = "The database of runs is damaged: it is empty"
-        raise ClawftError("runs-database", message, path=path, hint=restore_hint(_LOST))
-    create_database(path)
+    DatabaseFile(path, "The database of runs", "runs-database", _LOST).make()
     engine = sa.create_engine(
         url, pool_size=_POOL, max_overflow=4 * _POOL, pool_timeout=_BUSY_MS / 1000, hide_parameters=True
     )
@@ -255,7 +252,7 @@ def _write_ahead(connection: Any) -> None:
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
+        except DatabaseError as error:
             if not _mentions(error, _LOCKED) or time.monotonic() > deadline:
                 raise
             time.sleep(_AGAIN_S)

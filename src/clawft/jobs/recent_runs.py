@@ -1,16 +1,15 @@
 """The most recent runs for shell completion and the prompt, read without SQLAlchemy."""
 
-import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from clawft.config.jobs import RunsSettings
+from clawft.config.sqlite import DatabaseError, open_database
 from clawft.errors import ClawftError
-from clawft.jobs import file_path, is_installed, is_used, open_runs
+from clawft.jobs import file_path, is_installed, is_used
 
 _WAIT_S = 0.2
 _QUERY = """
@@ -41,9 +40,10 @@ def load_recent_runs(
         return ()
     if not settings.database:
         return load_recent_runs_of_file(user_dir, limit)
+    from clawft.jobs.runs import Runs
 
     try:
-        with closing(open_runs(settings, user_dir, environ)) as runs:
+        with closing(Runs(settings, user_dir, environ)) as runs:
             found = runs.store.list(limit=limit)
     except ClawftError:
         return ()
@@ -54,9 +54,9 @@ def load_recent_runs(
 def load_recent_runs_of_file(user_dir: str, limit: int) -> tuple[RecentRun, ...]:
     """The same, of the file in a user's folder."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(file_path(user_dir))}?mode=ro", uri=True, timeout=_WAIT_S)) as file:
+        with closing(open_database(file_path(user_dir), wait_s=_WAIT_S, read_only=True)) as file:
             rows = file.execute(_QUERY, (limit,)).fetchall()
-    except sqlite3.Error:
+    except DatabaseError:
         return ()
     return tuple(
         RecentRun(run, status, kind, title, attempt, _project_of(request))

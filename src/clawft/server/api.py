@@ -1,6 +1,5 @@
 """The HTTP API: a route for each operation, its event streams, and its OpenAPI description."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +11,6 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clawft import __version__
 from clawft.errors import ClawftError, Diagnostic
 from clawft.server.callers import DaemonCall, Listener, Subscriptions
 from clawft.server.daemon import Daemon
@@ -28,19 +26,19 @@ from clawft.server.http.exchange import Log
 from clawft.server.http.limits import WebError, read_body
 from clawft.server.middleware import RequestClient, get_request_client, make_refusal
 from clawft.server.observability import Metrics
+from clawft.server.openapi import SECURED, describe_path_parameters, find_path_names, make_openapi
 from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Refusal
 from clawft.server.protocol.operations import MESSAGES, OPERATIONS, AnyOperation, explain_invalid_request
 from clawft.server.protocol.subscriptions import Subscribe
 
 _REF = "#/components/schemas/{name}"
-_PARAMETER = re.compile(r"\{(\w+)\}")
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _ALL = "One of: " + ", ".join(f"`{topic}`" for topic in ("skills", "approvals", "executions", "runs"))
 
 
 def make_daemon_openapi(prefix: str) -> dict[str, Any]:
-    """The document."""
+    """The OpenAPI document of the daemon."""
     _, components = msgspec.json.schema_components([*MESSAGES.values()], ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
@@ -52,21 +50,12 @@ def make_daemon_openapi(prefix: str) -> dict[str, Any]:
     paths["/healthz"] = {"get": _plain("healthz", "Whether every part of the daemon is well; 503 if not.", _JSON, [])}
     paths["/metrics"] = {"get": _plain("metrics", "What is counted, for Prometheus. Scope: `read`.", "text/plain")}
     description = "The skills of one machine, for programs. The same operations go over a WebSocket at `/ws`."
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "weft serve", "version": __version__, "description": description},
-        "paths": paths,
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-        "security": [{"token": []}],
-    }
+    return make_openapi("weft serve", paths, description=description, schemas=components) | {"security": SECURED}
 
 
 def _describe(operation: AnyOperation, components: dict[str, Any]) -> dict[str, Any]:
     schema = components[operation.request.__name__]
-    in_path = _PARAMETER.findall(operation.path)
+    in_path = find_path_names(operation.path)
     rest = {
         name: property_schema
         for name, property_schema in schema["properties"].items()
@@ -77,9 +66,7 @@ def _describe(operation: AnyOperation, components: dict[str, Any]) -> dict[str, 
         "operationId": operation.name,
         "summary": operation.summary,
         "description": f"Scope: `{operation.scope}`.",
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": schema["properties"][name]} for name in in_path
-        ],
+        "parameters": describe_path_parameters(operation.path, schema["properties"]),
         "responses": _responses(operation),
     }
     if operation.method == "GET":

@@ -21,13 +21,13 @@ from clawft.server.api import PREFIX, HttpApi, make_daemon_openapi
 from clawft.server.daemon import Daemon
 from clawft.server.executions import stopping
 from clawft.server.http.addresses import ServerNames
-from clawft.server.http.exchange import Log
+from clawft.server.http.exchange import AuthMiddleware, Log
 from clawft.server.http.limits import ClientLimits, Kind, WebError
 from clawft.server.http.server import ServerLimits, Tls, WebServer
 from clawft.server.middleware import (
     BUG,
-    DaemonMiddleware,
-    MiddlewareHooks,
+    MAX_HELD,
+    DaemonAccess,
     answer_json,
     get_request_client,
     make_refusal,
@@ -123,9 +123,12 @@ _LAST_S = 1.0  # for streams to say that it is over
 class DaemonApplication:
     """The daemon's ASGI application, and its shutdown."""
 
-    def __init__(self, daemon: Daemon, middleware: DaemonMiddleware, api: HttpApi, sockets: WebSocketEndpoint) -> None:
+    def __init__(
+        self, daemon: Daemon, front: AuthMiddleware, access: DaemonAccess, api: HttpApi, sockets: WebSocketEndpoint
+    ) -> None:
         self.daemon = daemon
-        self.middleware_front = middleware
+        self.middleware_front = front
+        self.access = access
         self._api = api
         self._sockets = sockets
 
@@ -138,14 +141,14 @@ class DaemonApplication:
         await self._sockets.close()
         server.stop()
         await anyio.sleep(_LAST_S)
-        self.middleware_front.close()
+        self.access.close()
         await anyio.sleep(_LAST_S)
         server.stop()  # once more: a client that does not read its last messages is not waited for
 
     async def stop_now(self, server: WebServer) -> None:
         """End everything now."""
         await self.daemon.executions.drain(0)
-        self.middleware_front.close()
+        self.access.close()
         server.stop()
         server.stop()
 
@@ -166,14 +169,16 @@ def make_application(daemon: Daemon, tokens: ServeTokens, log: Log | None = None
         "reads": settings.limits.reads_per_minute,
         "writes": settings.limits.writes_per_minute,
     }
-    middleware = DaemonMiddleware(
-        app,
-        names=ServerNames.of(settings),
-        tokens=tokens,
-        limits=ClientLimits(per_minute, time.monotonic),
-        around=MiddlewareHooks(metrics, log, daemon.executions.cancel_unauthenticated),
+    access = DaemonAccess(
+        ServerNames.of(settings),
+        tokens,
+        ClientLimits(per_minute, time.monotonic),
+        metrics,
+        log,
+        daemon.executions.cancel_unauthenticated,
     )
-    return DaemonApplication(daemon, middleware, api, sockets)
+    front = AuthMiddleware(app, access, MAX_HELD, refusal_response)
+    return DaemonApplication(daemon, front, access, api, sockets)
 
 
 def make_server(front: DaemonApplication) -> WebServer:

@@ -1,21 +1,20 @@
-"""ASGI middleware of the daemon: host, origin, token, rate limits and access log; errors as JSON responses."""
+"""Access to the daemon: host, origin, token, rate limits and access log; errors as JSON responses."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 import anyio
 import msgspec
-from msgspec import Struct
 from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.server.callers import DaemonCaller
 from clawft.server.executions import stopping
 from clawft.server.http.addresses import ServerNames
-from clawft.server.http.exchange import App, HttpExchange, Log, Receive, Scope, Send, parse_host
-from clawft.server.http.limits import ClientLimits, Kind, ResponseMemory, WebError
+from clawft.server.http.exchange import HttpExchange, Log, Scope, parse_host
+from clawft.server.http.limits import ClientLimits, Kind, WebError
 from clawft.server.http.server import IS_KNOWN
 from clawft.server.observability import Metrics
 from clawft.server.protocol.envelope import Refusal, encode, to_problem
@@ -141,107 +140,72 @@ def get_request_client(scope: Scope) -> RequestClient:
     return visitor
 
 
-class MiddlewareHooks(Struct, frozen=True):
-    """The callbacks of the middleware. `cancel_unauthenticated` ends work whose caller's token is not valid any
-    more."""
-
-    metrics: Metrics
-    log: Log | None
-    cancel_unauthenticated: Callable[[], None]
-
-
-class DaemonMiddleware:
-    """An ASGI application in front of the daemon's own."""
+class DaemonAccess:
+    """The policy of the daemon. `cancel_unauthenticated` ends work whose caller's token is not valid any more."""
 
     def __init__(
-        self, app: App, *, names: ServerNames, tokens: ServeTokens, limits: ClientLimits, around: MiddlewareHooks
+        self,
+        names: ServerNames,
+        tokens: ServeTokens,
+        limits: ClientLimits,
+        metrics: Metrics,
+        log: Log | None,
+        cancel_unauthenticated: Callable[[], None],
     ) -> None:
-        self._app = app
         self._names = names
         self._tokens = tokens
         self._limits = limits
-        self._metrics = around.metrics
-        self._log = around.log
-        self._end_unknown = around.cancel_unauthenticated
-        self._room = ResponseMemory(MAX_HELD)
+        self._metrics = metrics
+        self._log = log
+        self._end_unknown = cancel_unauthenticated
         self._inside: dict[anyio.CancelScope, RequestClient | None] = {}
         self._is_looking = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        scope.setdefault("state", {})
-        visit = HttpExchange(scope, receive, send, self._room, refusal_response)
-        try:
-            if scope["type"] == "http":
-                await self._serve(visit)
-            else:
-                await self._connect(visit, receive, send)
-        finally:
-            visit.close()
-            is_page = scope.get("operation") == "console" and visit.status < 400  # dozens of files each time
-            if self._log is not None and not is_page:
-                visit.log(self._log)
-
-    def close(self) -> None:
-        """Cancel all requests that are still open."""
-        for scope in tuple(self._inside):
-            scope.cancel()
-
-    async def _serve(self, visit: HttpExchange) -> None:
-        scope = visit.scope
-        try:
-            origin = self._check_place(visit)
-            if origin:
-                visit.taken = _allow(origin)
-            if origin and scope["method"] == "OPTIONS" and b"access-control-request-method" in visit.headers:
-                return await Response(status_code=204, headers=_PREFLIGHT)(scope, visit.receive, visit.send)
-            self._admit(visit)
-            with self._letting_in(scope) as inside:
-                await self._app(scope, visit.receive, visit.send)
-            if inside.cancelled_caught:
-                await self._cut_short(visit)
-        except WebError as error:
-            await visit.answer(error)
-        finally:
-            spent_s = time.perf_counter() - visit.began
-            self._metrics.request(scope.get("operation", ""), visit.status or 499, spent_s)
+    async def admit(self, exchange: HttpExchange) -> Response | None:
+        scope = exchange.scope
+        origin = self._check_place(exchange)
+        is_socket = scope["type"] == "websocket"
+        if origin and not is_socket:
+            exchange.taken = _allow(origin)
+            if scope["method"] == "OPTIONS" and b"access-control-request-method" in exchange.headers:
+                return Response(status_code=204, headers=_PREFLIGHT)
+        self._identify(exchange)
+        if is_socket and scope["path"] != "/ws":
+            raise WebError(404, "There is a WebSocket at /ws alone")
         return None
 
-    async def _connect(self, visit: HttpExchange, receive: Receive, send: Send) -> None:
-        """A WebSocket, which is refused before it is one."""
-        visit.scope["method"] = "WS"
-        visit.status = 101
-        try:
-            self._check_place(visit)
-            self._admit(visit)
-            if visit.scope["path"] != "/ws":
-                raise WebError(404, "There is a WebSocket at /ws alone")
-        except WebError as error:
-            visit.status = error.status
-            await receive()
-            await _refuse_socket(refusal_response(error), send)
-            return
-        with self._letting_in(visit.scope), self._metrics.connected("websocket"):
-            await self._app(visit.scope, receive, send)
-
-    @staticmethod
-    async def _cut_short(visit: HttpExchange) -> None:
-        """The daemon ends before the answer did, or the token went."""
-        await visit.finish()
-        visitor: RequestClient | None = visit.scope["state"].get("visitor")
-        await visit.answer(_token_wrong() if visitor and visitor.is_sent_away else to_web_error(stopping()))
-
     @contextmanager
-    def _letting_in(self, scope: Scope) -> Iterator[anyio.CancelScope]:
-        with anyio.CancelScope() as inside:
-            self._inside[inside] = scope["state"].get("visitor")
+    def inside(self, exchange: HttpExchange) -> Iterator[anyio.CancelScope]:
+        is_socket = exchange.scope["type"] == "websocket"
+        with (
+            self._metrics.connected("websocket") if is_socket else nullcontext(),
+            anyio.CancelScope() as inside,
+        ):
+            self._inside[inside] = exchange.scope["state"].get("visitor")
             self._look_soon()
             try:
                 yield inside
             finally:
                 del self._inside[inside]
+
+    def why_cut(self, exchange: HttpExchange) -> WebError:
+        """The daemon ends before the answer did, or the token went."""
+        visitor: RequestClient | None = exchange.scope["state"].get("visitor")
+        return _token_wrong() if visitor and visitor.is_sent_away else to_web_error(stopping())
+
+    def ended(self, exchange: HttpExchange) -> None:
+        scope = exchange.scope
+        if scope["type"] == "http":
+            spent_s = time.perf_counter() - exchange.began
+            self._metrics.request(scope.get("operation", ""), exchange.status or 499, spent_s)
+        is_page = scope.get("operation") == "console" and exchange.status < 400  # dozens of files each time
+        if self._log is not None and not is_page:
+            exchange.log(self._log)
+
+    def close(self) -> None:
+        """Cancel all requests that are still open."""
+        for scope in tuple(self._inside):
+            scope.cancel()
 
     def _look_soon(self) -> None:
         if not self._is_looking:
@@ -281,7 +245,7 @@ class DaemonMiddleware:
             raise _error(403, "origin-refused", "Pages of that origin may not use this daemon", hint)
         return origin
 
-    def _admit(self, visit: HttpExchange) -> None:
+    def _identify(self, visit: HttpExchange) -> None:
         """Identify the caller by its token, and count the request. Raises: WebError."""
         scope = visit.scope
         kind: Kind = "reads" if scope["method"] in _READS else "writes"
@@ -322,10 +286,8 @@ def _allow(origin: str) -> list[tuple[bytes, bytes]]:
 
 def _find_secret(visit: HttpExchange) -> str | None:
     """Find the token in a request, valid or not; None where there is none."""
-    header = visit.headers.get(b"authorization")
-    if header is not None:
-        word, _, secret = header.partition(b" ")
-        return secret.strip().decode("latin-1") if word.lower() == b"bearer" else ""
+    if visit.bearer is not None:
+        return visit.bearer
     offered: list[str] = visit.scope.get("subprotocols", [])
     return next(
         (protocol[len(BEARER_PROTOCOL) :] for protocol in offered if protocol.startswith(BEARER_PROTOCOL)), None
@@ -339,9 +301,3 @@ def _error(status: int, code: str, message: str, hint: str, headers: dict[str, s
 def _token_wrong() -> WebError:
     hint = "Make another: weft serve token new NAME --scope SCOPE; yours is in the file that weft serve status names"
     return _error(401, "token-wrong", "That token does not count, or not any more", hint, _CHALLENGE)
-
-
-async def _refuse_socket(response: Response, send: Send) -> None:
-    start = {"status": response.status_code, "headers": response.raw_headers}
-    await send({"type": "websocket.http.response.start", **start})
-    await send({"type": "websocket.http.response.body", "body": bytes(response.body)})

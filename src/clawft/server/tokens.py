@@ -1,4 +1,7 @@
-"""Tokens of the daemon: who may do what. The user's own lies in a file of theirs; of others only a hash is kept."""
+"""Tokens of the daemon: who may do what. The user's own lies in a file of theirs; of others only a hash is kept.
+
+How a token is made, named and compared is the same for the hub, which keeps its own in its database.
+"""
 
 import hashlib
 import hmac
@@ -27,12 +30,40 @@ PREFIX = "wft_"
 VERSION = 1  # of the file
 MAX_TOKENS = 1_000
 _MAX_FILE = 1 << 20
-_MAX_LABEL = 100
+MAX_LABEL = 100
 _FEWEST = 16  # characters of a token that a person chose
 _LOCK_S = 5.0
 _YOUNG_NS = 2_000_000_000
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?")
 _SECRET = re.compile(r"[\x21-\x7e]{1,500}")
+
+
+def make_secret(prefix: str) -> str:
+    return prefix + secrets.token_urlsafe(32)
+
+
+def hash_secret(secret: str) -> str:
+    """A token has 256 bits of chance in it: nobody finds it by trying, so a plain hash will do.
+
+    Tokens are looked up by it: how long that takes tells nothing of a token, as it would with the token itself.
+    """
+    return hashlib.sha256(secret.encode("ascii", "replace")).hexdigest()
+
+
+def check_name(name: str, code: str, message: str) -> None:
+    """Raises: ClawftError for what is no name of a token or an owner."""
+    if not is_name(name):
+        hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
+        raise ClawftError(code, message, hint=hint)
+
+
+def is_name(name: str) -> bool:
+    """Return whether a token or an owner may be called so, which is what ClawHub allows."""
+    return _NAME.fullmatch(name) is not None
+
+
+def clean_label(label: str) -> str:
+    return "".join(character for character in label if character.isprintable())[:MAX_LABEL]
 
 
 class ServeToken(Struct, frozen=True, kw_only=True):
@@ -75,7 +106,7 @@ def load_own(settings: ServeSettings, user_dir: str, environ: Mapping[str, str],
     if not make:
         return ""
     os.makedirs(user_dir, mode=0o700, exist_ok=True)
-    create_file(path, f"{PREFIX}{secrets.token_urlsafe(32)}\n".encode())
+    create_file(path, f"{make_secret(PREFIX)}\n".encode())
     return load_own(settings, user_dir, environ)
 
 
@@ -91,7 +122,7 @@ class ServeTokens:
 
     def __init__(self, user_dir: str, own: str = "") -> None:
         self._path = os.path.join(user_dir, "serve-tokens.json")
-        self._own = _hash(own) if own else ""
+        self._own = hash_secret(own) if own else ""
         self._seen: tuple[int, ...] | None = None
         self._tokens: dict[str, ServeToken] = {}
 
@@ -99,8 +130,7 @@ class ServeTokens:
         """Return the caller of a valid token; None for any other. Raises: Unreadable."""
         if not _SECRET.fullmatch(secret):
             return None
-        # Looked up by a hash: how long that takes tells nothing of a token, as it would with the token itself.
-        wanted = _hash(secret)
+        wanted = hash_secret(secret)
         if self._own and hmac.compare_digest(wanted, self._own):
             return DaemonCaller(OWN, ALL_SCOPES)
         found = self._load().get(wanted)
@@ -114,16 +144,14 @@ class ServeTokens:
 
     def create(self, name: str, scopes: Sequence[str], label: str = "", *, days: int = 0) -> tuple[str, ServeToken]:
         """A new token, which nobody can be shown again, and what is kept of it. Raises: ClawftError."""
-        if not _NAME.fullmatch(name) or name == OWN:
-            hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
-            raise ClawftError("serve-token-name", f"A token cannot be called '{name[:60]}'", hint=hint)
+        check_name(name if name != OWN else "", "serve-token-name", f"A token cannot be called '{name[:60]}'")
         now = time.time()
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = make_secret(PREFIX)
         token = ServeToken(
             name=name,
-            hash=_hash(secret),
+            hash=hash_secret(secret),
             scopes=tuple(scope for scope in SCOPES if scope in scopes),
-            label="".join(character for character in label if character.isprintable())[:_MAX_LABEL],
+            label=clean_label(label),
             created=_moment(now),
             expires=_moment(now + days * 86_400) if days else "",
         )
@@ -208,11 +236,6 @@ def _get(tokens: Sequence[ServeToken], name: str) -> ServeToken:
         hint = f"Did you mean '{close}'?" if close else "Run: weft serve token list"
         raise NotFound("serve-token-none", f"There is no token '{name[:60]}'", hint=hint)
     return found
-
-
-def _hash(secret: str) -> str:
-    """A token has 256 bits of chance in it: nobody finds it by trying, so a plain hash will do."""
-    return hashlib.sha256(secret.encode("ascii", "replace")).hexdigest()
 
 
 def _moment(seconds: float) -> str:

@@ -220,7 +220,7 @@ async def test_what_is_wrong_is_said_clearly(world: ServeWorld) -> None:
             with pytest.raises(ClientError) as invalid:
                 await client.request(ExecuteSkill(name=""), SkillResult)
             assert invalid.value.code == "request-invalid"
-            site.front.middleware_front.close()
+            site.front.access.close()
             with pytest.raises(ClientError) as closed:
                 await client.list_skills()
             assert closed.value.close_code

@@ -17,7 +17,7 @@ from mcp.client import Client
 from mcp_types import TextResourceContents
 
 from clawft.config.registries import HubSettings
-from clawft.server.hub import middleware as door
+from clawft.server.hub import application
 from clawft.server.hub.model import CheckedDraft, PublicationDraft
 from hub_world import OPEN, ServedHub, serve_hub
 
@@ -150,7 +150,7 @@ def test_a_hub_that_is_not_public_wants_a_token_for_mcp_too(closed_hub: ServedHu
 def test_large_answers_that_nobody_takes_do_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "MAX_HELD", 40 << 20)
+    monkeypatch.setattr(application, "MAX_HELD", 40 << 20)
     with serve_hub(tmp_path) as hub, ExitStack() as stack:
         _put(hub, "ann/large", "large", {"large.txt": b"x" * (8 << 20)})
         asked = {

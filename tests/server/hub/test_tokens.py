@@ -7,7 +7,8 @@ import pytest
 
 from clawft.errors import ClawftError, NotFound
 from clawft.server.hub.store import HubStore
-from clawft.server.hub.tokens import HubTokens, is_owner
+from clawft.server.hub.tokens import HubTokens
+from clawft.server.tokens import is_name
 
 
 def test_a_token_counts_until_it_is_revoked(store: HubStore) -> None:
@@ -62,4 +63,4 @@ def test_owners_scopes_and_ids_that_cannot_be_are_told(store: HubStore) -> None:
     with pytest.raises(NotFound):
         tokens.revoke("nothing")
     assert tokens.list() == ()
-    assert [is_owner(one) for one in ("a", "a.b-c_d", "-a", "a" * 41, "a\n")] == [True, True, False, False, False]
+    assert [is_name(one) for one in ("a", "a.b-c_d", "-a", "a" * 41, "a\n")] == [True, True, False, False, False]

@@ -6,7 +6,6 @@ find comes first.
 
 import errno
 import os
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.agent.memory.vectors import FLOORS, VECTOR_TABLES, VectorTable, Version
+from clawft.config.sqlite import IN_MEMORY, DatabaseError, is_from_outside, open_database, write_transaction
 from clawft.contracts import MemoryResult
 from clawft.files import create_private
 from clawft.skills.discovery.ranking import STOP_WORDS, find_significant_words
@@ -27,11 +27,6 @@ MAX_QUERY = 4_000  # characters
 BUSY_S = 2.0
 _FUSION = 60  # the usual constant: how little the first ranks stand out
 _AFFORDABLE = 4_000  # entries whose BM25 is worked out for one query
-# Errors that another process, the disk or permissions cause. All others mean that the file is damaged.
-_OUTSIDE = frozenset((
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM,
-))  # fmt: skip
 _TABLES = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE item (id INTEGER PRIMARY KEY, source TEXT NOT NULL, digest BLOB NOT NULL, metadata BLOB NOT NULL);
@@ -61,11 +56,11 @@ class MemoryIndex:
 
     def __init__(self, path: str, embedding: Version) -> None:
         with _translate():
-            if path != ":memory:":
+            if path != IN_MEMORY:
                 create_private(path)
                 if os.path.islink(path):
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            self._database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            self._database = open_database(path, wait_s=BUSY_S)
         try:
             with _translate():
                 self._prepare(embedding)
@@ -96,19 +91,19 @@ class MemoryIndex:
 
     def update(self, source: str, seen: bytes, items: Iterable[IndexedItem]) -> None:
         """Hold exactly these items of a source; only what differs is written."""
-        with _translate(), self._transaction():
+        with _translate(), write_transaction(self._database):
             self._replace_items(source, {_digest(item): item for item in items})
             self._set_meta(source, seen)
 
     def confirm(self, source: str, before: bytes, seen: bytes) -> None:
         """Remember that a source was seen again with the same content, unless another process was faster."""
-        with _translate(), self._transaction():
+        with _translate(), write_transaction(self._database):
             if self._meta(source) == before:
                 self._set_meta(source, seen)
 
     def clear(self, embedding: Version) -> None:
         """Hold nothing, and take another embedding from now on."""
-        with _translate(), self._transaction():
+        with _translate(), write_transaction(self._database):
             for table in ("meta", "item", "signature", "vector", "words"):
                 self._database.execute(f"DELETE FROM {table}")
             self._set_meta("embedding", embedding)
@@ -129,7 +124,7 @@ class MemoryIndex:
         self._database.execute("PRAGMA synchronous=NORMAL")
         if self._schema_version() == 0:
             self._database.execute("PRAGMA journal_mode=WAL")  # who searches does not wait for who writes
-            with self._transaction():
+            with write_transaction(self._database):
                 if self._schema_version() == 0:  # no other process was faster
                     for statement in filter(str.strip, _TABLES.split(";")):
                         self._database.execute(statement)
@@ -141,17 +136,6 @@ class MemoryIndex:
     def _schema_version(self) -> int:
         version: int = self._database.execute("PRAGMA user_version").fetchone()[0]
         return version
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self._database.in_transaction:  # SQLite itself ends some that fail
-                self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
 
     def _meta(self, name: str) -> Any:
         row = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -215,9 +199,8 @@ def _translate() -> Iterator[None]:
     """Whatever a damaged or busy file makes SQLite or us stumble over, as one error."""
     try:
         yield
-    except sqlite3.Error as error:
-        damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTSIDE
-        raise IndexUnusable(damaged=damaged) from error
+    except DatabaseError as error:
+        raise IndexUnusable(damaged=not is_from_outside(error)) from error
     except OSError as error:
         raise IndexUnusable(damaged=False) from error
     except (msgspec.MsgspecError, ValueError, TypeError) as error:

@@ -3,12 +3,13 @@
 import heapq
 import math
 import re
-import sqlite3
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
+
+from clawft.config.sqlite import DatabaseConnection
 
 Version = Literal[2, 3]
 DIMENSION = 384  # six blocks of 64
@@ -135,7 +136,7 @@ _WORDS_BYTES = 4
 class VectorTable:
     """The vectors in an open database; the signatures are read when they are first needed."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: DatabaseConnection) -> None:
         self._database = database
         self._signatures: tuple[int, list[int], list[int]] | None = None
 

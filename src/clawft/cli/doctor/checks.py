@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -22,6 +21,7 @@ from clawft.cli.doctor.extensions import (
 )
 from clawft.cli.doctor.files import check_audit, check_files, check_folder, check_installing, check_keys
 from clawft.cli.doctor.services import check_answering, check_gateway, check_runs, check_serving
+from clawft.config.sqlite import IN_MEMORY, LIBRARY_VERSION, DatabaseError, open_database
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import read_regular
 from clawft.skills.discovery import SCOPES
@@ -37,14 +37,14 @@ _MAX_TEXT = 1 << 20
 def check_install() -> Iterator[DoctorCheck]:
     yield DoctorCheck("weft", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()}")
     try:
-        sqlite3.connect(":memory:").execute("CREATE VIRTUAL TABLE probe USING fts5(text)").close()
-    except sqlite3.Error as error:
+        open_database(IN_MEMORY).execute("CREATE VIRTUAL TABLE probe USING fts5(text)").close()
+    except DatabaseError as error:
         hint = "Use a Python whose SQLite has FTS5"
         yield DoctorCheck(
             "search", "problem", f"SQLite has no FTS5: {error}", hint, "skills and memories are not found"
         )
     else:
-        yield DoctorCheck("search", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
+        yield DoctorCheck("search", "ok", f"SQLite {LIBRARY_VERSION} with FTS5")
 
 
 def check_config(app: App) -> Iterator[DoctorCheck]:

@@ -2,12 +2,10 @@
 
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from urllib.parse import quote as quote_url
 
 from clawft.app.app import App
 from clawft.app.install import open_install_effects
@@ -15,8 +13,9 @@ from clawft.cli.doctor.check import DoctorCheck, Status, from_error, from_failur
 from clawft.config.keys import is_plugin_env, is_skill_env, join_path
 from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
+from clawft.config.sqlite import DatabaseError, get_database_hint, open_database, restore_hint
 from clawft.errors import ClawftError
-from clawft.files import get_database_hint, get_hint, is_there, restore_hint
+from clawft.files import get_hint, is_there
 from clawft.install.lockfile.model import LOCK_NAME
 from clawft.skills.discovery.mcp_copies import ORIGIN_FILE, list_unknown
 from clawft.workspace import MARKER
@@ -90,9 +89,9 @@ def check_pages(path: str, lost: str) -> None:
         return
     name = os.path.basename(path)
     try:
-        with closing(sqlite3.connect(f"file:{quote_url(path)}?mode=ro", uri=True)) as database:
+        with closing(open_database(path, read_only=True)) as database:
             answer = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error as error:
+    except DatabaseError as error:
         hint = get_database_hint(error, path, lost)
         raise ClawftError("database-damaged", f"{name} cannot be read: {error}", path=path, hint=hint) from error
     if answer != "ok":

@@ -18,7 +18,7 @@ from clawft.errors import NotFound, Refused
 from clawft.scanner.findings import Report
 from clawft.scanner.rules import load_rules
 from clawft.scanner.screening import Objection, screen_report
-from clawft.server.views.scan_report import load_scanned, override_json
+from clawft.server.views.review import load_scanned, override_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.trust.approvals import current_user
 from clawft.trust.audit.log import AuditEntry, AuditFields

@@ -18,8 +18,7 @@ from clawft.errors import ClawftError
 from clawft.install.lockfile.file import load_lock
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.server.views.details import all_fields
-from clawft.server.views.review import brought_json
-from clawft.server.views.scan_report import load_scanned, scanned_json
+from clawft.server.views.review import brought_json, load_scanned, scanned_json
 from clawft.server.views.skills import digest_of, tokens_of, view_skill
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.digest import Digest

@@ -1,9 +1,10 @@
-"""One HTTP request and its response, bounded in time and memory."""
+"""One HTTP request and its response, bounded in time and memory, and the middleware that lets requests in."""
 
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import anyio
 from starlette.responses import Response
@@ -56,6 +57,15 @@ class HttpExchange:
         self._is_sent = False  # all of the answer
         self._got = 0
         self._is_whole = self.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in self.headers
+
+    @property
+    def bearer(self) -> str | None:
+        """The token in the header, valid or not; None where there is no header."""
+        header = self.headers.get(b"authorization")
+        if not header:
+            return None
+        word, _, secret = header.partition(b" ")
+        return secret.strip().decode("latin-1") if word.lower() == b"bearer" else ""
 
     async def receive(self) -> Message:
         if self._is_whole:  # there is no more, but the client may go
@@ -155,3 +165,76 @@ def parse_host(header: bytes) -> str:
     """The name in a `LocalMachine` header, without the port; '' for what is none."""
     found = _HOST.fullmatch(header.decode("latin-1").lower())
     return found[1] if found else ""
+
+
+class AccessPolicy(Protocol):
+    """The rules of a server: its clients, and notes on their requests."""
+
+    async def admit(self, exchange: HttpExchange) -> Response | None:
+        """Check the host and the token of a request; a response here is all of the answer. Raises: WebError."""
+
+    def inside(self, exchange: HttpExchange) -> AbstractContextManager[anyio.CancelScope]:
+        """The block in which a request is answered; to cancel it cuts the answer short."""
+
+    def why_cut(self, exchange: HttpExchange) -> WebError:
+        """Return the answer for a client of whose answer nothing was sent before it was cut short."""
+
+    def ended(self, exchange: HttpExchange) -> None:
+        """Note how it ended."""
+
+
+class AuthMiddleware:
+    """An ASGI application in front of a server's own, which sees only what the policy lets in."""
+
+    def __init__(self, app: App, policy: AccessPolicy, max_held: int, tell: Tell = answer_error) -> None:
+        """`max_held` bounds the answers that are whole in memory and wait to be taken."""
+        self._app = app
+        self._policy = policy
+        self._room = ResponseMemory(max_held)
+        self._tell = tell
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        scope.setdefault("state", {})
+        exchange = HttpExchange(scope, receive, send, self._room, self._tell)
+        try:
+            if scope["type"] == "http":
+                await self._serve(exchange)
+            else:
+                await self._connect(exchange, receive, send)
+        finally:
+            exchange.close()
+            self._policy.ended(exchange)
+
+    async def _serve(self, exchange: HttpExchange) -> None:
+        try:
+            response = await self._policy.admit(exchange)
+            if response is not None:
+                await response(exchange.scope, exchange.receive, exchange.send)
+                return
+            with self._policy.inside(exchange) as inside:
+                await self._app(exchange.scope, exchange.receive, exchange.send)
+            if inside.cancelled_caught:
+                await exchange.finish()
+                await exchange.answer(self._policy.why_cut(exchange))
+        except WebError as error:
+            await exchange.answer(error)
+
+    async def _connect(self, exchange: HttpExchange, receive: Receive, send: Send) -> None:
+        """A WebSocket, which is refused before it is one."""
+        exchange.scope["method"] = "WS"
+        exchange.status = 101
+        try:
+            await self._policy.admit(exchange)
+        except WebError as error:
+            exchange.status = error.status
+            await receive()
+            refusal = self._tell(error)
+            start = {"status": refusal.status_code, "headers": refusal.raw_headers}
+            await send({"type": "websocket.http.response.start", **start})
+            await send({"type": "websocket.http.response.body", "body": bytes(refusal.body)})
+            return
+        with self._policy.inside(exchange):
+            await self._app(exchange.scope, receive, send)

@@ -1,7 +1,6 @@
 """The hub as an ASGI application: its routes, OpenAPI description and periodic tasks."""
 
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -14,10 +13,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from clawft import __version__
 from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError
-from clawft.server.http.exchange import Log
+from clawft.server.http.exchange import AuthMiddleware, Log
 from clawft.server.http.limits import ClientLimits, Kind, WebError, answer_error
 from clawft.server.hub.api_discovery import CONTRACT, WELL_KNOWN
 from clawft.server.hub.api_publish import PUBLISHING
@@ -26,14 +24,14 @@ from clawft.server.hub.api_security import SECURITY
 from clawft.server.hub.context import Hub, make_json_response
 from clawft.server.hub.distribution import IndexCache, TarDigests
 from clawft.server.hub.mcp import HubMcp
-from clawft.server.hub.middleware import MCP_PATH, HubMiddleware, from_error
+from clawft.server.hub.middleware import MAX_HELD, MCP_PATH, HubAccess, from_error
 from clawft.server.hub.pages import PAGES
 from clawft.server.hub.publication import SkillPublisher
 from clawft.server.hub.store import HubStore
 from clawft.server.hub.tokens import HubTokens
 from clawft.server.hub.uploads import PendingUploads, Tickets, load_key
+from clawft.server.openapi import SECURED, describe_path_parameters, make_openapi
 
-_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 _WRITES = ("POST", "PUT", "DELETE")
 
 
@@ -41,26 +39,17 @@ def make_hub_openapi(routes: Iterable[BaseRoute]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for route in routes:
         if isinstance(route, Route):
-            path = _PARAMETER.sub(r"{\1}", route.path)
-            paths.setdefault(path, {}).update(_describe(route, path))
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "weft hub", "version": __version__},
-        "paths": dict(sorted(paths.items())),
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
-    }
+            paths.setdefault(route.path, {}).update(_describe(route))
+    return make_openapi("weft hub", dict(sorted(paths.items())))
 
 
-def _describe(route: Route, path: str) -> dict[str, Any]:
-    names = _PARAMETER.findall(path)
-    parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
-    summary = " ".join((route.endpoint.__doc__ or "").split())
+def _describe(route: Route) -> dict[str, Any]:
     return {
         method.lower(): {
-            "summary": summary,
-            "parameters": parameters,
+            "summary": " ".join((route.endpoint.__doc__ or "").split()),
+            "parameters": describe_path_parameters(route.path),
             "responses": {"200": {"description": "Done"}, "4XX": {"description": "Why not, as a line of text"}},
-            **({"security": [{"token": []}]} if method in _WRITES else {}),
+            **({"security": SECURED} if method in _WRITES else {}),
         }
         for method in sorted(route.methods or ())
         if method != "HEAD"
@@ -76,7 +65,7 @@ _SWEEP_S = 3_600.0
 
 def make_app(
     store: HubStore, settings: HubSettings, *, hosts: frozenset[str] = frozenset(), log: Log | None = None
-) -> HubMiddleware:
+) -> AuthMiddleware:
     """The hub, to be served by anything that speaks ASGI. `hosts` are the names it goes by; empty for any."""
     hub = Hub(
         store=store,
@@ -116,14 +105,11 @@ def make_app(
         "reads": settings.quota.reads_per_minute,
         "writes": settings.quota.writes_per_minute,
     }
-    return HubMiddleware(
-        app,
-        hosts=hosts,
-        find_token=lambda secret: hub.work(hub.tokens.check, secret),
-        limits=ClientLimits(per_minute, time.monotonic),
-        public_read=settings.public_read,
-        log=log,
+    limits = ClientLimits(per_minute, time.monotonic)
+    access = HubAccess(
+        hosts, lambda secret: hub.work(hub.tokens.check, secret), limits, log, public_read=settings.public_read
     )
+    return AuthMiddleware(app, access, MAX_HELD)
 
 
 def _merge(routes: list[Route]) -> list[Route]:

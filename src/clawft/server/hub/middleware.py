@@ -1,11 +1,13 @@
-"""ASGI middleware of the hub: host, token, rate limits and access log; store errors as HTTP errors."""
+"""Access to the hub: host, token, rate limits and access log; store errors as HTTP errors."""
 
 import logging
 from collections.abc import Awaitable, Callable
 
+import anyio
+
 from clawft.errors import ClawftError, NotFound
-from clawft.server.http.exchange import App, HttpExchange, Log, Receive, Scope, Send, parse_host
-from clawft.server.http.limits import ClientLimits, Kind, ResponseMemory, WebError
+from clawft.server.http.exchange import HttpExchange, Log, parse_host
+from clawft.server.http.limits import ClientLimits, Kind, WebError
 from clawft.server.http.server import IS_KNOWN
 from clawft.server.hub.model import HubToken
 
@@ -42,69 +44,54 @@ _ASKED = frozenset({MCP_PATH, "/api/v1/skills/-/security-verdicts", "/api/v1/ski
 _UPLOAD = "/api/v1/skills/-/upload"
 
 
-class HubMiddleware:
-    """An ASGI application in front of the hub's own."""
+class HubAccess:
+    """The policy of the hub. Without `hosts` it goes by any name."""
 
     def __init__(
         self,
-        app: App,
-        *,
         hosts: frozenset[str],
         find_token: Callable[[str], Awaitable[HubToken | None]],
         limits: ClientLimits,
-        public_read: bool,
         log: Log | None,
+        *,
+        public_read: bool,
     ) -> None:
-        self._app = app
         self._hosts = hosts
         self._find_token = find_token
         self._limits = limits
         self._public_read = public_read
         self._log = log
-        self._room = ResponseMemory(MAX_HELD)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return
-        visit = HttpExchange(scope, receive, send, self._room)
-        try:
-            await self._admit(visit)
-            await self._app(scope, visit.receive, visit.send)
-        except WebError as error:
-            await visit.answer(error)
-        finally:
-            visit.close()
-            if self._log is not None:
-                visit.log(self._log)
-
-    async def _admit(self, visit: HttpExchange) -> None:
-        """Raises: WebError."""
-        scope = visit.scope
-        headers = visit.headers
-        if self._hosts and parse_host(headers.get(b"host", b"")) not in self._hosts:
+    async def admit(self, exchange: HttpExchange) -> None:
+        scope = exchange.scope
+        if self._hosts and parse_host(exchange.headers.get(b"host", b"")) not in self._hosts:
             # A page from elsewhere whose name now means this machine (DNS rebinding).
             raise WebError(421, "This hub does not go by that name")
-        is_open = scope["path"] in _OPEN
         kind: Kind = "reads" if scope["method"] in _READS or scope["path"] in _ASKED else "writes"
-        token = await self._authenticate(headers.get(b"authorization", b""), visit.client, kind)
-        visit.owner = token.owner if token else ""
-        scope.setdefault("state", {}).update({"token": token, IS_KNOWN: token is not None})
-        if not is_open:
-            visit.taken = self._limits.take(f"token {token.id}" if token else visit.client, kind).headers()
+        token = await self._authenticate(exchange, kind)
+        exchange.owner = token.owner if token else ""
+        scope["state"].update({"token": token, IS_KNOWN: token is not None})
+        if scope["path"] not in _OPEN:
+            exchange.taken = self._limits.take(f"token {token.id}" if token else exchange.client, kind).headers()
             if not self._public_read:
                 _check_private(token, scope["path"], kind)
 
-    async def _authenticate(self, header: bytes, client: str, kind: Kind) -> HubToken | None:
-        if not header:
+    def inside(self, exchange: HttpExchange) -> anyio.CancelScope:  # noqa: ARG002  (all are served alike)
+        return anyio.CancelScope()
+
+    def why_cut(self, exchange: HttpExchange) -> WebError:  # noqa: ARG002  (none is)
+        return WebError(503, "The hub ends")
+
+    def ended(self, exchange: HttpExchange) -> None:
+        if self._log is not None:
+            exchange.log(self._log)
+
+    async def _authenticate(self, exchange: HttpExchange, kind: Kind) -> HubToken | None:
+        if exchange.bearer is None:
             return None
-        word, _, secret = header.partition(b" ")
-        token = None
-        if word.lower() == b"bearer":
-            token = await self._find_token(secret.strip().decode("latin-1"))
+        token = await self._find_token(exchange.bearer)
         if token is None:
-            self._limits.take(client, kind)  # to guess is no way around
+            self._limits.take(exchange.client, kind)  # to guess is no way around
             raise WebError(401, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
         return token
 

@@ -22,7 +22,7 @@ from clawft.scanner.processes import ScanProcess, ScanRequest
 from clawft.server.hub.model import CheckedDraft, HubVersion, PublicationDraft
 from clawft.server.hub.queries import check_quota, check_sizes
 from clawft.server.hub.store import META, HubStore, VersionExists, make_archive
-from clawft.server.hub.tokens import is_owner
+from clawft.server.tokens import is_name
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.skill_files import parse_file
 from clawft.skills.discovery.walk import load_file
@@ -155,7 +155,7 @@ def _check_report(report: dict[str, Any], digest: str) -> None:
 
 def _check_names(draft: PublicationDraft) -> None:
     """Raises: ClawftError."""
-    if not is_owner(draft.owner):
+    if not is_name(draft.owner):
         raise _bad("hub-owner", f"'{draft.owner[:60]}' cannot be the name of an owner")
     if not is_slug(draft.slug):
         hint = "3 to 96 small letters, digits and single hyphens"

@@ -1,30 +1,22 @@
 """Tokens of a hub: who may do what. Only the hash of a token is kept; the token itself is shown once."""
 
-import hashlib
 import hmac
 import re
 import secrets
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from clawft.errors import ClawftError, NotFound
 from clawft.server.hub.database import Row
 from clawft.server.hub.model import SCOPES, HubToken, Scope
 from clawft.server.hub.store import HubStore
+from clawft.server.tokens import check_name, clean_label, hash_secret, make_secret
 
 PREFIX = "clh_"
-MAX_LABEL = 100
-_OWNER = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?")
 _TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
 _COLUMNS = "id, owner, scopes, label, created, expires, revoked"
 _USED_MS = 60_000  # when a token was used is written down as exactly as this
-
-
-def is_owner(name: str) -> bool:
-    """Return whether an owner may be called so, which is what ClawHub allows."""
-    return _OWNER.fullmatch(name) is not None
 
 
 class HubTokens:
@@ -37,26 +29,24 @@ class HubTokens:
 
     def create(self, owner: str, scopes: Sequence[str], label: str = "", *, days: int = 0) -> tuple[str, HubToken]:
         """A new token, which nobody can be shown again, and what is kept of it. Raises: ClawftError."""
-        if not is_owner(owner):
-            hint = "Up to 40 small letters, digits, '.', '_' and '-', with a letter or digit at both ends"
-            raise ClawftError("hub-owner", f"'{owner[:60]}' cannot be the name of an owner", hint=hint)
+        check_name(owner, "hub-owner", f"'{owner[:60]}' cannot be the name of an owner")
         asked = set(scopes)
         chosen: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in asked)
         if not chosen or asked - set(SCOPES):
             raise ClawftError(
                 "hub-scope", "A token needs scopes that there are", hint=f"Choose of: {', '.join(SCOPES)}"
             )
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = make_secret(PREFIX)
         now = _now()
         token = HubToken(
             id=secrets.token_hex(6),
             owner=owner,
             scopes=chosen,
-            label="".join(character for character in label if character.isprintable())[:MAX_LABEL],
+            label=clean_label(label),
             created=now,
             expires=now + days * 86_400_000 if days else 0,
         )
-        row = (token.id, _hash(secret), owner, " ".join(chosen), token.label, token.created, token.expires)
+        row = (token.id, hash_secret(secret), owner, " ".join(chosen), token.label, token.created, token.expires)
         with self._database.write() as execute:
             execute(
                 """INSERT INTO hub_token(id, hash, owner, scopes, label, created, expires)
@@ -69,8 +59,7 @@ class HubTokens:
         """Return the token of a secret; None if it is not valid."""
         if not _TOKEN.fullmatch(secret):
             return None
-        # Looked up by a hash: how long that takes tells nothing of a token, as it would with the token itself.
-        wanted = _hash(secret)
+        wanted = hash_secret(secret)
         rows = self._database.read(f"SELECT {_COLUMNS}, hash, used FROM hub_token WHERE hash = ?", (wanted,))
         if not rows or not hmac.compare_digest(str(rows[0][7]), wanted):
             return None
@@ -111,15 +100,9 @@ class HubTokens:
 
 def _read(row: Row) -> HubToken:
     name, owner, scopes, label, created, expires, revoked = row[:7]
-    known: dict[str, Any] = {"scopes": tuple(scope for scope in SCOPES if scope in scopes.split())}
     return HubToken(
-        id=name, owner=owner, label=label, created=created, expires=expires, revoked=revoked, scopes=known["scopes"]
+        name, owner, tuple(scope for scope in SCOPES if scope in scopes.split()), label, created, expires, revoked
     )
-
-
-def _hash(secret: str) -> str:
-    """A token has 256 bits of chance in it: nobody finds it by trying, so a plain hash will do."""
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _now() -> int:

@@ -47,7 +47,7 @@ from clawft.server.mcp.requests import (
     read_arguments,
     recheck_of,
 )
-from clawft.server.protocol.envelope import DaemonAnswer, Problem, replace_surrogates
+from clawft.server.protocol.envelope import DaemonAnswer, Problem, copy_fields, replace_surrogates
 from clawft.server.protocol.executions import (
     ExecuteSkill,
     Question,
@@ -347,16 +347,7 @@ def _need_input(turn: McpExecution) -> InputRequiredResult:
 
 
 def _tell(result: SkillResult) -> CallToolResult:
-    output = ExecuteOutput(
-        execution=result.execution,
-        session=result.session,
-        status=result.status,
-        text=result.text,
-        usage=result.usage,
-        refused=result.refused,
-        events=result.events,
-        error=result.error,
-    )
+    output = copy_fields(ExecuteOutput, result)
     structured: dict[str, Any] = replace_surrogates(msgspec.to_builtins(output))
     if result.error is not None:
         return fail_tool(result.error, structured)

@@ -44,7 +44,14 @@ from clawft.server.mcp.requests import (
     read_arguments,
     schema_of,
 )
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Scope, replace_surrogates, to_problem
+from clawft.server.protocol.envelope import (
+    DaemonAnswer,
+    DaemonRequest,
+    Scope,
+    copy_fields,
+    replace_surrogates,
+    to_problem,
+)
 from clawft.server.protocol.skills import (
     ListSkills,
     ScanResult,
@@ -175,12 +182,7 @@ class SkillTools:
         assert isinstance(answer, SkillsFound)
         origins = {skill.name: render_mcp_origin(skill.found) for skill in self._daemon.app.skills if skill.usable}
         results = tuple(
-            FoundLine(
-                name=result.name,
-                description=origins.get(result.name, "") + result.description,
-                state=result.state,
-                score=result.score,
-            )
+            copy_fields(FoundLine, result, description=origins.get(result.name, "") + result.description)
             for result in answer.results
             if result.state in _OFFERED
         )[: arguments.limit]
@@ -219,11 +221,10 @@ def _describe(skill: SkillSummary) -> SkillLine:
     is_usable = skill.state in _USABLE
     origin = tell_server(skill.layer) if skill.scope == "mcp" else ""
     reason = skill.reasons[0].message if skill.reasons and is_usable else STATES[skill.state]
-    return SkillLine(
-        name=skill.name,
+    return copy_fields(
+        SkillLine,
+        skill,
         description=origin + skill.description if is_usable else "",
-        state=skill.state,
-        scope=skill.scope,
         version=skill.version if is_usable else "",
         why=reason if skill.state != "ready" else "",
     )

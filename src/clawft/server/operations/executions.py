@@ -1,16 +1,13 @@
 """Operations on executions and questions, subscriptions, and the daemon's status."""
 
-from typing import Any
-
 from anyio import to_thread
-from msgspec import structs
 
 from clawft import __version__
 from clawft.errors import ClawftError
 from clawft.server.callers import DaemonCall, Subscriptions
 from clawft.server.daemon import Daemon, Subsystem
-from clawft.server.executions import ExecutionOutcome, ExecutionRequest
-from clawft.server.protocol.envelope import to_problem
+from clawft.server.executions import ExecutionRequest
+from clawft.server.protocol.envelope import copy_fields, to_problem
 from clawft.server.protocol.executions import (
     AnswerQuestion,
     Cancel,
@@ -40,18 +37,13 @@ async def execute_skill(daemon: Daemon, call: DaemonCall, request: ExecuteSkill)
     app = (await daemon.registry.live.refresh()).app  # what was just decided, or turned off, counts
     # An unknown skill is refused before anything begins; the close match is searched in a thread: it takes long.
     await to_thread.run_sync(app.get_skill, request.name)
-    work = ExecutionRequest(request.arguments, request.name, request.session, request.model, request.agent)
-    return SkillResult(**_fields(await daemon.executions.run(call, work)))
+    work = copy_fields(ExecutionRequest, request, text=request.arguments, skill=request.name)
+    return copy_fields(SkillResult, await daemon.executions.run(call, work))
 
 
 async def chat(daemon: Daemon, call: DaemonCall, request: Chat) -> TurnResult:
     await daemon.registry.live.refresh()
-    work = ExecutionRequest(request.text, "", request.session, request.model, request.agent)
-    return TurnResult(**_fields(await daemon.executions.run(call, work)))
-
-
-def _fields(outcome: ExecutionOutcome) -> dict[str, Any]:
-    return structs.asdict(outcome)
+    return copy_fields(TurnResult, await daemon.executions.run(call, copy_fields(ExecutionRequest, request)))
 
 
 async def cancel(daemon: Daemon, call: DaemonCall, request: Cancel) -> Cancelled:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 
 from anyio import to_thread
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from clawft.agent.ledger import Ledger, LedgerSum, load_sums
 from clawft.agent.records import UsageRecords
@@ -19,7 +19,7 @@ from clawft.errors import ClawftError
 from clawft.jobs import is_installed
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon
-from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.envelope import copy_fields, to_problem
 from clawft.server.protocol.records import (
     AuditList,
     AuditVerdict,
@@ -34,9 +34,8 @@ from clawft.server.protocol.records import (
     UsageSum,
     VerifyAudit,
 )
-from clawft.server.views.audit import view_audit_line, view_audit_verdict
+from clawft.server.views.records import page_of, view_audit_line, view_audit_verdict, view_session
 from clawft.server.views.runs import view_skill_usage
-from clawft.server.views.sessions import page_of, view_session
 from clawft.trust.audit.log import make_unreadable_error
 from clawft.trust.audit.reader import AuditQuery, select_lines, verify_log
 
@@ -50,15 +49,7 @@ async def list_audit(daemon: Daemon, _call: DaemonCall, request: ListAudit) -> A
 
 
 def _list(app: App, request: ListAudit) -> AuditList:
-    wanted = AuditQuery(
-        kind=request.kind,
-        skill=request.skill,
-        session=request.session,
-        decision=request.decision,
-        text=request.text.strip(),
-        since=_parse_time(request.since),
-        before=request.before,
-    )
+    wanted = copy_fields(AuditQuery, request, text=request.text.strip(), since=_parse_time(request.since))
     try:
         found = select_lines(app.audit, request.limit, wanted, most=MOST)
     except OSError as error:
@@ -124,15 +115,14 @@ def _read(app: App, request: GetSession) -> SessionAnswer:
         message = f"The session has {summary.bytes >> 20} MB: more than is read for a page"
         raise ClawftError("session-too-large", message, path=summary.path, hint="Run: weft sessions export")
     transcript = store.read(request.key)
-    return SessionAnswer(
-        key=transcript.key,
-        path=transcript.path,
+    return copy_fields(
+        SessionAnswer,
+        transcript,
         created=transcript.header.created,
         cwd=transcript.header.cwd,
         forked_from=transcript.header.forked_from,
         turns=len(transcript.turns),
         messages=len(transcript.messages),
-        usage=transcript.usage,
         total=len(transcript.records),
         start=request.start,
         records=page_of(transcript, request.start, request.limit),
@@ -168,7 +158,7 @@ def _load(app: App, request: GetUsage) -> UsageAnswer:
         models=tuple(sorted(_merge(own.models, shared.models), key=_most_first))[: request.limit],
         sessions=tuple(sorted(_merge(own.sessions, shared.sessions), key=_most_first))[: request.limit],
         skills=tuple(view_skill_usage(app)[:MAX_SKILLS]),
-        budget=UsageBudget(**structs.asdict(app.config.agents.budget)),
+        budget=copy_fields(UsageBudget, app.config.agents.budget),
         problem=problem,
     )
 

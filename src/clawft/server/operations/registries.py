@@ -40,8 +40,7 @@ from clawft.server.protocol.registries import (
 from clawft.server.views.details import load_body
 from clawft.server.views.install_plans import find_unmet, list_objections, name_plan, planned_json
 from clawft.server.views.registries import view_registries, view_registry_hit
-from clawft.server.views.review import load_texts
-from clawft.server.views.scan_report import ScannedSkill, scanned_json
+from clawft.server.views.review import ScannedSkill, load_texts, scanned_json
 from clawft.server.views.skills import digest_of, view_skill
 
 Tell = Callable[[int, int], None]

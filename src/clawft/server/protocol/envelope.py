@@ -1,6 +1,6 @@
 """The base of every message between a client and the daemon: type, id, problem and refusal, and their JSON encoding."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -24,6 +24,15 @@ def replace_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {replace_surrogates(key): replace_surrogates(inner) for key, inner in value.items()}
     return [replace_surrogates(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+T = TypeVar("T", bound=Struct)
+
+
+def copy_fields(kind: type[T], source: object, **others: Any) -> T:
+    """Make a message of the fields that a source has under the same names, and of others."""
+    names = (name for name in kind.__struct_fields__ if name not in others and hasattr(source, name))
+    return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
 VERSION = "v1"

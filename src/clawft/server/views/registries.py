@@ -3,6 +3,7 @@
 from clawft.app.app import App
 from clawft.config.registries import list_registries
 from clawft.install.sources.model import SourceHit
+from clawft.server.protocol.envelope import copy_fields
 from clawft.server.protocol.registries import RegistryEntry, RegistryHit, RegistryVerdict
 
 
@@ -21,22 +22,6 @@ def view_registries(app: App) -> tuple[RegistryEntry, ...]:
 
 
 def view_registry_hit(hit: SourceHit) -> RegistryHit:
-    source_verdict = hit.verdict
-    verdict = (
-        RegistryVerdict(
-            status=source_verdict.status, reasons=tuple(source_verdict.reasons), summary=source_verdict.summary
-        )
-        if source_verdict
-        else None
-    )
-    return RegistryHit(
-        reference=hit.reference,
-        name=hit.name,
-        owner=hit.owner or None,
-        registry=hit.registry,
-        summary=hit.summary,
-        version=hit.version or None,
-        downloads=hit.downloads,
-        score=hit.score,
-        verdict=verdict,
-    )
+    verdict = hit.verdict
+    shown = copy_fields(RegistryVerdict, verdict, reasons=tuple(verdict.reasons)) if verdict else None
+    return copy_fields(RegistryHit, hit, owner=hit.owner or None, version=hit.version or None, verdict=shown)

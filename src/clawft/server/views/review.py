@@ -1,18 +1,25 @@
-"""JSON documents of a review: what a person sees of a skill, an agent or hooks before approving."""
+"""JSON documents of a review and of a scan report: what a person sees before approving or allowing."""
 
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
+from clawft.app.app import App
 from clawft.errors import ClawftError
 from clawft.files import read_regular
+from clawft.scanner.findings import Power, Report
+from clawft.scanner.power_changes import PowerChange, compare_declared, compare_power
 from clawft.skills.discovery.agents import DiscoveredAgent
+from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.discovery.hooks import DiscoveredHook
 from clawft.skills.parse.hooks import CommandHook, parse_skill_commands
 from clawft.skills.parse.model import Skill
+from clawft.trust.overrides import Override
 from clawft.trust.review import Review, ScannedReview
+from clawft.trust.status import State, TrustStatus
 
 MAX_TEXTS = 400_000  # bytes of all files of a skill that are shown with a review, programs first
 
@@ -109,3 +116,47 @@ def is_executable(folder: str, name: str) -> bool:
         return bool(os.lstat(os.path.join(folder, name)).st_mode & 0o111)
     except OSError:  # it went away meanwhile
         return False
+
+
+class ScannedSkill(Struct, frozen=True):
+    """The report on a skill, what it uses without declaring it, and what changed since the user allowed it."""
+
+    report: Report
+    undeclared: Power
+    overrides: tuple[Override, ...]
+    change: PowerChange
+
+
+def load_scanned(app: App, status: TrustStatus[ReviewSubject, State]) -> ScannedSkill:
+    """Load the report and the overrides of a skill. It is scanned if that was not done before."""
+    found = status.found
+    report = app.load_report(found)
+    try:
+        made = tuple(override for override in app.overrides.load() if override.path == found.root)
+    except ClawftError:  # its standing says so where it matters
+        made = ()
+    change = compare_power(max(made, key=lambda one: one.at).power, report.power) if made else PowerChange()
+    undeclared = compare_declared(found.about or Skill(name=status.name), report.power)
+    return ScannedSkill(report, undeclared, made, change)
+
+
+def scanned_json(scanned: ScannedSkill) -> dict[str, Any]:
+    """The same for other programs."""
+    report = scanned.report
+    return {
+        "verdict": report.verdict,
+        "confidence": report.confidence,
+        "failed": report.failed,
+        "findings": msgspec.to_builtins(report.findings),
+        "power": msgspec.to_builtins(report.power),
+        "undeclared": msgspec.to_builtins(scanned.undeclared),
+        "changed": msgspec.to_builtins(scanned.change) if scanned.overrides else None,
+        "overrides": [override_json(override) for override in scanned.overrides],
+        "gaps": msgspec.to_builtins(report.coverage.gaps),
+    }
+
+
+def override_json(override: Override) -> dict[str, Any]:
+    """An exception for other programs."""
+    names = ("rule", "name", "path", "digest", "because", "by", "at", "expires")
+    return {name: getattr(override, name) for name in names}

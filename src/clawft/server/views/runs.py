@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.app.app import App
+from clawft.server.protocol.envelope import copy_fields
 from clawft.server.protocol.records import RunEntry, RunError, RunQuestion, SkillUsage
 
 if TYPE_CHECKING:
@@ -21,14 +22,7 @@ def view_skill_usage(app: App) -> list[SkillUsage]:
     here = {skill.name for skill in app.skills if skill.usable}
     uses = {name: SkillUse(name) for name in here} | load_uses(app.user_file("usage.sqlite"))
     return [
-        SkillUsage(
-            name=use.name,
-            offered=use.offered,
-            loaded=use.loaded,
-            score=use.score,
-            last_loaded=use.last_loaded,
-            here=use.name in here,
-        )
+        copy_fields(SkillUsage, use, here=use.name in here)
         for use in sorted(uses.values(), key=lambda one: (-one.loaded, one.name))
     ]
 
@@ -36,23 +30,12 @@ def view_skill_usage(app: App) -> list[SkillUsage]:
 def view_run(run: "Run", questions: "Iterable[PendingQuestion]" = ()) -> RunEntry:
     """A run, with those of the questions that are its own."""
     error = run.error
-    return RunEntry(
-        id=run.id,
-        status=run.status,
-        kind=run.kind,
-        session=run.session,
-        started=run.started,
-        finished=run.finished,
-        steps=run.steps,
+    return copy_fields(
+        RunEntry,
+        run,
         usage={"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens},
-        error=RunError(code=error.code, message=error.message, hint=error.hint or None) if error else None,
-        title=run.title,
-        queue=run.queue,
+        error=copy_fields(RunError, error, hint=error.hint or None) if error else None,
         worker=run.worker or None,
-        attempt=run.attempt,
-        created=run.created,
-        cost_usd=run.cost_usd,
-        worked_ms=run.worked_ms,
         cancelling=run.cancel and run.status == "running",
         project=run.request.project or run.request.cwd,
         parent=run.parent or None,
@@ -89,13 +72,12 @@ def load_timeline(runs: "Runs", run: "Run", now: str) -> "Timeline":
 
 
 def _describe_question(question: "PendingQuestion") -> RunQuestion:
-    return RunQuestion(
-        key=question.key,
-        kind=question.kind,
-        tool=question.event.tool,
-        question=question.event.question,
-        reason=question.event.reason or None,
-        dangerous=question.event.dangerous,
-        asked=question.asked,
-        choices=question.choices,
+    event = question.event
+    return copy_fields(
+        RunQuestion,
+        question,
+        tool=event.tool,
+        question=event.question,
+        reason=event.reason or None,
+        dangerous=event.dangerous,
     )

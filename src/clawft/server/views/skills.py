@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
-from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.envelope import copy_fields, to_problem
 from clawft.server.protocol.skills import Requires, SkillSummary, Tokens
 from clawft.skills.discovery.digest import Digest, compute_digest
 from clawft.skills.parse.model import Skill
@@ -26,23 +26,18 @@ def view_skill(status: SkillStatus, digest: Digest) -> SkillSummary:
     """The summary of one skill."""
     found = status.found
     skill = found.skill or Skill(name=found.name)
-    return SkillSummary(
-        name=skill.name,
+    return copy_fields(
+        SkillSummary,
+        skill,
         display_name=skill.display_name or skill.name,
-        description=skill.description,
-        version=skill.version,
         scope=found.location.scope,
         layer=found.location.layer,
-        format=skill.format,
         path=found.file,
         digest=digest.value or None,
         state=status.state,
         reasons=tuple(map(to_problem, status.reasons)),
-        user_invocable=skill.user_invocable,
         model_invocable=not skill.disable_model_invocation,
-        context=skill.context,
-        allowed_tools=skill.allowed_tools,
-        requires=Requires(**structs.asdict(skill.requires)),
+        requires=copy_fields(Requires, skill.requires),
         emoji=skill.emoji or None,
         homepage=skill.homepage or None,
         tokens=tokens_of(skill),

@@ -1,11 +1,12 @@
 """Ranking of skills for a request: SQLite's FTS5 over names, descriptions and tags, ranked by BM25."""
 
 import re
-import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 
 from msgspec import Struct
 
+from clawft.config.sqlite import IN_MEMORY, open_database, write_transaction
 from clawft.skills.parse.model import Skill
 
 _WORD = re.compile(r"\w+")
@@ -32,8 +33,7 @@ def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tup
     candidates = tuple(skills)
     if not query or not candidates:
         return ()
-    database = sqlite3.connect(":memory:")
-    try:
+    with closing(open_database(IN_MEMORY)) as database, write_transaction(database):
         database.execute("CREATE VIRTUAL TABLE skill USING fts5(name, description, tags, tokenize='porter unicode61')")
         database.executemany(
             "INSERT INTO skill(rowid, name, description, tags) VALUES (?, ?, ?, ?)",
@@ -43,8 +43,6 @@ def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tup
             f"SELECT rowid, bm25(skill, {_WEIGHTS}) AS cost FROM skill WHERE skill MATCH ? ORDER BY cost LIMIT ?",
             (query, limit),
         ).fetchall()
-    finally:
-        database.close()
     return tuple(RankedSkill(candidates[index], round(-cost, 4)) for index, cost in rows)
 
 

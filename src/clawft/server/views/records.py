@@ -1,4 +1,6 @@
-"""Conversations as other programs read them: the objects of `clawft.sessions.list.v1` and `clawft.sessions.show.v1`."""
+"""Records as other programs read them: the objects of `clawft.sessions.list.v1`, `clawft.sessions.show.v1`,
+`clawft.audit.v1` and `clawft.audit.verify.v1`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +12,10 @@ from clawft.agent.sessions import CompactionRecord, MessageRecord, SessionSummar
 from clawft.agent.sessions.record import SessionRecord
 from clawft.agent.sessions.summary import SessionHit
 from clawft.messages import Message
-from clawft.server.protocol.records import SessionEntry, SessionMatch
+from clawft.server.protocol.envelope import copy_fields
+from clawft.server.protocol.records import AuditBreak, AuditLine, AuditVerdict, SessionEntry, SessionMatch
+from clawft.trust.audit.lines import AuditLogLine
+from clawft.trust.audit.reader import AuditLogVerdict
 
 MAX_TEXT = 64_000  # characters of one text in a page
 MAX_PAGE = 4_000_000  # characters of all texts in a page; it ends before the one that would be too much
@@ -19,8 +24,7 @@ MAX_PAGE = 4_000_000  # characters of all texts in a page; it ends before the on
 def view_session(session: SessionSummary, hits: Sequence[SessionHit] = ()) -> SessionEntry:
     """One session of a list, with the places where something was found in it."""
     found = [hit for hit in hits if hit.key == session.key]
-    matches = tuple(SessionMatch(turn=hit.turn, role=hit.role, snippet=hit.snippet) for hit in found)
-    return SessionEntry(**structs.asdict(session), matches=matches)
+    return copy_fields(SessionEntry, session, matches=tuple(copy_fields(SessionMatch, hit) for hit in found))
 
 
 def transcript_json(transcript: Transcript) -> dict[str, Any]:
@@ -105,3 +109,14 @@ def _bound_call(call: dict[str, Any]) -> dict[str, Any]:
         return call
     malformed = call.get("malformed", "") or text
     return {**call, "arguments": {}, "malformed": malformed[:MAX_TEXT], "cut": len(malformed) - MAX_TEXT}
+
+
+def view_audit_line(line: AuditLogLine) -> AuditLine:
+    return copy_fields(AuditLine, line)
+
+
+def view_audit_verdict(verdict: AuditLogVerdict) -> AuditVerdict:
+    broken = verdict.broken
+    shown = copy_fields(AuditBreak, broken, line=broken.line or None) if broken else None
+    since = verdict.since or None
+    return copy_fields(AuditVerdict, verdict, intact=broken is None, lines=verdict.held, since=since, broken=shown)
