@@ -23,7 +23,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 def clean(text: str) -> str:
     """A text without characters that a terminal would act on, and with those that nobody sees named: `<U+200B>`."""
-    return _CONTROL.sub("\ufffd", escape_invisible(text))
+    return _CONTROL.sub("\ufffd", text if text.isascii() else escape_invisible(text))
 
 
 def one_line(text: str) -> str:

@@ -133,6 +133,13 @@ def denies_whole_tool(texts: Sequence[str], tool: str) -> bool:
     )
 
 
+def select_tools(tools: Iterable[str], allowed: Sequence[str] | None, denied: Sequence[str]) -> list[str]:
+    """Return the tools that `allowed` names (None: all), without those that `denied` takes away as a whole."""
+    return [
+        tool for tool in tools if (allowed is None or names_tool(allowed, tool)) and not denies_whole_tool(denied, tool)
+    ]
+
+
 def list_remaining_tools(allowed: Sequence[str], denied: Sequence[str]) -> tuple[str, ...]:
     """List the tools that remain by two lists, each with the limits that hold for it."""
     left = []

@@ -72,10 +72,11 @@ class TrustStatus(Struct, Generic[FoundT, StateT], frozen=True):
     found: FoundT
     state: StateT
     reasons: tuple[Diagnostic, ...] = ()
+    name: str = ""  # of what was found
 
-    @property
-    def name(self) -> str:
-        return self.found.name
+    def __post_init__(self) -> None:
+        if not self.name:
+            structs.force_setattr(self, "name", self.found.name)
 
     @property
     def file(self) -> str:

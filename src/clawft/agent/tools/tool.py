@@ -13,7 +13,7 @@ from clawft.messages import Event, Image
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import ToolTraits
-from clawft.trust.patterns import denies_whole_tool, names_tool
+from clawft.trust.patterns import select_tools
 from clawft.trust.permissions import PermissionRules, ToolDecision, list_granted_hosts
 from clawft.workspace import Workspace
 
@@ -241,8 +241,4 @@ class ToolRegistry:
 
         What the arguments of a pattern leave of a tool is decided when it is used.
         """
-        return ToolRegistry(
-            tool
-            for tool in self
-            if (allowed is None or names_tool(allowed, tool.name)) and not denies_whole_tool(denied, tool.name)
-        )
+        return ToolRegistry(self._tools[name] for name in select_tools(self.names, allowed, denied))
