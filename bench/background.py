@@ -4,9 +4,11 @@ from uuid import uuid4
 
 import msgspec
 
-from clawft.agent.conversation import Approve
+from clawft.agent.conversation import open_conversation
 from clawft.agent.fork import prepare_background_fork
+from clawft.agent.loop import work_turn
 from clawft.agent.run_request import RunRequest
+from clawft.agent.runtime import Approve
 from clawft.app.app import open_app
 from clawft.messages import Event
 from world import World
@@ -37,8 +39,8 @@ class Kept:
         request, events = self.request(run), list[Event]()
         async with open_app(self._world.environ, request.cwd).open_runtime() as runtime:
             runtime.start_run = self.start
-            agent = runtime.find_agent(request.agent)
-            opened = runtime.open_conversation(agent, key=request.session, approve=approve, lineage=request.lineage)
+            agent = runtime.skills.find_agent(request.agent)
+            opened = open_conversation(runtime, agent, key=request.session, approve=approve, lineage=request.lineage)
             async with opened as conversation:
-                await conversation.work(prepare_background_fork(conversation, request), events.append)
+                await work_turn(conversation, prepare_background_fork(conversation, request), events.append)
         return events

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 
 from clawft.agent.providers.request import ModelRequest
+from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Runtime
-from clawft.agent.turn import TurnRequest
 from clawft.messages import ForkFinished, Message
 from report import Line
 from world import World, collect, only

@@ -10,9 +10,10 @@ from pathlib import Path
 import anyio
 import httpx2
 
-from clawft.agent.conversation import Conversation
-from clawft.agent.runtime import Runtime
-from clawft.agent.turn import TurnRequest
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation, Runtime
 from clawft.app.app import open_app
 from clawft.messages import TextDelta, TurnFinished
 from report import Line
@@ -48,7 +49,7 @@ async def _first_tokens(world: World, rounds: int) -> tuple[float, float]:
 
 async def _first_of_turn(conversation: Conversation) -> float:
     start, first = time.perf_counter(), 0.0
-    async with aclosing(conversation.run(TurnRequest("Say two words."))) as events:
+    async with aclosing(run_turn(conversation, TurnRequest("Say two words."))) as events:
         async for event in events:
             if isinstance(event, TextDelta) and not first:
                 first = time.perf_counter()
@@ -80,9 +81,9 @@ async def _missed(world: World, sessions: int) -> int:
 
     async def run(runtime: Runtime, number: int) -> None:
         nonlocal missed
-        async with runtime.open_conversation(agent, key=f"bench-{number}") as conversation:
+        async with open_conversation(runtime, agent, key=f"bench-{number}") as conversation:
             text, ended = "", 0
-            async with aclosing(conversation.run(TurnRequest("Count."))) as events:
+            async with aclosing(run_turn(conversation, TurnRequest("Count."))) as events:
                 async for event in events:
                     text += event.text if isinstance(event, TextDelta) else ""
                     ended += isinstance(event, TurnFinished) and event.text == whole

@@ -12,7 +12,9 @@ from typing import Any
 
 import anyio
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
 from clawft.app.app import open_app
 from postgres import Postgres, find_postgres
 from report import ROOT, Line
@@ -108,9 +110,9 @@ def _in_background(world: RunsWorld, rounds: int) -> float:
 
 async def _in_foreground(world: RunsWorld) -> float:
     app = open_app(world.environ, str(world.project))
-    async with app.open_runtime() as runtime, runtime.open_conversation(app.choose_agent("")) as conversation:
+    async with app.open_runtime() as runtime, open_conversation(runtime, app.choose_agent("")) as conversation:
         begun = time.perf_counter()
-        async with aclosing(conversation.run(TurnRequest("hello"))) as events:
+        async with aclosing(run_turn(conversation, TurnRequest("hello"))) as events:
             async for _ in events:
                 pass
         return time.perf_counter() - begun

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
 from clawft.app.app import open_app
 from clawft.messages import TurnFinished
 
@@ -18,12 +20,12 @@ async def main(folder: Path, key: str, turns: int) -> None:
     app = open_app({"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}, str(folder / "project"))
     async with (
         app.open_runtime() as runtime,
-        runtime.open_conversation(app.choose_agent(), key=key) as conversation,
+        open_conversation(runtime, app.choose_agent(), key=key) as conversation,
     ):
         print("ready", flush=True)
         while conversation.session.turns < turns:
             number = conversation.session.next_turn
-            async with aclosing(conversation.run(TurnRequest(f"turn {number}"))) as events:
+            async with aclosing(run_turn(conversation, TurnRequest(f"turn {number}"))) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished):
                         print(number, flush=True)

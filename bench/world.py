@@ -11,10 +11,11 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeVar
 
-from clawft.agent.conversation import Approve, Conversation
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
 from clawft.agent.records import UsageRecords
-from clawft.agent.runtime import Runtime
-from clawft.agent.turn import TurnRequest
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Approve, Conversation, Runtime
 from clawft.app.app import open_app
 from clawft.app.plugins import open_grants
 from clawft.app.runtime import open_runtime
@@ -110,7 +111,7 @@ class World:
     ) -> AsyncIterator[Conversation]:
         async with self.open(wire) as runtime:
             chosen = open_app(self.environ, str(self.project)).choose_agent(agent)
-            async with runtime.open_conversation(chosen, key=key, approve=approve) as conversation:
+            async with open_conversation(runtime, chosen, key=key, approve=approve) as conversation:
                 yield conversation
 
     async def run(self, text: str = "hello", **how: Any) -> list[Event]:
@@ -144,7 +145,7 @@ class Person:
 
 async def collect(conversation: Conversation, request: TurnRequest | str) -> list[Event]:
     asked = TurnRequest(request) if isinstance(request, str) else request
-    async with aclosing(conversation.run(asked)) as events:
+    async with aclosing(run_turn(conversation, asked)) as events:
         return [event async for event in events]
 
 

@@ -69,7 +69,7 @@ async def test_a_delegated_task_spends_the_budget_of_its_session(world: World) -
     world.replies = _delegating("read_file", {"path": "x"})
     async with world.talk() as conversation:
         await collect(conversation, "hello")
-        ledger = conversation.runtime.ledger
+        ledger = conversation.runtime.usage.ledger
         assert ledger.spent(session="test") == ledger.spent() == (60, 0)  # four calls of 15 tokens
 
 

@@ -4,7 +4,8 @@ from contextlib import aclosing
 
 import pytest
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
 from clawft.messages import CatalogShown, SkillActivated, ToolFinished, TurnFailed
 from wire import call, say
 from world import World, only
@@ -36,7 +37,7 @@ async def test_a_skill_that_turns_bad_after_the_turn_began_is_not_loaded(world: 
     spoil = call("write_file", {"path": "notes.txt", "content": "x"})
     world.replies = [spoil, call("Skill", {"name": "keeper"}), say("done")]
     finished: list[ToolFinished] = []
-    async with world.talk() as conversation, aclosing(conversation.run(TurnRequest("hello"))) as events:
+    async with world.talk() as conversation, aclosing(run_turn(conversation, TurnRequest("hello"))) as events:
         async for event in events:
             if isinstance(event, ToolFinished):
                 script.write_text(STEALS)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.run_request import TurnRequest
 from clawft.agent.sessions import SessionStore
-from clawft.agent.turn import TurnRequest
 from clawft.app.app import open_app
 from clawft.messages import (
     Compacted,

@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 from clawft.agent.ledger import Ledger, RequestPace
+from clawft.agent.loop import run_turn
 from clawft.agent.records import UsageDatabase
-from clawft.agent.turn import TurnRequest
+from clawft.agent.run_request import TurnRequest
 from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError
 from clawft.messages import Event, Noticed, TurnFailed, TurnFinished
@@ -70,7 +71,7 @@ async def test_a_patient_turn_goes_on_when_there_is_room_again(world: World, pat
     events: list[Event] = []
     with anyio.fail_after(60):
         async with world.talk() as conversation:
-            async for event in conversation.run(TurnRequest("hello")):
+            async for event in run_turn(conversation, TurnRequest("hello")):
                 events.append(event)
                 if isinstance(event, Noticed) and event.code == "usage-file":
                     database.execute("PRAGMA max_page_count = 100000")

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.agent.conversation import Conversation
+from clawft.agent.runtime import Conversation
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, ToolFinished, TurnFinished
 from clawft.trust.audit.log import note_asked
 from wire import call, say

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from clawft.agent import tool_calls as calls
+from clawft.agent.conversation import open_conversation
+from clawft.agent.run_request import TurnRequest
 from clawft.agent.tool_permission import permit
 from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
-from clawft.agent.turn import TurnRequest
 from clawft.app.app import open_app
 from clawft.messages import ToolFinished
 from wire import call, say
@@ -219,7 +220,7 @@ async def test_a_strangers_skill_gets_only_the_servers_it_names(world: World) ->
         app = open_app(world.environ, str(world.project))
         app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.name == "guest"])
         runtime.server_tools = tuple(remote(name, done) for name in ("github__get", "github__put"))
-        async with runtime.open_conversation(app.choose_agent(), key="test") as conversation:
+        async with open_conversation(runtime, app.choose_agent(), key="test") as conversation:
             ended = only(await collect(conversation, TurnRequest("", skill="guest")), ToolFinished)
 
     assert done == ["github__get"]
@@ -245,7 +246,7 @@ async def test_a_strangers_skill_in_the_prompt_gets_no_servers_either(world: Wor
         app = open_app(world.environ, str(world.project))
         app.reviewer.approve([app.reviewer.review(one.found) for one in app.skills if one.name == "guest"])
         runtime.server_tools = (remote("github__get", done),)
-        async with runtime.open_conversation(app.choose_agent("helper"), key="test") as conversation:
+        async with open_conversation(runtime, app.choose_agent("helper"), key="test") as conversation:
             ended = only(await collect(conversation, "go"), ToolFinished)
 
     assert done == []

@@ -3,9 +3,10 @@
 import anyio
 import pytest
 
-from clawft.agent.conversation import Conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation
 from clawft.agent.sessions import SessionStore
-from clawft.agent.turn import TurnRequest
 from clawft.messages import (
     Answer,
     ApprovalNeeded,
@@ -82,7 +83,7 @@ async def test_cancelling_ends_the_turn_and_keeps_what_came(world: World) -> Non
     world.replies = [Reply(text=("partial",), end="stall"), say("fresh")]
     async with world.talk() as conversation:
         events: list[Event] = []
-        async for event in conversation.run(TurnRequest("go")):
+        async for event in run_turn(conversation, TurnRequest("go")):
             events.append(event)
             if isinstance(event, TextDelta):
                 conversation.cancel()
@@ -97,7 +98,7 @@ async def test_cancelling_ends_the_turn_and_keeps_what_came(world: World) -> Non
 async def test_leaving_the_stream_closes_the_connection_and_the_turn(world: World) -> None:
     world.replies = [Reply(text=("partial",), end="stall")]
     async with world.talk() as conversation:
-        events = conversation.run(TurnRequest("go"))
+        events = run_turn(conversation, TurnRequest("go"))
         async for event in events:
             if isinstance(event, TextDelta):
                 break

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.run_request import TurnRequest
 from clawft.messages import (
     ForkActed,
     ForkFinished,

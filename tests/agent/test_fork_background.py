@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 
 from background import Kept
-from clawft.agent.conversation import TokenAllowance
-from clawft.agent.run_request import RunRequest
+from clawft.agent.conversation import open_conversation
+from clawft.agent.ledger import TokenAllowance
+from clawft.agent.run_request import RunRequest, TurnRequest
 from clawft.agent.runtime import Runtime
-from clawft.agent.turn import TurnRequest
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import (
     ApprovalNeeded,
@@ -115,14 +115,14 @@ async def test_a_worker_does_it_in_the_session_that_was_named(world: World, kept
         runtime.start_run = kept.start
         request = TurnRequest("the docs", skill="work") if by == "user" else "go"
         child = only(await collect(conversation, request), ForkStarted)[0].child
-        before = runtime.ledger.spent(session="test")[0]
+        before = runtime.usage.ledger.spent(session="test")[0]
         done = await kept.work()
         assert only(done, TurnFinished)[0].text == "Two files."
         assert "Work on the docs." in world.sent()["messages"][1]["content"]
         assert "Two files." in str(runtime.sessions.read(child).messages)
         used = only(done, TurnFinished)[0].usage.total_tokens
-        assert runtime.ledger.spent(session="test")[0] - before == used > 0, "the session that asked for it pays"
-        assert runtime.ledger.spent(session=child) == (0, 0)
+        assert runtime.usage.ledger.spent(session="test")[0] - before == used > 0, "the session that asked for it pays"
+        assert runtime.usage.ledger.spent(session=child) == (0, 0)
     assert [one["rule"] for one in world.audit("skill") if one["session"] == child] == [by]
 
 
@@ -328,7 +328,7 @@ async def test_a_skill_that_changes_at_the_last_moment_is_refused_too(world: Wor
     world.replies = ()
     async with world.open() as runtime:
         request = await start(runtime, kept)
-        opened = runtime.open_conversation(runtime.find_agent(""), key=request.session, lineage=request.lineage)
+        opened = open_conversation(runtime, runtime.skills.find_agent(""), key=request.session, lineage=request.lineage)
         async with opened as conversation:
             conversation.forked = next(one for one in conversation.skills.statuses if one.name == "work")
             (folder / "more.md").write_text("more")
@@ -340,7 +340,7 @@ async def test_a_skill_that_changes_at_the_last_moment_is_refused_too(world: Wor
 async def start(runtime: Runtime, kept: Kept) -> RunRequest:
     """A run of the skill `work`, as a person starts it."""
     runtime.start_run = kept.start
-    async with runtime.open_conversation(runtime.find_agent(""), key="test") as conversation:
+    async with open_conversation(runtime, runtime.skills.find_agent(""), key="test") as conversation:
         await collect(conversation, TurnRequest("", skill="work"))
     return kept.request()
 

@@ -8,8 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from clawft.agent.conversation import Conversation
-from clawft.agent.turn import TurnRequest
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation
 from clawft.messages import (
     Answer,
     ApprovalNeeded,
@@ -146,7 +147,7 @@ async def test_a_fork_spends_the_budget_of_its_session(world: World) -> None:
     world.replies = using("list_directory", {"path": "."})
     async with world.talk() as conversation:
         await collect(conversation, "go")
-        ledger = conversation.runtime.ledger
+        ledger = conversation.runtime.usage.ledger
         assert ledger.spent(session="test") == ledger.spent() == (60, 0)  # four calls of 15 tokens
 
 
@@ -228,7 +229,7 @@ async def test_whatever_ends_a_turn_ends_its_forks_at_every_depth(world: World, 
     async with world.talk(approve=yes) as conversation, anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
             group.start_soon(end, conversation, scope)
-            stream = conversation.run(TurnRequest("go", skill="work" if by == "user" else ""))
+            stream = run_turn(conversation, TurnRequest("go", skill="work" if by == "user" else ""))
             try:
                 async for event in stream:
                     events.append(event)
@@ -260,7 +261,7 @@ async def test_a_fork_that_is_stopped_leaves_what_it_said_so_far(world: World) -
     world.replies = [say("Half an ", end="stall")]
     async with world.talk() as conversation:
         events = []
-        async for event in conversation.run(TurnRequest("", skill="work")):
+        async for event in run_turn(conversation, TurnRequest("", skill="work")):
             events.append(event)
             if event.__class__.__name__ == "TextDelta":
                 conversation.cancel()

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from clawft.agent.conversation import preview_turn
 from clawft.agent.hooks.events import HookEvent, HookReply
 from clawft.agent.hooks.registry import Hooks
-from clawft.agent.runtime import preview_turn
+from clawft.agent.loop import compact
+from clawft.agent.run_request import TurnRequest
 from clawft.agent.sessions import SessionStore
-from clawft.agent.turn import TurnRequest
 from clawft.messages import Event, MessageSent, Noticed, TurnFailed, TurnFinished
 from wire import call, fail, say
 from world import World, collect, only
@@ -219,7 +220,7 @@ async def test_a_look_at_the_prompt_asks_for_its_files_and_tells_of_no_message(w
     world.add_hook("ears", "message session tool agent", SHORT)
     events: list[Event] = []
     async with world.open() as runtime:
-        await preview_turn(runtime, runtime.find_agent(""), "", TurnRequest("hi"), events.append)
+        await preview_turn(runtime, runtime.skills.find_agent(""), "", TurnRequest("hi"), events.append)
     assert keys(events) == ["agent:bootstrap"]
 
 
@@ -229,7 +230,7 @@ async def test_hooks_hear_what_a_summary_saves_and_of_no_message_then(world: Wor
     async with world.talk() as conversation:
         await collect(conversation, "first " * 500)
         await collect(conversation, "second")
-        before, after = heard([event async for event in conversation.compact()])
+        before, after = heard([event async for event in compact(conversation)])
     counts = {key: before["context"][key] for key in ("messageCount", "tokenCount")}
     assert counts["messageCount"] == 4
     assert before["action"] == "compact:before"

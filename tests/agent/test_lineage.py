@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
-from clawft.agent.conversation import Conversation
-from clawft.agent.lineage import Lineage, lineage_of, power_of
+from clawft.agent.conversation import lineage_of, make_conversation, open_conversation
+from clawft.agent.lineage import Lineage, power_of
 from clawft.agent.prompt import choose_tools
-from clawft.agent.runtime import Runtime
+from clawft.agent.runtime import Conversation, Runtime
 from clawft.agent.sessions import TextLimits
 from clawft.agent.tool_permission import authority_of, list_active, name_question
 from clawft.agent.tools.skillset import Activation
@@ -152,7 +152,7 @@ def judge(conversation: Conversation, every: list[CheckedCall]) -> list[ToolDeci
 @contextmanager
 def in_one_session(runtime: Runtime) -> Iterator[Any]:
     with runtime.sessions.open("test", cwd=runtime.workspace.cwd) as session:
-        yield lambda agent, **above: Conversation(runtime, session, agent, **above)
+        yield lambda agent, **above: make_conversation(runtime, session, agent, **above)
 
 
 def prepare(world: World) -> None:
@@ -241,6 +241,6 @@ async def test_a_lineage_of_another_project_is_refused(world: World) -> None:
         with in_one_session(runtime) as talk_with:
             lineage = structs.replace(lineage_of(talk_with(agent)), project="/elsewhere")
         with pytest.raises(Refused) as raised:
-            async with runtime.open_conversation(agent, lineage=lineage):
+            async with open_conversation(runtime, agent, lineage=lineage):
                 pass
     assert (raised.value.code, "/elsewhere" in str(raised.value)) == ("fork-changed", True)

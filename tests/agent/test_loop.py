@@ -5,10 +5,14 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
+from msgspec import structs
 
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation
 from clawft.agent.sessions import SessionStore
 from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
-from clawft.agent.turn import TurnRequest
 from clawft.errors import ClawftError
 from clawft.messages import (
     Answer,
@@ -30,6 +34,11 @@ from wire import Reply, call, say
 from world import World, collect, only
 
 pytestmark = pytest.mark.anyio
+
+
+def put_tools(conversation: Conversation, tools: tuple[Tool, ...]) -> None:
+    runtime = conversation.runtime
+    runtime.extensions = structs.replace(runtime.extensions, tools=tools)
 
 
 def names(events: list[Event]) -> list[str]:
@@ -109,8 +118,8 @@ async def test_a_tool_that_hangs_dies_or_floods_is_an_error_and_the_loop_goes_on
     world.config = "tool_timeout_s = 0.2\n"
     world.replies = [Reply(calls=calls), say("went on")]
     async with world.talk() as conversation:
-        conversation.runtime.tools = tuple(
-            make_tool(name, run) for name, run in (("hang", hang), ("die", die), ("flood", flood))
+        put_tools(
+            conversation, tuple(make_tool(name, run) for name, run in (("hang", hang), ("die", die), ("flood", flood)))
         )
         events = await collect(conversation, "go")
     hung, died, flooded = only(events, ToolFinished)
@@ -136,7 +145,7 @@ async def test_read_only_tools_run_side_by_side_and_results_keep_their_order(wor
 
     world.replies = [Reply(calls=(("a", "meet", "{}"), ("b", "meet", "{}"))), say("ok")]
     async with world.talk() as conversation:
-        conversation.runtime.tools = (make_tool("meet", meet, read_only=True),)
+        put_tools(conversation, (make_tool("meet", meet, read_only=True),))
         events = await collect(conversation, "go")
     assert [one.status for one in only(events, ToolFinished)] == ["success", "success"]
     assert [one["tool_call_id"] for one in world.sent()["messages"] if one["role"] == "tool"] == ["a", "b"]
@@ -155,7 +164,7 @@ async def test_tools_that_change_things_run_one_after_the_other(world: World) ->
 
     world.replies = [Reply(calls=(("a", "alone", "{}"), ("b", "alone", "{}"))), say("ok")]
     async with world.talk() as conversation:
-        conversation.runtime.tools = (make_tool("alone", alone),)
+        put_tools(conversation, (make_tool("alone", alone),))
         events = await collect(conversation, "go")
     assert [one.status for one in only(events, ToolFinished)] == ["success", "success"]
 
@@ -255,7 +264,7 @@ async def test_fifty_conversations_in_one_process_lose_no_event(world: World) ->
         agent = open_app(world.environ, str(world.project)).choose_agent()
 
         async def run(number: int) -> None:
-            async with runtime.open_conversation(agent, key=f"s{number}") as conversation:
+            async with open_conversation(runtime, agent, key=f"s{number}") as conversation:
                 results[number] = await collect(conversation, f"hello {number}")
 
         async with anyio.create_task_group() as group:
@@ -271,20 +280,22 @@ async def test_fifty_conversations_in_one_process_lose_no_event(world: World) ->
 async def test_one_session_has_one_writer(world: World) -> None:
     async with world.talk() as conversation:
         with pytest.raises(ClawftError, match="writing this session") as caught:
-            async with conversation.runtime.open_conversation(conversation.agent, key="test"):
+            async with open_conversation(conversation.runtime, conversation.agent, key="test"):
                 pass
     assert caught.value.code == "session-busy"
 
 
 async def test_a_bug_fails_the_turn_and_leaves_a_trace(world: World) -> None:
-    from clawft.agent.turn import Insertion, Turn
+    from clawft.agent.runtime import Insertion, Turn
     from clawft.contracts import Phase
 
     async def broken(turn: Turn) -> None:
         raise RuntimeError("oops")
 
     async with world.talk() as conversation:
-        conversation.runtime.insertions = (Insertion(Phase.PRE_ASSEMBLE, "broken", broken),)
+        conversation.runtime.extensions = structs.replace(
+            conversation.runtime.extensions, stages=(Insertion(Phase.PRE_ASSEMBLE, "broken", broken),)
+        )
         events = await collect(conversation, "go")
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].code == "internal"
@@ -293,21 +304,23 @@ async def test_a_bug_fails_the_turn_and_leaves_a_trace(world: World) -> None:
 
 
 async def test_inserted_stages_run_at_their_phases(world: World) -> None:
-    from clawft.agent.turn import Insertion, Turn
+    from clawft.agent.runtime import Insertion, Turn
     from clawft.contracts import Phase
 
     seen: list[str] = []
 
     def note(phase: Phase) -> Insertion:
         async def process(turn: Turn) -> None:
-            state = f"{bool(turn.model)}{bool(turn.system)}{bool(turn.text)}{turn.score > 0}"
+            state = f"{bool(turn.route.model)}{bool(turn.prompt.system)}{bool(turn.text)}{turn.score > 0}"
             seen.append(f"{phase.value} {state}")
 
         return Insertion(phase, "note", process)
 
     world.replies = [say("answer")]
     async with world.talk() as conversation:
-        conversation.runtime.insertions = tuple(note(phase) for phase in reversed(Phase))
+        conversation.runtime.extensions = structs.replace(
+            conversation.runtime.extensions, stages=tuple(note(phase) for phase in reversed(Phase))
+        )
         await collect(conversation, "go")
     assert seen == [
         "pre_route FalseFalseFalseFalse",
@@ -325,7 +338,7 @@ async def test_a_session_is_continued(world: World) -> None:
 
         agent = open_app(world.environ, str(world.project)).choose_agent()
         for text in ("first", "second"):
-            async with runtime.open_conversation(agent, key="kept") as conversation:
+            async with open_conversation(runtime, agent, key="kept") as conversation:
                 await collect(conversation, text)
     assert [one["content"] for one in world.sent()["messages"][1:]] == ["first", "one", "second"]
 
@@ -354,8 +367,8 @@ async def test_memory_is_part_of_the_prompt_and_turns_leave_a_history(world: Wor
 async def test_a_turn_at_a_time(world: World) -> None:
     world.replies = [Reply(text=("x",), end="stall")]
     async with world.talk() as conversation:
-        events = conversation.run(TurnRequest("go"))
+        events = run_turn(conversation, TurnRequest("go"))
         await anext(events)
         with pytest.raises(ClawftError, match="still running"):
-            await anext(conversation.run(TurnRequest("again")))
+            await anext(run_turn(conversation, TurnRequest("again")))
         await events.aclose()

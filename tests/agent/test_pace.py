@@ -12,8 +12,9 @@ import anyio
 import pytest
 
 from clawft.agent.ledger import RequestPace
+from clawft.agent.loop import run_turn
 from clawft.agent.records import UsageDatabase
-from clawft.agent.turn import TurnRequest
+from clawft.agent.run_request import TurnRequest
 from clawft.messages import Noticed, TurnFinished
 from wire import call, fail, say
 from world import World, collect, only
@@ -163,7 +164,7 @@ async def test_a_turn_that_waits_for_its_provider_can_be_cancelled(world: World)
         async with world.talk() as conversation:
             await collect(conversation, "one")
             events = []
-            async for event in conversation.run(TurnRequest("two")):
+            async for event in run_turn(conversation, TurnRequest("two")):
                 events.append(event)
                 if isinstance(event, Noticed) and event.code == "provider-pace":
                     conversation.cancel()

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from clawft.agent.run_request import TurnRequest
 from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
-from clawft.agent.turn import TurnRequest
 from clawft.app.app import open_app
 from clawft.messages import Answer, Event, MessageSent, ToolFinished, TurnFailed
 from clawft.scanner.findings import Power

@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 
 from clawft.agent.extension import Extension, find_memories, join_extensions
+from clawft.agent.runtime import Insertion, Runtime, Turn
 from clawft.agent.tools.tool import Tool, ToolContext, ToolResult
-from clawft.agent.turn import Insertion, Turn
 from clawft.contracts import Phase
 from clawft.errors import ClawftError
 from clawft.messages import Message, Noticed, TurnFailed
@@ -13,6 +13,10 @@ from wire import call, say
 from world import World, collect, only
 
 pytestmark = pytest.mark.anyio
+
+
+def put_stages(runtime: Runtime, *stages: Insertion) -> None:
+    runtime.extensions = structs.replace(runtime.extensions, stages=stages)
 
 
 def make_tool(name: str) -> Tool:
@@ -60,9 +64,9 @@ async def test_a_clash_is_told_at_the_first_turn_only(world: World) -> None:
     clash = Extension(name="other", tools=(make_tool("grep"),))
     async with world.talk() as conversation:
         runtime = conversation.runtime
-        own = Extension(name="built in", tools=runtime.tools, stages=runtime.insertions)
+        own = Extension(name="built in", tools=runtime.extensions.tools, stages=runtime.extensions.stages)
         joined = join_extensions((own, clash))
-        runtime.tools, runtime.insertions = joined.tools, joined.stages
+        runtime.extensions = structs.replace(runtime.extensions, tools=joined.tools, stages=joined.stages)
         first, second = await collect(conversation, "go"), await collect(conversation, "go")
     assert [one.code for one in only(first, Noticed)].count("tool-name") == 1
     assert "tool-name" not in [one.code for one in only(second, Noticed)]
@@ -85,7 +89,7 @@ async def test_a_stage_before_the_transport_is_asked_for_every_request_and_chang
     (world.project / "notes.txt").write_text("the sky is blue")
     world.replies = [call("read_file", {"path": "notes.txt"}), say("It is.")]
     async with world.talk() as conversation:
-        conversation.runtime.insertions = (Insertion(Phase.PRE_TRANSPORT, "hide", hide),)
+        put_stages(conversation.runtime, Insertion(Phase.PRE_TRANSPORT, "hide", hide))
         await collect(conversation, "what is blue?")
         kept: tuple[Message, ...] = conversation.session.messages
     assert asked == [2, 4]
@@ -96,8 +100,8 @@ async def test_a_stage_before_the_transport_is_asked_for_every_request_and_chang
 
 async def test_all_that_is_built_in_comes_as_an_extension(world: World) -> None:
     async with world.talk() as conversation:
-        registry = conversation.runtime.registry_for(conversation)
-        stages = [one.name for one in conversation.runtime.insertions]
+        registry = conversation.list_tools()
+        stages = [one.name for one in conversation.runtime.extensions.stages]
     assert {"read_file", "exec_shell", "web_fetch", "memory_read", "message", "delegate"} <= set(registry.names)
     assert stages.index("config") < stages.index("hooks") < stages.index("invoke") < stages.index("memory")
 
@@ -118,14 +122,14 @@ async def test_stages_that_join_while_others_run_run_too_and_none_runs_twice(wor
     def stage(name: str) -> Insertion:
         async def process(turn: Turn) -> None:
             ran.append(name)
-            if name == "renew" and len(turn.runtime.insertions) == 3:
-                turn.runtime.insertions = tuple(map(stage, ("renew", "new", "same", "same")))
+            if name == "renew" and len(turn.runtime.extensions.stages) == 3:
+                put_stages(turn.runtime, *map(stage, ("renew", "new", "same", "same")))
 
         return Insertion(Phase.PRE_ROUTE, name, process)
 
     world.replies = [say("yes")]
     async with world.talk() as conversation:
-        conversation.runtime.insertions = tuple(map(stage, ("renew", "same", "old")))
+        put_stages(conversation.runtime, *map(stage, ("renew", "same", "old")))
         await collect(conversation, "go")
     assert ran == ["renew", "new", "same", "same"]
 
@@ -136,14 +140,14 @@ async def test_what_joins_while_a_request_is_looked_at_sees_it_from_the_beginnin
     async def first(turn: Turn) -> None:
         seen.append("first")
         if seen == ["first"]:
-            turn.runtime.insertions = (Insertion(Phase.PRE_TRANSPORT, "first", refuse), *turn.runtime.insertions)
+            put_stages(turn.runtime, Insertion(Phase.PRE_TRANSPORT, "first", refuse), *turn.runtime.extensions.stages)
 
     async def refuse(turn: Turn) -> None:
         raise ClawftError("stage-missing", "It is lost")
 
     world.replies = [say("yes")]
     async with world.talk() as conversation:
-        conversation.runtime.insertions = (Insertion(Phase.PRE_TRANSPORT, "first", first),)
+        put_stages(conversation.runtime, Insertion(Phase.PRE_TRANSPORT, "first", first))
         events = await collect(conversation, "go")
     assert isinstance(events[-1], TurnFailed)
     assert world.server.asked == []

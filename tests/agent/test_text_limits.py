@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.loop import compact
+from clawft.agent.run_request import TurnRequest
 from clawft.app.app import App, open_app
 from clawft.app.runtime import open_runtime
 from clawft.messages import ForkStarted, SkillActivated, ToolFinished
@@ -171,7 +172,7 @@ async def test_a_compaction_keeps_what_every_text_before_it_bound(world: World, 
         await collect(conversation, TurnRequest("go", skill="guest"))
         await collect(conversation, "on")
         for _ in range(2):
-            assert [event async for event in conversation.compact()]
+            assert [event async for event in compact(conversation)]
     world.replies = [call("web_fetch", {"url": f"http://127.0.0.1:{site.server_port}/"}), say("done")]
     (ended,) = only(await world.run("thanks", approve=person), ToolFinished)
     assert [one.reason for one in person.asked] == ["the skill 'guest' was not approved for the host '127.0.0.1'"]
@@ -285,7 +286,7 @@ async def test_a_skill_that_is_loaded_again_by_the_model_limits_its_turn_again(w
     assert not (tmp_path / "pwned").exists()
     assert str(world.sent()["messages"]).count("UNIQUE") == 1
     async with open_runtime(app_of(world)) as runtime:
-        assert runtime.stats.load()["guest"].loaded == 2
+        assert runtime.usage.stats.load()["guest"].loaded == 2
 
 
 async def test_a_second_load_says_where_the_text_stands_or_sends_it_again(world: World) -> None:
@@ -303,7 +304,7 @@ async def test_a_second_load_says_where_the_text_stands_or_sends_it_again(world:
         for _ in range(4):
             await collect(conversation, "go")
             said.append(str(world.sent()["messages"][-1]["content"]))
-        assert [event async for event in conversation.compact()]
+        assert [event async for event in compact(conversation)]
         await collect(conversation, "go")
         said.append(str(world.sent()["messages"][-1]["content"]))
         (folder / "SKILL.md").write_text((folder / "SKILL.md").read_text() + "\nMore.\n")

@@ -11,8 +11,7 @@ import anyio
 import sqlalchemy as sa
 from msgspec import structs
 
-from clawft.agent.run_request import RunRequest
-from clawft.agent.turn import TurnRequest
+from clawft.agent.run_request import RunRequest, TurnRequest
 from clawft.app.app import open_app
 from clawft.app.jobs import RunRuntimes
 from clawft.cli.options import TurnOptions

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from arena import SECRET, Arena
-from clawft.agent.turn import TurnRequest
+from clawft.agent.run_request import TurnRequest
 from clawft.messages import ToolFinished, TurnFailed
 from clawft.trust.modes import Mode
 from wire import call, say

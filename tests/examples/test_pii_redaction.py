@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.loop import compact
+from clawft.agent.run_request import TurnRequest
 from clawft.contracts import PluginError
 from clawft.messages import Compacted, Image, TurnFailed, TurnFinished
 from effort import within
@@ -178,7 +179,7 @@ async def test_nothing_of_it_reaches_a_model_by_any_way(tmp_path: Path) -> None:
     async with world.talk() as conversation:
         events = await collect(conversation, f"Who is {secret}?")
         await collect(conversation, "and again?")
-        events += [event async for event in conversation.compact()]
+        events += [event async for event in compact(conversation)]
         events += await collect(conversation, "still there?")
         kept = conversation.session.path
     assert all(isinstance(events[-1], TurnFinished) for _ in events)

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from clawft.agent.run_request import RunRequest
-from clawft.agent.turn import TurnRequest
+from clawft.agent.conversation import open_conversation
+from clawft.agent.run_request import RunRequest, TurnRequest
 from clawft.app.app import open_app
 from clawft.app.jobs import open_app_runs
 from clawft.jobs.run_state import OVER, Run
@@ -109,7 +109,7 @@ async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_sess
         assert await answer_question(runs, told.run, "once") == "Run: touch touched"
         outer = await wait_for(runs, told.run)
         inner = await find_below(runs, outer.session)
-        ledger, sessions = conversation.runtime.ledger, conversation.runtime.sessions
+        ledger, sessions = conversation.runtime.usage.ledger, conversation.runtime.sessions
         assert outer.session == told.child
         assert (outer.parent, inner.parent) == ("", outer.id)
         assert (outer.status, inner.status) == ("done", "done")
@@ -160,7 +160,7 @@ async def test_a_skill_that_is_trusted_for_a_turn_is_trusted_in_the_run_that_it_
         app.run_trust.project = True
         async with (
             app.open_runtime() as runtime,
-            runtime.open_conversation(app.choose_agent(), key=name) as conversation,
+            open_conversation(runtime, app.choose_agent(), key=name) as conversation,
         ):
             if not trusted:  # what was trusted is the skill as it was
                 start_run = runtime.start_run

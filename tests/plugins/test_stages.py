@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from clawft.agent.turn import TurnRequest
+from clawft.agent.loop import compact
+from clawft.agent.run_request import TurnRequest
 from clawft.messages import Noticed, TurnFailed, TurnFinished
 from wire import call, say
 from world import World, collect, only
@@ -92,7 +93,7 @@ async def test_a_summary_is_asked_for_with_what_the_stage_makes_of_the_conversat
     async with world.talk() as conversation:
         await collect(conversation, "the blue house")
         await collect(conversation, "the second")
-        events = [event async for event in conversation.compact()]
+        events = [event async for event in compact(conversation)]
     assert isinstance(events[-1], TurnFinished)
     assert "the [COLOUR] house" in json.dumps(world.sent())
     assert "blue" not in json.dumps(world.sent())

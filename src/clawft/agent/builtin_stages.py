@@ -14,8 +14,8 @@ from anyio import to_thread
 from clawft.agent.hooks.registry import Hooks
 from clawft.agent.mcp import McpHub, RemoteError, RemoteTool
 from clawft.agent.memory import MemoryFiles
+from clawft.agent.runtime import Insertion, Turn
 from clawft.agent.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
-from clawft.agent.turn import Insertion, Turn
 from clawft.contracts import MemoryBackend, Phase
 from clawft.errors import ClawftError, Diagnostic
 from clawft.messages import Noticed
@@ -97,7 +97,7 @@ async def _tell_untrusted(turn: Turn) -> None:
         shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
         message = f"Not approved, so not offered: {shown}"
         hint = "Look at them: weft skills trust --all; or /trust in the terminal"
-        turn.emit(Noticed(code="skills-untrusted", message=message, severity="warning", hint=hint))
+        turn.warn("skills-untrusted", message, hint)
 
 
 TELL_UNTRUSTED = Insertion(Phase.PRE_ROUTE, "untrusted", _tell_untrusted)
@@ -107,10 +107,10 @@ async def _tell_sandbox(turn: Turn) -> None:
     """At the first turn: what of the project's config gives no power, and that commands run with all rights."""
     settings, runtime = turn.runtime.sandbox.settings, turn.runtime
     for diagnostic in find_unfollowed(runtime.config, runtime.workspace.user_dir) if turn.id == 1 else ():
-        turn.emit(Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint))
+        turn.warn(diagnostic.code, diagnostic.message, diagnostic.hint)
     if turn.id == 1 and settings.mode == "off":
         message = "Commands run WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
-        turn.emit(Noticed(code="sandbox-off", message=message, severity="warning", hint="See: weft help security"))
+        turn.warn("sandbox-off", message, "See: weft help security")
 
 
 TELL_SANDBOX = Insertion(Phase.PRE_ROUTE, "sandbox", _tell_sandbox)
@@ -163,24 +163,21 @@ def _tell(turn: Turn, diagnostics: Sequence[Diagnostic]) -> None:
         turn.notice(Noticed(code=diagnostic.code, message=diagnostic.message, severity=severity, hint=diagnostic.hint))
 
 
-def server_insertion(hub: McpHub, renew: Renew | None = None, check: CheckSkills | None = None) -> Insertion:
+def server_insertion(hub: McpHub, renew: Renew, check: CheckSkills) -> Insertion:
     """Start servers that are not running, and take the tools they have now; `renew` has plugins join and leave, `check`
     compares the skills that servers offer with what was approved."""
     had_any = False
 
     async def join(turn: Turn) -> None:
         nonlocal had_any
-        news = await renew() if renew else ()
+        news = await renew()
         remote, diagnostics = await hub.tools()
         if remote or had_any:
             turn.runtime.server_tools = server_tools(hub, remote)
         had_any = bool(remote)
         for diagnostic in (*news, *diagnostics):
-            turn.emit(
-                Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint)
-            )
-        if check:
-            await _check_skills(turn, check)
+            turn.warn(diagnostic.code, diagnostic.message, diagnostic.hint)
+        await _check_skills(turn, check)
 
     return Insertion(Phase.PRE_ASSEMBLE, "mcp", join)
 
@@ -195,7 +192,7 @@ def memory_insertions(memory: MemoryBackend) -> tuple[Insertion, ...]:
             text = await to_thread.run_sync(partial(_recall, memory))
         except ClawftError as error:  # the model must not take a memory that is away for an empty one
             message = f"The memory '{memory.name}' cannot be read: {error}"
-            turn.emit(Noticed(code=error.code, message=message, severity="warning", hint=error.hint))
+            turn.warn(error.code, message, error.hint)
             text = f"The memory cannot be read right now: {error.diagnostic.message}"
         if text:
             turn.extra_sections.append(f"{_REMEMBERED}{text}")
@@ -222,9 +219,7 @@ def _recall(memory: MemoryBackend) -> str:
 def _file_insertions(memory: MemoryFiles) -> tuple[Insertion, ...]:
     async def recall(turn: Turn) -> None:
         for diagnostic in memory.check_index():
-            turn.emit(
-                Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint)
-            )
+            turn.warn(diagnostic.code, diagnostic.message, diagnostic.hint)
         text = _COMMENT.sub("", memory.read_memory()).strip().removeprefix("# Memory").strip()
         if text:
             cut = text if len(text) <= MAX_MEMORY else text[:MAX_MEMORY] + "\n… (memory_read finds the rest)"

@@ -4,7 +4,7 @@ import msgspec
 
 from clawft.agent.model_call import ask_model, estimate_tokens
 from clawft.agent.providers.request import ModelRequest
-from clawft.agent.turn import Turn
+from clawft.agent.runtime import Turn
 from clawft.agent.turn_hooks import fire_hooks
 from clawft.errors import ClawftError
 from clawft.messages import Compacted, Message
@@ -22,7 +22,7 @@ _ASK = (
 async def fit_window(turn: Turn) -> None:
     """Make the conversation fit, if it does not. Raises: ClawftError when nothing more can be left out."""
     settings = turn.runtime.config.agents.compaction
-    window = turn.context_window or DEFAULT_WINDOW
+    window = turn.route.context_window or DEFAULT_WINDOW
     before = _tokens(turn)
     if before <= window * settings.at:
         return
@@ -41,8 +41,8 @@ async def fit_window(turn: Turn) -> None:
 
 def check_fits(turn: Turn, message: Message) -> None:
     """A message that could never fit is not made part of the conversation. Raises: ClawftError."""
-    alone = ModelRequest(turn.bare_model, (Message("system", turn.system), message), turn.specs)
-    tokens, window = estimate_tokens(alone), turn.context_window or DEFAULT_WINDOW
+    alone = ModelRequest(turn.route.bare_model, (Message("system", turn.prompt.system), message), turn.prompt.specs)
+    tokens, window = estimate_tokens(alone), turn.route.context_window or DEFAULT_WINDOW
     if tokens > window:
         raise _full(f"This message alone needs about {tokens:,} tokens, and the model holds {window:,}")
 
@@ -76,7 +76,7 @@ async def _compact(turn: Turn, keep_turns: int) -> None:
 
 
 def _tokens(turn: Turn) -> int:
-    request = ModelRequest(turn.bare_model, turn.messages(), turn.specs)
+    request = ModelRequest(turn.route.bare_model, turn.messages(), turn.prompt.specs)
     return int(estimate_tokens(request) * turn.scale)
 
 
@@ -94,7 +94,7 @@ def _loaded_skills(turn: Turn) -> str:
 async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
     transcript = "\n\n".join(f"[{message.role}] {_tell(message)}" for message in messages)
     asked = (Message("system", _ASK), Message("user", transcript[-MAX_SUMMARY_INPUT:]))
-    request = ModelRequest(turn.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
+    request = ModelRequest(turn.route.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
     answer = await ask_model(turn, request, lambda _: None, at="compact")
     return answer.text.strip()[:MAX_SUMMARY]
 

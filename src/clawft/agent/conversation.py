@@ -1,221 +1,125 @@
-"""A conversation: one session with an agent, its skills, its approvals and its token allowance. Turns run one at
-a time.
-"""
+"""Conversations: open one on a runtime, look at the turn that would come next, and make what a fork inherits."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
-import anyio
-
-from clawft.agent.lineage import AgentPower, Lineage, begin_lineage, lineage_of, power_of
-from clawft.agent.loop import compact_stages, run_stages, run_turn, work_turn
-from clawft.agent.sessions import OpenSession, SkillRecord, TextLimits
-from clawft.agent.sessions.session import AboutSkill
-from clawft.agent.text_limits import add_limits_above, is_bound
-from clawft.agent.tool_permission import authority_of
+from clawft.agent.lineage import Lineage, begin_lineage, check_lineage
+from clawft.agent.loop import make_request, run_until_transport
+from clawft.agent.model_call import prepare_request
+from clawft.agent.prompt import choose_tools
+from clawft.agent.providers.request import ModelRequest
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Approve, Conversation, Runtime, Turn, run_inserted
+from clawft.agent.sessions import OpenSession
+from clawft.agent.text_limits import add_limits_above, is_bound, list_prompted, list_text_limits
+from clawft.agent.tool_permission import authority_of, list_active
 from clawft.agent.tools.skillset import Skillset
 from clawft.agent.tools.steps import TurnSteps
 from clawft.agent.tools.tool import ToolRegistry
-from clawft.agent.turn import Stage, Turn, TurnRequest
-from clawft.errors import ClawftError, Refused
-from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, By, Event
+from clawft.contracts import Phase
+from clawft.messages import Event
 from clawft.skills.parse.model import Agent
-from clawft.trust.modes import Mode, agent_mode
-from clawft.trust.status import SkillStatus
-
-if TYPE_CHECKING:
-    from clawft.agent.runtime import Runtime
 
 
-class TokenHold:
-    """The tokens reserved for one model call; the caller sets `used` to what the call used."""
+@asynccontextmanager
+async def open_conversation(
+    runtime: Runtime,
+    agent: Agent,
+    *,
+    key: str = "",
+    approve: Approve | None = None,
+    parent: Conversation | None = None,
+    lineage: Lineage | None = None,
+    steps: TurnSteps | None = None,
+) -> AsyncIterator[Conversation]:
+    """Open the session of a key, new or continued; its conversation is the only writer while it is open.
 
-    used = 0
-
-
-class TokenAllowance:
-    """Tokens of one conversation and those below it. `limit` None is no limit but those above."""
-
-    def __init__(self, limit: int | None, above: "TokenAllowance | None" = None) -> None:
-        self.limit = limit
-        self.taken = 0
-        self._above = above
-
-    @contextmanager
-    def hold(self, worst: int) -> Iterator[TokenHold]:
-        """Take what a call could use at worst; when it is over, what its hold says it used. Raises: Refused."""
-        chain = tuple(self._chain())
-        for allowance in chain:
-            if allowance.limit is not None and allowance.taken + worst > allowance.limit:
-                raise Refused(
-                    "fork-budget",
-                    f"agents.fork.max_tokens is {allowance.limit}: {allowance.taken} are spent, "
-                    f"and this call could take {worst}",
-                    hint="Raise agents.fork.max_tokens, or ask for less at once",
-                )
-        for allowance in chain:
-            allowance.taken += worst
-        call = TokenHold()
-        try:
-            yield call
-        finally:
-            for allowance in chain:
-                allowance.taken += call.used - worst
-
-    @property
-    def left(self) -> int | None:
-        """The tokens left under the narrowest limit; None if there is no limit."""
-        left = [max(0, allowance.limit - allowance.taken) for allowance in self._chain() if allowance.limit is not None]
-        return min(left, default=None)
-
-    def spend(self, tokens: int) -> None:
-        """Count what was used before, by a process that is gone."""
-        for allowance in self._chain():
-            allowance.taken += tokens
-
-    def _chain(self) -> Iterator["TokenAllowance"]:
-        one: TokenAllowance | None = self
-        while one is not None:
-            yield one
-            one = one._above
-
-
-Approve = Callable[[ApprovalNeeded], Awaitable[Answer | ApprovalAnswer]]
-
-
-class Conversation:
-    """The state of a conversation between turns. `approve` answers when a tool asks; without it the answer is no.
-
-    A conversation with a `parent` or a `lineage` is a fork. It sees no message of the parent and can do no more than
-    the parent: the agents above it, and the skills that were active in them, limit it too. With a parent it also shares
-    the parent's approvals and token budget while both run.
+    With a `lineage` alone it is a fork that another process asked for. Raises: ClawftError.
     """
+    if lineage is not None and parent is None:
+        check_lineage(lineage, agent, runtime.workspace.project, runtime.config.agents.fork.max_depth)
+    turn_steps = steps or (parent.steps.below() if parent else TurnSteps())
+    with turn_steps.open_session(runtime.sessions, key or new_key(datetime.now()), runtime.workspace.cwd) as session:
+        conversation = make_conversation(runtime, session, agent, approve, parent, lineage)
+        conversation.steps = turn_steps
+        yield conversation
 
-    def __init__(
-        self,
-        runtime: "Runtime",
-        session: OpenSession,
-        agent: Agent,
-        approve: Approve | None = None,
-        parent: "Conversation | None" = None,
-        lineage: Lineage | None = None,
-    ) -> None:
-        made = lineage or (lineage_of(parent) if parent else begin_lineage(runtime, session.key))
-        self.runtime = runtime
-        self.session = session
-        self.agent = agent
-        self.approve = approve
-        self.steps = TurnSteps()
-        self.lineage = made
-        self.depth: int = made.depth  # how many forks deep
-        self.account: str = made.account  # the session whose budget pays
-        self.turn: int = made.turn  # that session's turn which runs, or ran last
-        self.running: Turn | None = None
-        # A yes "for this session" is the person's word for all that works for them in it.
-        self.approved: set[str] = parent.approved if parent else set(made.approved)
-        self.mode: Mode = made.mode
-        self.skills: Skillset = Skillset(
-            runtime.load_skills,
-            runtime.clear,
-            runtime.dynamic(lambda: authority_of(self), lambda: self.steps),
-            session_id=session.key,
-            refresh_on_call=runtime.refresh_on_call,
-            statuses=parent.skills.statuses if parent else None,
-            activated=session.activated,
-        )
-        # Limits of what was read, by the name of their record, until the next message is written.
-        self.pending_limits: list[tuple[str, AboutSkill]] = []
-        self.older_limits: dict[SkillRecord, tuple[TextLimits, ...]] = {}  # those of lines of earlier versions
-        add_limits_above(self)
-        self.started = False  # hooks heard that it begins in this process
-        self.sections: list[str] = []  # what they added to its prompts then
-        self.noticed: set[str] = set()  # notices that are said once
-        self.forked: SkillStatus | None = None  # the skill that this conversation is for
-        self.forked_by: By = made.by
-        self.forks: tuple[str, ...] = made.forks  # the skills that were forked, down to here
-        self.allowance: TokenAllowance = TokenAllowance(made.max_tokens, parent.allowance if parent else None)
-        self.slots: anyio.CapacityLimiter = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)
-        self.skills.is_bound = partial(is_bound, self)
-        self.registry: ToolRegistry | None = None
-        self._parent = parent
-        self._ending = ""
-        # What it means when the task of its turn is cancelled from outside, in the words of the audit log.
-        self.reason_if_left: str = parent.reason_if_left if parent else "the turn was stopped"
-        self._asking = anyio.Lock()
-        self._scope: anyio.CancelScope | None = None
 
-    @property
-    def agents(self) -> tuple[AgentPower, ...]:
-        """The agents that limit it: those above, then its own."""
-        return (*self.lineage.above, power_of(self.agent))
+def make_conversation(
+    runtime: Runtime,
+    session: OpenSession,
+    agent: Agent,
+    approve: Approve | None = None,
+    parent: Conversation | None = None,
+    lineage: Lineage | None = None,
+) -> Conversation:
+    """Make the conversation of an open session."""
+    own = lineage_of(parent) if parent else begin_lineage(session.key, runtime.workspace.project, runtime.default_mode)
+    conversation = Conversation(runtime, session, agent, lineage or own, approve, parent)
+    conversation.skills = Skillset(
+        runtime.skills.load,
+        runtime.skills.clear,
+        runtime.dynamic(lambda: authority_of(conversation), lambda: conversation.steps),
+        session_id=session.key,
+        refresh_on_call=_refreshes_on_call(runtime),
+        statuses=parent.skills.statuses if parent else None,
+        activated=session.activated,
+    )
+    conversation.skills.is_bound = partial(is_bound, conversation)
+    add_limits_above(conversation)
+    return conversation
 
-    @property
-    def effective_mode(self) -> Mode:
-        """The mode in force: the chosen one, or the agent's if that allows less without asking."""
-        return agent_mode(self.agent, self.mode)
 
-    def set_mode(self, mode: Mode, by: str) -> None:
-        """Only a person changes the mode; it is written down. Raises: Refused if that is not possible."""
-        detail, session = {"from": self.mode.value, "by": by}, self.session.key
-        self.runtime.audit.write("mode", mode.value, decision="allow", rule=by, session=session, detail=detail)
-        self.mode = mode
+def _refreshes_on_call(runtime: Runtime) -> bool:
+    written = runtime.environ.get("SKILLS_REFRESH_ON_CALL", "").lower()
+    return written not in ("0", "false", "no", "off") if written else runtime.config.skills.prompt.refresh_on_call
 
-    def run(self, request: TurnRequest) -> AsyncGenerator[Event]:
-        """One turn. Raises: ClawftError when another turn of this conversation is still running."""
-        return self._run(request, run_stages)
 
-    def compact(self, model: str = "") -> AsyncGenerator[Event]:
-        """Summarise all but the last turn now, whether or not the window is full."""
-        return self._run(TurnRequest("", model=model), compact_stages)
+def lineage_of(conversation: Conversation) -> Lineage:
+    """Return the lineage that a fork of a conversation inherits now."""
+    lineage = conversation.lineage
+    return Lineage(
+        depth=conversation.depth + 1,
+        account=conversation.account,
+        turn=conversation.turn,
+        project=lineage.project,
+        mode=conversation.effective_mode,
+        above=conversation.agents,
+        active=list_active(conversation),
+        prompted=list_prompted(conversation),
+        loaded=tuple(dict.fromkeys((*lineage.loaded, *conversation.skills.loaded))),
+        read_texts=tuple(list_text_limits(conversation)),
+        approved=tuple(sorted(conversation.approved)),
+        forks=conversation.forks,
+        max_tokens=None,
+    )
 
-    async def work(self, request: TurnRequest, send: Callable[[Event], None]) -> None:
-        """One turn inside the task of the caller: whatever ends that ends the turn. Raises: ClawftError."""
-        with self._starting() as scope:
-            await work_turn(self._make(request, send), scope, run_stages)
 
-    async def ask(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
-        """Put an approval question to the person behind this conversation, one question at a time; "nobody" if there is
-        no one to ask."""
-        if self.approve is None:
-            return "nobody"
-        async with self._asking:
-            return await self.approve(event)
+def new_key(now: datetime, mark: str = "") -> str:
+    """A key for a session that nobody named: it sorts by time, and is short enough to type.
 
-    async def _run(self, request: TurnRequest, stages: Stage) -> AsyncGenerator[Event]:
-        with self._starting() as scope:
-            events = run_turn(lambda send: self._make(request, send), scope, stages)
-            async with aclosing(events):
-                async for event in events:
-                    yield event
+    Where many begin in the same second, a `mark` keeps them apart.
+    """
+    return f"{now:%Y%m%d-%H%M%S}-{mark or uuid.uuid4().hex[:4]}"
 
-    def _make(self, request: TurnRequest, send: Callable[[Event], None]) -> Turn:
-        self.running = Turn(self, request, send)
-        return self.running
 
-    @contextmanager
-    def _starting(self) -> Iterator[anyio.CancelScope]:
-        if self._scope is not None:
-            raise ClawftError("turn-running", "A turn of this conversation is still running")
-        self._scope, self._ending = anyio.CancelScope(), ""
-        if not self.depth:  # a fork is one turn, with the skills that its parent sees
-            self.turn = self.session.next_turn
-            self.skills.start_turn()
-            self.runtime.hooks.refresh(self.skills.statuses)
-        try:
-            yield self._scope
-        finally:
-            self._scope = self.running = None
+async def preview_turn(
+    runtime: Runtime, agent: Agent, key: str, request: TurnRequest, take: Callable[[Event], None]
+) -> tuple[Turn, ModelRequest]:
+    """The turn as it stands before the model is called, and the request. Raises: ClawftError."""
+    with runtime.sessions.open_draft(key or "preview", cwd=runtime.workspace.cwd) as session:
+        turn = Turn(make_conversation(runtime, session, agent), request, take)
+        # Hooks that change the prompt run, or the preview would differ. No message is sent, so no message hook runs.
+        turn.is_preview = True
+        await run_until_transport(turn)
+        return turn, await prepare_request(turn, make_request(turn))
 
-    def cancel(self, why: str = "") -> None:
-        """End the turn that is running; its last event says so. `why` is for the audit log."""
-        if self._scope is not None:
-            self._ending = why
-            self._scope.cancel()
 
-    @property
-    def ending(self) -> str:
-        """The cause that ends the running turn, here or in a parent; '' if unknown."""
-        above = self._parent.ending if self._parent else ""
-        return self._ending or above or self.steps.ending
+async def list_tools(conversation: Conversation, take: Callable[[Event], None]) -> ToolRegistry:
+    """The tools that the next turn would have; servers are started for it, as a turn does."""
+    turn = Turn(conversation, TurnRequest(""), take)
+    await run_inserted(turn, Phase.PRE_ASSEMBLE)
+    return choose_tools(conversation)

@@ -4,24 +4,21 @@ user configured."""
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, structs
 
 from clawft.agent.fork import Fork, run_fork
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation
 from clawft.agent.skill_invocation import has_room, render_fork_result
 from clawft.agent.tools.environment import command_env
 from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
-from clawft.agent.turn import TurnRequest
 from clawft.config.tools import DelegationTarget
 from clawft.errors import NotFound, Refused
 from clawft.sandbox.process import run_process
 from clawft.trust.programs import clean_environ, show_files
-
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-
 
 _MAX_TASK = 8_000  # characters for another program: a person must be able to read what they approve
 _CLAUDE = ("claude", "-p")
@@ -40,7 +37,7 @@ class DelegateArguments(Struct, forbid_unknown_fields=True):
     ] = None
 
 
-def delegate_tool(conversation: "Conversation") -> Tool:
+def delegate_tool(conversation: Conversation) -> Tool:
     async def run(arguments: DelegateArguments, context: ToolContext) -> ToolResult:
         return await _delegate(conversation, arguments, context)
 
@@ -61,7 +58,7 @@ def delegate_tool(conversation: "Conversation") -> Tool:
     )
 
 
-def _choose_target(conversation: "Conversation", asked: str | None) -> DelegationTarget:
+def _choose_target(conversation: Conversation, asked: str | None) -> DelegationTarget:
     settings = conversation.runtime.config.tools.delegate
     target = DelegationTarget(asked) if asked else settings.target
     if target is DelegationTarget.AUTO:
@@ -69,7 +66,7 @@ def _choose_target(conversation: "Conversation", asked: str | None) -> Delegatio
     return target
 
 
-async def _delegate(conversation: "Conversation", arguments: DelegateArguments, context: ToolContext) -> ToolResult:
+async def _delegate(conversation: Conversation, arguments: DelegateArguments, context: ToolContext) -> ToolResult:
     settings = conversation.runtime.config.tools.delegate
     target = _choose_target(conversation, arguments.target)
     if target is DelegationTarget.LOCAL:
@@ -81,7 +78,7 @@ async def _delegate(conversation: "Conversation", arguments: DelegateArguments, 
     return await _run_command(conversation, command, arguments.task, context)
 
 
-async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
+async def _run_here(conversation: Conversation, task: str) -> ToolResult:
     """A fork with the same agent."""
     turn = conversation.running
     assert turn is not None  # tools are called by turns
@@ -94,7 +91,7 @@ async def _run_here(conversation: "Conversation", task: str) -> ToolResult:
 
 
 async def _run_command(
-    conversation: "Conversation", command: Sequence[str], task: str, context: ToolContext
+    conversation: Conversation, command: Sequence[str], task: str, context: ToolContext
 ) -> ToolResult:
     if task.startswith("-") or "\0" in task or len(task) > _MAX_TASK:
         message = f"For another program a task is at most {_MAX_TASK} characters of text that do not begin with '-'"

@@ -4,23 +4,15 @@ An extension has tools, pipeline stages, memories, or some of each. Nothing else
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
+from clawft.agent.runtime import Insertion, JoinedExtensions, MakeTools, Turn
 from clawft.agent.tools.tool import Tool
-from clawft.agent.turn import Insertion, Turn
 from clawft.contracts import MemoryBackend, Phase
 from clawft.errors import Diagnostic
-from clawft.messages import Noticed
 from clawft.trust.tools import CANONICAL_TOOLS, canonical_tool
-
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-
-
-MakeTools = Callable[["Conversation"], Sequence[Tool]]
 
 
 class Extension(Struct, frozen=True, kw_only=True):
@@ -34,15 +26,6 @@ class Extension(Struct, frozen=True, kw_only=True):
     stages: tuple[Insertion, ...] = ()
     memories: tuple[MemoryBackend, ...] = ()
     is_plugin: bool = False
-
-
-class JoinedExtensions(Struct, frozen=True):
-    """All extensions as turns use them: those that came first win, and stages run in this order."""
-
-    tools: tuple[Tool, ...]
-    makers: tuple[MakeTools, ...]
-    stages: tuple[Insertion, ...]
-    diagnostics: tuple[Diagnostic, ...]
 
 
 def join_extensions(extensions: Sequence[Extension]) -> JoinedExtensions:
@@ -110,8 +93,6 @@ def _tell(diagnostics: Sequence[Diagnostic]) -> Insertion:
     async def tell(turn: Turn) -> None:
         if turn.id == 1 and not turn.conversation.depth:
             for diagnostic in diagnostics:
-                turn.emit(
-                    Noticed(code=diagnostic.code, message=diagnostic.message, severity="warning", hint=diagnostic.hint)
-                )
+                turn.warn(diagnostic.code, diagnostic.message, diagnostic.hint)
 
     return Insertion(Phase.PRE_ROUTE, "tool-names", tell)

@@ -4,19 +4,21 @@ comes back.
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 from msgspec import Struct, structs
 
-from clawft.agent.lineage import ForkedSkill, Lineage, lineage_of, power_of
+from clawft.agent.conversation import lineage_of, open_conversation
+from clawft.agent.lineage import ForkedSkill, Lineage, power_of
+from clawft.agent.loop import work_turn
+from clawft.agent.run_request import RunRequest, TurnRequest, settings_of
+from clawft.agent.runtime import Conversation, Turn
 from clawft.agent.sessions import new_fork_key
 from clawft.agent.text_limits import add_fork_limits
 from clawft.agent.tools.execution import PausableClock
 from clawft.agent.tools.steps import TurnStep
 from clawft.agent.tools.tool import ToolError, ToolResult
-from clawft.agent.turn import Turn, TurnRequest
 from clawft.errors import ClawftError, Refused
 from clawft.messages import (
     Answer,
@@ -44,10 +46,6 @@ from clawft.messages import (
 )
 from clawft.skills.parse.model import Agent
 from clawft.trust.status import SkillStatus
-
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-    from clawft.agent.run_request import RunRequest
 
 
 class Fork(Struct, frozen=True):
@@ -89,7 +87,7 @@ class ForkResult(Struct, frozen=True):
     usage: Usage
 
 
-def inherit_lineage(parent: "Conversation", fork: Fork) -> Lineage:
+def inherit_lineage(parent: Conversation, fork: Fork) -> Lineage:
     """Return the limits that a fork inherits from its parent."""
     lineage = structs.replace(lineage_of(parent), max_tokens=parent.runtime.config.agents.fork.max_tokens)
     if not fork.skill_status:
@@ -122,7 +120,7 @@ class _Running:
         self._calls = 0
         self._status: ForkEnding = "cancelled"
         self._message = ""
-        self._model = fork.request.model or turn.model
+        self._model = fork.request.model or turn.route.model
         self._end: TurnFinished | TurnFailed | None = None
 
     async def run(self) -> ForkResult:
@@ -141,13 +139,13 @@ class _Running:
         with anyio.move_on_after(settings.timeout_s) as scope:
             approve = self._approve(PausableClock(scope)) if parent.approve else None
             lineage = inherit_lineage(parent, fork)
-            opened = self._turn.runtime.open_conversation(
-                fork.agent, key=self._key, approve=approve, parent=parent, lineage=lineage
+            opened = open_conversation(
+                self._turn.runtime, fork.agent, key=self._key, approve=approve, parent=parent, lineage=lineage
             )
             async with opened as child:
                 child.forked = fork.skill_status
                 try:
-                    await child.work(fork.request, self._take)
+                    await work_turn(child, fork.request, self._take)
                 finally:
                     add_fork_limits(child, parent)
         if scope.cancelled_caught:
@@ -161,7 +159,7 @@ class _Running:
         end, fork = self._end, self._fork
         if isinstance(end, TurnFinished):
             self._status = end.stop
-            self._turn.refused += end.refused
+            self._turn.calls.refused += end.refused
             return ForkResult(end.text, self._key, end.stop, fork.agent.name, self._model, self._usage)
         assert end is not None  # the loop ends every turn with one of the two
         kind = Refused if end.exit_code == Refused.exit_code else ClawftError
@@ -282,7 +280,7 @@ async def _start(turn: Turn, fork: Fork, planned: BackgroundStart, most: int | N
         return BackgroundStart(why="nothing here runs in the background")
     if fork.request.images:
         return BackgroundStart(why="it was given pictures")
-    digest = turn.runtime.clear(status.found).digest
+    digest = turn.runtime.skills.clear(status.found).digest
     if not digest:
         return BackgroundStart(why="there is no digest of its folder, by which a run could tell that it is the same")
     skill = ForkedSkill(status.name, status.found.location.scope, digest)
@@ -311,9 +309,7 @@ def _divide(left: int | None, most: int | None) -> tuple[int, int | None]:
     return part, part
 
 
-def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> "RunRequest":
-    from clawft.agent.run_request import RunRequest, settings_of  # a turn in the foreground needs none of it
-
+def _make_request(turn: Turn, fork: Fork, lineage: Lineage, session: str) -> RunRequest:
     workspace, asked, mask = turn.runtime.workspace, fork.request, turn.runtime.secrets.mask
     return RunRequest(
         kind="fork",
@@ -361,7 +357,7 @@ def render_background_start_for_model(fork: Fork, started: BackgroundStart) -> T
     return ToolResult(f"{notice}\n\n{render_background_start(fork, started)}", data=data)
 
 
-def prepare_background_fork(conversation: "Conversation", request: "RunRequest") -> TurnRequest:
+def prepare_background_fork(conversation: Conversation, request: RunRequest) -> TurnRequest:
     """Prepare the turn of a fork that was started as a run, in a conversation opened with the lineage of the request.
 
     Raises: Refused if its skill changed since the fork was requested.
@@ -373,7 +369,7 @@ def prepare_background_fork(conversation: "Conversation", request: "RunRequest")
     return TurnRequest(request.text, model=request.model, skill=skill.name, words=request.words)
 
 
-def _find_same(conversation: "Conversation", skill: ForkedSkill) -> SkillStatus:
+def _find_same(conversation: Conversation, skill: ForkedSkill) -> SkillStatus:
     """The skill with the very files that it had. Raises: Refused."""
     named = [
         status
@@ -383,7 +379,7 @@ def _find_same(conversation: "Conversation", skill: ForkedSkill) -> SkillStatus:
     by_person = conversation.forked_by == "user"
     usable = [candidate for candidate in named if (candidate.user_may_invoke if by_person else candidate.offered)]
     for candidate in usable:
-        if conversation.runtime.clear(candidate.found).digest == skill.digest:
+        if conversation.runtime.skills.clear(candidate.found).digest == skill.digest:
             return candidate
     what = "changed since the fork was asked for" if usable else f"is {named[0].state} now" if named else "is gone"
     hint = f"Look at it, then start it again. Run: weft skills why {skill.name}"

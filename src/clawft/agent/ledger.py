@@ -2,7 +2,8 @@
 day, model and session.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from random import SystemRandom, uniform
 from typing import Any, Literal
@@ -180,6 +181,59 @@ _TABLE = "CREATE TABLE IF NOT EXISTS {0}pace(provider TEXT PRIMARY KEY, next DOU
 _HOLD = "INSERT INTO {0}pace(provider, next) VALUES (?1, 0) ON CONFLICT(provider) DO UPDATE SET next = {0}pace.next"
 _READ = "SELECT next FROM {0}pace WHERE provider = ?1"
 _MOVE = "UPDATE {0}pace SET next = ?2 WHERE provider = ?1"
+
+
+class TokenHold:
+    """The tokens reserved for one model call; the caller sets `used` to what the call used."""
+
+    used = 0
+
+
+class TokenAllowance:
+    """Tokens of one conversation and those below it. `limit` None is no limit but those above."""
+
+    def __init__(self, limit: int | None, above: "TokenAllowance | None" = None) -> None:
+        self.limit = limit
+        self.taken = 0
+        self._above = above
+
+    @contextmanager
+    def hold(self, worst: int) -> Iterator[TokenHold]:
+        """Take what a call could use at worst; when it is over, what its hold says it used. Raises: Refused."""
+        chain = tuple(self._chain())
+        for allowance in chain:
+            if allowance.limit is not None and allowance.taken + worst > allowance.limit:
+                raise Refused(
+                    "fork-budget",
+                    f"agents.fork.max_tokens is {allowance.limit}: {allowance.taken} are spent, "
+                    f"and this call could take {worst}",
+                    hint="Raise agents.fork.max_tokens, or ask for less at once",
+                )
+        for allowance in chain:
+            allowance.taken += worst
+        call = TokenHold()
+        try:
+            yield call
+        finally:
+            for allowance in chain:
+                allowance.taken += call.used - worst
+
+    @property
+    def left(self) -> int | None:
+        """The tokens left under the narrowest limit; None if there is no limit."""
+        left = [max(0, allowance.limit - allowance.taken) for allowance in self._chain() if allowance.limit is not None]
+        return min(left, default=None)
+
+    def spend(self, tokens: int) -> None:
+        """Count what was used before, by a process that is gone."""
+        for allowance in self._chain():
+            allowance.taken += tokens
+
+    def _chain(self) -> Iterator["TokenAllowance"]:
+        allowance: TokenAllowance | None = self
+        while allowance is not None:
+            yield allowance
+            allowance = allowance._above
 
 
 class RequestSlot(Struct, frozen=True):

@@ -5,22 +5,14 @@ by the agents above and the skills active in them, as their files were then, and
 rules and settings apply as they are when the fork runs.
 """
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct, field
 
-from clawft.agent.sessions import TextLimits
-from clawft.agent.text_limits import list_prompted, list_text_limits
-from clawft.agent.tool_permission import list_active
+from clawft.agent.sessions.record import TextLimits
 from clawft.errors import Refused
 from clawft.messages import By
 from clawft.skills.parse.model import Agent
 from clawft.trust.modes import Mode
 from clawft.trust.permissions import ActiveSkill
-
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-    from clawft.agent.runtime import Runtime
 
 
 class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,14 +54,14 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     agent: AgentPower | None = None  # the one that is to answer; None where it is at hand
 
 
-def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
+def begin_lineage(account: str, project: str, mode: Mode) -> Lineage:
     """Return the lineage of a conversation that is not a fork."""
     return Lineage(
         depth=0,
         account=account,
         turn=0,
-        project=runtime.workspace.project,
-        mode=runtime.default_mode,
+        project=project,
+        mode=mode,
         above=(),
         active=(),
         prompted=(),
@@ -81,38 +73,17 @@ def begin_lineage(runtime: "Runtime", account: str) -> Lineage:
     )
 
 
-def lineage_of(conversation: "Conversation") -> Lineage:
-    """Return the lineage that a fork of a conversation inherits now."""
-    lineage = conversation.lineage
-    return Lineage(
-        depth=conversation.depth + 1,
-        account=conversation.account,
-        turn=conversation.turn,
-        project=lineage.project,
-        mode=conversation.effective_mode,
-        above=conversation.agents,
-        active=list_active(conversation),
-        prompted=list_prompted(conversation),
-        loaded=tuple(dict.fromkeys((*lineage.loaded, *conversation.skills.loaded))),
-        read_texts=tuple(list_text_limits(conversation)),
-        approved=tuple(sorted(conversation.approved)),
-        forks=conversation.forks,
-        max_tokens=None,
-    )
-
-
 def power_of(agent: Agent) -> AgentPower:
     """Return the permissions of an agent."""
     return AgentPower(agent.name, agent.tools, agent.disallowed_tools, agent.permission_mode, agent.skills)
 
 
-def check_lineage(lineage: Lineage, agent: Agent, runtime: "Runtime") -> None:
+def check_lineage(lineage: Lineage, agent: Agent, project: str, max_depth: int) -> None:
     """Check that a fork that another process requested may begin. Raises: Refused if it would not be the same."""
-    if lineage.project != runtime.workspace.project:
+    if lineage.project != project:
         raise Refused("fork-changed", f"The fork belongs to the project {lineage.project}", hint="Start it there again")
     if lineage.agent is not None and lineage.agent != power_of(agent):
         message = f"The agent '{lineage.agent.name}' is not what it was when the fork was asked for"
         raise Refused("fork-changed", message, hint="Look at it, then start the skill again")
-    limit = runtime.config.agents.fork.max_depth
-    if lineage.depth > limit:
-        raise Refused("fork-changed", f"Forks stop {limit} deep now", hint="See agents.fork.max_depth")
+    if lineage.depth > max_depth:
+        raise Refused("fork-changed", f"Forks stop {max_depth} deep now", hint="See agents.fork.max_depth")

@@ -4,15 +4,16 @@ TurnFinished or TurnFailed.
 
 import asyncio
 import math
+import os
 import re
 import traceback
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime
 from functools import partial
 
 import anyio
 from anyio import lowlevel
-from anyio.streams.memory import MemoryObjectSendStream
 
 from clawft.agent.compaction import compact_now, fit_window
 from clawft.agent.ledger import Price
@@ -21,15 +22,16 @@ from clawft.agent.prompt import assemble, join_tools
 from clawft.agent.providers.request import ModelRequest, Stop, StreamCut
 from clawft.agent.providers.selection import is_claude_alias, read_model
 from clawft.agent.records import work_on
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation, ModelRoute, Runtime, Stage, Turn, run_inserted
 from clawft.agent.sessions import Status
-from clawft.agent.skill_invocation import run_fork_as_answer
+from clawft.agent.text_limits import append_message
 from clawft.agent.tool_calls import run_calls
-from clawft.agent.turn import Stage, Turn, run_inserted
 from clawft.agent.turn_hooks import run_message_hooks, run_sent_hooks, run_session_hooks, run_stop_hooks
 from clawft.config import Config
 from clawft.contracts import Phase
 from clawft.errors import ClawftError, Refused
-from clawft.messages import Event, Message, Noticed, TextDelta, TurnFailed, TurnFinished, TurnStarted
+from clawft.messages import Event, Message, TextDelta, TurnFailed, TurnFinished, TurnStarted
 
 _HARD = re.compile(
     r"\b(?:analy[sz]e|architect\w*|compare|debug|design|diagnose|explain why|implement|investigate|migrate|optimi[sz]e|"
@@ -39,10 +41,6 @@ _HARD = re.compile(
 _STEPS = re.compile(
     r"^\s*(?:[-*]|\d+[.)])\s|\b(?:then|after that|finally|first|second|next)\b", re.MULTILINE | re.IGNORECASE
 )
-
-
-async def classify(turn: Turn) -> None:
-    turn.complexity = measure_complexity(turn.request.text, len(turn.session.messages), len(turn.request.images))
 
 
 def measure_complexity(text: str, history: int = 0, images: int = 0) -> float:
@@ -56,12 +54,11 @@ def measure_complexity(text: str, history: int = 0, images: int = 0) -> float:
 
 
 async def route(turn: Turn) -> None:
-    config = turn.runtime.config
-    turn.model = choose_model(turn)
-    turn.provider, turn.bare_model = turn.runtime.open_provider(turn.model)
-    turn.price = _find_price(config, turn.model, turn.bare_model)
-    turn.context_window = turn.agent.context_window or find_window(config, turn.model, turn.bare_model)
-    turn.emit(TurnStarted(turn=turn.id, model=turn.model, agent=turn.agent.name))
+    config, model = turn.runtime.config, choose_model(turn)
+    provider, bare_model = turn.runtime.open_provider(model)
+    window = turn.agent.context_window or find_window(config, model, bare_model)
+    turn.route = ModelRoute(model, bare_model, provider, _find_price(config, model, bare_model), window)
+    turn.emit(TurnStarted(turn=turn.id, model=model, agent=turn.agent.name))
 
 
 def choose_model(turn: Turn) -> str:
@@ -75,17 +72,19 @@ def choose_model(turn: Turn) -> str:
             turn.runtime.check_model(asked)
         except ClawftError as error:
             message = f"The skill asks for the model '{asked}', which is not there: {error}"
-            turn.emit(Noticed(code="skill-model", message=message, severity="warning", hint=error.hint))
+            turn.warn("skill-model", message, error.hint)
         else:
             return asked
     asked = read_model(turn.agent.model, providers)
     if is_claude_alias(asked, providers):
         message = f"The agent asks for Claude's '{asked}', which is no model here; another one answers"
-        turn.emit(Noticed(code="agent-model", message=message, severity="warning", hint=_ALIAS_HINT))
+        turn.warn("agent-model", message, _ALIAS_HINT)
     elif asked:
         return _check_agent_model(turn, asked)
+    request = turn.request
+    complexity = measure_complexity(request.text, len(turn.session.messages), len(request.images))
     for tier in sorted(turn.runtime.config.agents.routing.tiers, key=lambda one: one.up_to):
-        if turn.complexity <= tier.up_to:
+        if complexity <= tier.up_to:
             return tier.model
     return turn.runtime.config.agents.defaults.model
 
@@ -119,7 +118,7 @@ def _find_price(config: Config, model: str, bare_model: str) -> Price | None:
 
 
 async def score(turn: Turn) -> None:
-    turn.score = score_turn(turn.stop, bool(turn.text), turn.calls, turn.failed_calls)
+    turn.score = score_turn(turn.stop, bool(turn.text), turn.calls.made, turn.calls.failed)
 
 
 def score_turn(stop: str, answered: bool, calls: int, failed_calls: int) -> float:
@@ -132,11 +131,11 @@ def score_turn(stop: str, answered: bool, calls: int, failed_calls: int) -> floa
 
 async def record_skill_use(turn: Turn) -> None:
     loaded = [activation.name for activation in turn.skills.active]
-    stats, ledger = turn.runtime.stats, turn.runtime.ledger
+    stats, ledger = turn.runtime.usage.stats, turn.runtime.usage.ledger
     await work_on(ledger.records, ledger.write_booked, partial(warn_records_unavailable, turn))
     await work_on(
         stats.database,
-        lambda: stats.record(turn.catalog.listed, loaded, turn.score),
+        lambda: stats.record(turn.prompt.catalog.listed, loaded, turn.score),
         partial(warn_records_unavailable, turn),
     )
 
@@ -145,36 +144,38 @@ MAX_RESTARTS = 2  # of one model call whose answer broke off
 
 
 async def transport(turn: Turn) -> None:
-    if turn.forking:
-        await run_fork_as_answer(turn, turn.forking)
+    if turn.answer:
+        await turn.answer(turn)
         return
+    held = 0  # how often a hook had the model go on that was done
     limit = turn.agent.max_tool_iterations or turn.runtime.config.agents.defaults.max_tool_iterations
     for _ in range(limit):
         await lowlevel.checkpoint()  # a turn that was stopped asks nothing more
         await fit_window(turn)
         answer = await _ask(turn)
-        turn.append(Message("assistant", answer.text or None, answer.calls))
+        append_message(turn, Message("assistant", answer.text or None, answer.calls))
         turn.text = answer.text
         turn.stop = "length" if answer.stop == "length" else "done"
         if not answer.calls:
             _say_stop(turn, answer.stop)
-            if not await run_stop_hooks(turn):
+            if not await run_stop_hooks(turn, held):
                 return
+            held += 1
             continue
         for message in await run_calls(turn, answer.calls):
-            turn.append(message)
+            append_message(turn, message)
         join_tools(turn)
     turn.stop = "max_iterations"
     notice = f"The turn was stopped after {limit} rounds of tools (max_tool_iterations)"
-    turn.emit(Noticed(code="max-iterations", message=notice, severity="warning"))
+    turn.warn("max-iterations", notice)
 
 
 def _say_stop(turn: Turn, stop: Stop) -> None:
     if stop == "length":
         message, hint = "The answer was cut at max_tokens", "Raise agents.defaults.max_tokens"
-        turn.emit(Noticed(code="answer-cut", message=message, severity="warning", hint=hint))
+        turn.warn("answer-cut", message, hint)
     elif stop == "refusal":
-        turn.emit(Noticed(code="model-refused", message="The model declined to answer", severity="warning"))
+        turn.warn("model-refused", "The model declined to answer")
 
 
 async def _ask(turn: Turn) -> ModelAnswer:
@@ -195,17 +196,17 @@ async def _ask(turn: Turn) -> ModelAnswer:
             if restarts > MAX_RESTARTS:
                 raise
             message = f"{error}; the answer is asked for again"
-            turn.emit(Noticed(code="stream-restarted", message=message, severity="warning"))
+            turn.warn("stream-restarted", message)
 
 
 def make_request(turn: Turn) -> ModelRequest:
     """Build the next request to the model."""
     defaults = turn.runtime.config.agents.defaults
     temperature = defaults.temperature if turn.agent.temperature is None else turn.agent.temperature
-    return ModelRequest(turn.bare_model, turn.messages(), turn.specs, temperature, defaults.max_tokens)
+    return ModelRequest(turn.route.bare_model, turn.messages(), turn.prompt.specs, temperature, defaults.max_tokens)
 
 
-STAGES: tuple[Stage, ...] = (classify, route, assemble, transport, score, record_skill_use)
+STAGES: tuple[Stage, ...] = (route, assemble, transport, score, record_skill_use)
 # What comes before the transport is asked for each request that is sent: `model_call.prepare_request`.
 _BEFORE: dict[Stage, Phase] = {route: Phase.PRE_ROUTE, assemble: Phase.PRE_ASSEMBLE}
 _AFTER: dict[Stage, Phase] = {transport: Phase.POST_TRANSPORT, score: Phase.POST_SCORE}
@@ -228,7 +229,6 @@ async def run_until_transport(turn: Turn) -> None:
 
 async def compact_stages(turn: Turn) -> None:
     """A turn that only makes room: the same model is chosen, and asked for a summary."""
-    await _run(turn, classify)
     await _run(turn, route)
     await compact_now(turn)
 
@@ -240,36 +240,57 @@ async def _run(turn: Turn, stage: Stage) -> None:
 
 
 async def run_turn(
-    make: Callable[[Callable[[Event], None]], Turn], scope: anyio.CancelScope, stages: Stage = run_stages
+    conversation: Conversation, request: TurnRequest, stages: Stage = run_stages
 ) -> AsyncGenerator[Event]:
-    """Events as they happen. Cancelling `scope` ends the turn in order; closing the generator just ends it.
+    """Run one turn and yield its events as they happen. Closing the generator ends the turn.
 
-    The work runs in a task of its own, since a generator must not keep a cancel scope open across its yields.
+    The work runs in a task of its own, since a generator must not keep a cancel scope open across its yields. Raises:
+    ClawftError when another turn of this conversation is still running.
     """
-    send, receive = anyio.create_memory_object_stream[Event](math.inf)
 
     def put(event: Event) -> None:
         with suppress(anyio.BrokenResourceError):  # nobody listens any more: what ends meanwhile tells nobody
             send.send_nowait(event)
 
-    worker = asyncio.create_task(_work(make(put), scope, send, stages))
-    try:
-        with receive:
-            async for event in receive:
-                yield event
-    finally:
-        worker.cancel()
-        with anyio.CancelScope(shield=True), suppress(asyncio.CancelledError):  # what it started ends before it does
-            await worker
+    async def work() -> None:
+        with send:
+            await _work_turn(conversation, request, put, scope, stages)
+
+    with conversation.start_turn() as scope:
+        send, receive = anyio.create_memory_object_stream[Event](math.inf)
+        worker = asyncio.create_task(work())
+        try:
+            with receive:
+                async for event in receive:
+                    yield event
+        finally:
+            worker.cancel()
+            # What it started ends before it does.
+            with anyio.CancelScope(shield=True), suppress(asyncio.CancelledError):
+                await worker
 
 
-async def _work(turn: Turn, scope: anyio.CancelScope, send: MemoryObjectSendStream[Event], stages: Stage) -> None:
-    with send:
-        await work_turn(turn, scope, stages)
+async def compact(conversation: Conversation, model: str = "") -> AsyncGenerator[Event]:
+    """Summarise all but the last turn now, whether or not the window is full."""
+    async with aclosing(run_turn(conversation, TurnRequest("", model=model), compact_stages)) as events:
+        async for event in events:
+            yield event
 
 
-async def work_turn(turn: Turn, scope: anyio.CancelScope, stages: Stage) -> None:
-    """All of a turn, in the task of the caller. Its events go where the turn sends them."""
+async def work_turn(conversation: Conversation, request: TurnRequest, send: Callable[[Event], None]) -> None:
+    """Run one turn in the task of the caller: whatever ends that ends the turn. Raises: ClawftError."""
+    with conversation.start_turn() as scope:
+        await _work_turn(conversation, request, send, scope, run_stages)
+
+
+async def _work_turn(
+    conversation: Conversation,
+    request: TurnRequest,
+    put: Callable[[Event], None],
+    scope: anyio.CancelScope,
+    stages: Stage,
+) -> None:
+    turn = conversation.running = Turn(conversation, request, put)
     status = "cancelled"
     try:
         with scope:
@@ -279,7 +300,7 @@ async def work_turn(turn: Turn, scope: anyio.CancelScope, stages: Stage) -> None
         if status:  # cancelled by the caller: keep what came so far
             _finish(turn, "cancelled")
     if scope.cancelled_caught:
-        turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.refused))
+        turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.calls.refused))
 
 
 async def _run_loop(turn: Turn, stages: Stage) -> Event:
@@ -300,21 +321,34 @@ async def _run_stages(turn: Turn, stages: Stage) -> TurnFinished | TurnFailed:
         return _fail(turn, error)
     except Exception as error:
         return _fail_inside(turn, error)
-    return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.refused)
+    return TurnFinished(text=turn.text, stop=turn.stop, usage=turn.usage, refused=turn.calls.refused)
 
 
 def _fail_inside(turn: Turn, error: Exception) -> TurnFailed:
-    path = turn.runtime.keep_trace("".join(traceback.format_exception(error)))
+    path = save_trace(turn.runtime, "".join(traceback.format_exception(error)))
     message = f"Something went wrong inside: {type(error).__name__}: {error}"
     return _fail(turn, ClawftError("internal", message, hint=f"The details are in {path}" if path else ""))
+
+
+def save_trace(runtime: Runtime, trace: str) -> str:
+    """Write the trace of a bug, without secrets, to a file of the user; where it is, or '' if it cannot be."""
+    folder = os.path.join(runtime.workspace.user_dir, "logs")
+    path = os.path.join(folder, f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.txt")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(runtime.secrets.mask(trace))
+    except OSError:
+        return ""
+    return path
 
 
 def _finish(turn: Turn, status: Status) -> None:
     """Write down that the turn is over, with what had come of an answer; a turn that never began leaves no trace."""
     if turn.partial:
-        turn.append(Message("assistant", f"{turn.partial}\n\n[the answer broke off here]"))
+        append_message(turn, Message("assistant", f"{turn.partial}\n\n[the answer broke off here]"))
     if turn.began:
-        turn.session.finish_turn(turn.id, status, turn.usage, turn.model)
+        turn.session.finish_turn(turn.id, status, turn.usage, turn.route.model)
         turn.began = False  # whatever comes now, it is over
 
 

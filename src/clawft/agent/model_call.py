@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from clawft.agent.providers.request import CallChunk, DoneChunk, ModelRequest, RetryChunk, Stop, TextChunk
 from clawft.agent.records import work_on
+from clawft.agent.runtime import Turn, run_inserted
 from clawft.agent.tools.steps import TurnStep
-from clawft.agent.turn import Turn, run_inserted
 from clawft.contracts import Phase
 from clawft.errors import ClawftError
 from clawft.messages import Noticed, ToolCall, Usage, UsageReported
@@ -54,7 +54,7 @@ async def ask_model(turn: Turn, request: ModelRequest, show: Callable[[str], Non
         asked_now = True
         return await _ask(turn, await prepare_request(turn, request), show)
 
-    answer = await turn.conversation.steps.run(TurnStep("model", turn.model), ask, ModelAnswer, at=at)
+    answer = await turn.conversation.steps.run(TurnStep("model", turn.route.model), ask, ModelAnswer, at=at)
     usage = answer.usage or Usage()
     if not asked_now:  # it was asked for before, by a process that is gone
         turn.conversation.allowance.spend(usage.total_tokens)
@@ -62,7 +62,7 @@ async def ask_model(turn: Turn, request: ModelRequest, show: Callable[[str], Non
     turn.usage = turn.usage.merge(usage)
     if usage.input_tokens and answer.estimated:
         turn.scale = min(4.0, max(0.5, usage.input_tokens / answer.estimated))
-    turn.emit(UsageReported(model=turn.model, usage=usage, cost_usd=answer.cost_usd))
+    turn.emit(UsageReported(model=turn.route.model, usage=usage, cost_usd=answer.cost_usd))
     return answer
 
 
@@ -70,9 +70,9 @@ async def prepare_request(turn: Turn, request: ModelRequest) -> ModelRequest:
     """A request as it is sent: what is inserted before the transport has had its say. Raises: ClawftError."""
     try:
         while True:
-            turn.outgoing, now = request, turn.runtime.insertions
+            turn.outgoing, now = request, turn.runtime.extensions
             await run_inserted(turn, Phase.PRE_TRANSPORT)
-            if turn.runtime.insertions is now:  # else one of those may be gone that nothing is sent without
+            if turn.runtime.extensions is now:  # else one of those may be gone that nothing is sent without
                 return turn.outgoing
     finally:
         turn.outgoing = None
@@ -80,17 +80,21 @@ async def prepare_request(turn: Turn, request: ModelRequest) -> ModelRequest:
 
 async def _ask(turn: Turn, request: ModelRequest, show: Callable[[str], None]) -> ModelAnswer:
     estimated = estimate_tokens(request)
-    worst = Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.model) else Usage()
-    ledger = turn.runtime.ledger
+    worst = (
+        Usage(int(estimated * turn.scale), request.max_tokens) if turn.runtime.is_remote(turn.route.model) else Usage()
+    )
+    ledger = turn.runtime.usage.ledger
     answer = ModelAnswer(estimated=estimated)
     whole = False
     warn = partial(warn_records_unavailable, turn)
     await _keep_pace(turn)
     with turn.conversation.allowance.hold(worst.total_tokens) as hold:
-        account, price = turn.conversation.account, turn.price
+        account, price = turn.conversation.account, turn.route.price
         reservation = 0
         if worst.total_tokens or price:
-            reservation = await work_on(ledger.records, lambda: ledger.reserve(account, turn.model, worst, price), warn)
+            reservation = await work_on(
+                ledger.records, lambda: ledger.reserve(account, turn.route.model, worst, price), warn
+            )
         try:
             await _read(turn, request, answer, show)
             whole = True
@@ -101,7 +105,7 @@ async def _ask(turn: Turn, request: ModelRequest, show: Callable[[str], None]) -
                 turn.usage = turn.usage.merge(usage)
             answer.usage, answer.cost_usd = usage, price.of(usage) if price else None
             if not reservation:
-                ledger.book(account, turn.model, usage)
+                ledger.book(account, turn.route.model, usage)
             else:
                 with anyio.move_on_after(_SETTLE_S, shield=True):  # else it counts with its worst
                     await work_on(ledger.records, lambda: ledger.settle(reservation, usage, price), warn)
@@ -110,7 +114,7 @@ async def _ask(turn: Turn, request: ModelRequest, show: Callable[[str], None]) -
 
 async def _keep_pace(turn: Turn) -> None:
     """Wait until the provider may be sent another request."""
-    name = turn.model.partition("/")[0]
+    name = turn.route.model.partition("/")[0]
     settings = turn.runtime.config.providers.get(name)
     limit = settings.requests_per_minute if settings else None
     if limit is None:
@@ -122,7 +126,7 @@ async def _keep_pace(turn: Turn) -> None:
             hint = f"The limit is providers.{name}.requests_per_minute"
             turn.notice(Noticed(code="provider-pace", message=message, hint=hint))
 
-    await turn.runtime.pace.wait(name, limit, tell, partial(warn_records_unavailable, turn))
+    await turn.runtime.usage.pace.wait(name, limit, tell, partial(warn_records_unavailable, turn))
 
 
 def warn_records_unavailable(turn: Turn, error: ClawftError) -> None:
@@ -139,7 +143,7 @@ def _guess(answer: ModelAnswer, worst: Usage) -> Usage:
 
 
 async def _read(turn: Turn, request: ModelRequest, answer: ModelAnswer, show: Callable[[str], None]) -> None:
-    assert turn.provider is not None  # route chose it
+    assert turn.route.provider is not None  # route chose it
     masked = turn.runtime.secrets.stream()
 
     def take(text: str) -> None:
@@ -147,7 +151,7 @@ async def _read(turn: Turn, request: ModelRequest, answer: ModelAnswer, show: Ca
             answer.text += text
             show(text)
 
-    async with aclosing(turn.provider.stream(request)) as stream:
+    async with aclosing(turn.route.provider.stream(request)) as stream:
         async for chunk in stream:
             match chunk:
                 case TextChunk(text=text):

@@ -5,25 +5,24 @@ new message.
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawft.agent.catalog import compute_catalog_budget, render_catalog
+from clawft.agent.catalog import CatalogText, compute_catalog_budget, render_catalog
 from clawft.agent.compaction import check_fits
 from clawft.agent.hooks.events import BootstrapFile
-from clawft.agent.providers.request import ModelTool
 from clawft.agent.records import SkillUse
+from clawft.agent.runtime import Conversation, Runtime, Turn, TurnPrompt
+from clawft.agent.text_limits import append_message
 from clawft.agent.tools.skill import make_listed_skill_tool
 from clawft.agent.tools.skillset import Activation
 from clawft.agent.tools.tool import Tool, ToolRegistry
-from clawft.agent.turn import Turn
 from clawft.agent.turn_hooks import escape_marks, escape_name, fire_hooks, run_preprocess_hooks
-from clawft.config.skills import PromptSettings
+from clawft.config.skills import PromptSettings, SkillsSettings
 from clawft.errors import ClawftError
 from clawft.git import current_branch
 from clawft.messages import CatalogShown, Message, Noticed
-from clawft.skills.discovery.instructions import Instructions
+from clawft.skills.discovery.instructions import Instructions, load_instructions
 from clawft.skills.discovery.mcp_copies import render_mcp_origin
 from clawft.skills.discovery.ranking import match_context
 from clawft.skills.parse.model import Agent, Skill
@@ -31,11 +30,6 @@ from clawft.skills.render.prompt import find_dynamic
 from clawft.trust.modes import Mode
 from clawft.trust.status import SkillStatus
 from clawft.workspace import Workspace
-
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-    from clawft.agent.runtime import Runtime
-
 
 _WHO = (
     "You are weft, an agent that works for a person in their workspace. Do what was asked, no more. Check what you"
@@ -101,19 +95,41 @@ MAX_WRITTEN = 60_000  # characters that hooks may write into the prompt
 _Files = tuple[BootstrapFile, ...]
 
 
-async def run_bootstrap_hooks(turn: Turn) -> None:
-    """Hooks may change what the system prompt holds of AGENTS.md and CLAUDE.md, or add to it."""
-    turn.instructions = files = turn.runtime.instructions(turn.emit)
+def _load_instructions(turn: Turn) -> list[Instructions]:
+    """AGENTS.md and CLAUDE.md that are the user's own or were approved; the others are named."""
+    runtime = turn.runtime
+    found, problems = load_instructions(runtime.workspace)
+    for problem in problems:
+        turn.warn(problem.code, f"{problem.path}: {problem.message}")
+    used = []
+    for instructions in found:
+        if instructions.own or runtime.approvals.has("instructions", instructions.path, instructions.content):
+            used.append(instructions)
+        else:
+            shown = runtime.workspace.shorten(instructions.path)
+            known = any(old.path == instructions.path for old in runtime.approvals.load() if old.kind == "instructions")
+            why = "changed since it was approved" if known else "is not approved"
+            message = f"{shown} {why}, so it is not part of the prompt"
+            hint = "Read it, then start weft agent with --trust-instructions"
+            if message not in runtime.noticed:
+                turn.warn("instructions-untrusted", message, hint)
+            runtime.noticed.add(message)
+    return used
+
+
+async def run_bootstrap_hooks(turn: Turn) -> list[Instructions]:
+    """Load what the system prompt holds of AGENTS.md and CLAUDE.md, as hooks changed it or added to it."""
+    files = _load_instructions(turn)
     session = turn.session.key
     bootstrap_files = [BootstrapFile(file.path, file.text, file.path.rpartition("/")[2]) for file in files]
     context = {"bootstrapFiles": msgspec.to_builtins(bootstrap_files), "sessionKey": session, "sessionId": session}
     outcome = await fire_hooks(turn, "agent:bootstrap", context)
     if outcome is None or not outcome.versions:
-        return
+        return files
     versions = [(version.hook, _read(version.context)) for version in outcome.versions]
     by_path = {file.path: file for file in files}
     known = {(file.path, file.text) for file in files}
-    turn.instructions = [
+    instructions = [
         by_path[bootstrap_file.path]
         if (bootstrap_file.path, bootstrap_file.content.strip()) in known
         else Instructions(
@@ -126,8 +142,8 @@ async def run_bootstrap_hooks(turn: Turn) -> None:
         }.values()  # each once
         if bootstrap_file.content.strip()
     ]
-    _bound(turn)
     _tell_changes(turn, files, versions)
+    return _bound(turn, instructions)
 
 
 def _read(context: dict[str, object]) -> _Files:
@@ -143,10 +159,10 @@ def _is_same(one: BootstrapFile, other: BootstrapFile) -> bool:
     return (one.path, one.content) == (other.path, other.content)
 
 
-def _bound(turn: Turn) -> None:
+def _bound(turn: Turn, written: Sequence[Instructions]) -> list[Instructions]:
     """Cut what hooks wrote where it is too much for a prompt."""
     room, instructions = MAX_WRITTEN, []
-    for instruction in turn.instructions:
+    for instruction in written:
         if instruction.hook and len(instruction.text) > room:
             message = f"The prompt holds {room} of {len(instruction.text)} characters of the hook '{instruction.hook}'"
             _tell(turn, "hook-cut", message)
@@ -156,7 +172,7 @@ def _bound(turn: Turn) -> None:
         room -= len(instruction.text) if instruction.hook else 0
         if instruction.text:
             instructions.append(instruction)
-    turn.instructions = instructions
+    return instructions
 
 
 def _tell_changes(turn: Turn, files: Sequence[Instructions], versions: Sequence[tuple[str, _Files]]) -> None:
@@ -189,11 +205,10 @@ _RECENT = 20  # skills that count as recently used
 
 
 async def assemble(turn: Turn) -> None:
-    if turn.forking:  # no model is asked here
+    if turn.answer:  # no model is asked here
         return
-    await run_bootstrap_hooks(turn)
-    build_prompt(turn)
-    shown = turn.catalog
+    turn.prompt = build_prompt(turn, await run_bootstrap_hooks(turn))
+    shown = turn.prompt.catalog
     if turn.skills.offered:
         turn.emit(
             CatalogShown(
@@ -209,32 +224,36 @@ async def assemble(turn: Turn) -> None:
     await run_preprocess_hooks(turn, text)
     message = Message("user", text, images=turn.request.images)
     check_fits(turn, message)
-    turn.append(message)
+    append_message(turn, message)
 
 
-def build_prompt(turn: Turn) -> None:
-    """The system prompt and the tools, from what is on disk now."""
+def build_prompt(turn: Turn, instructions: Sequence[Instructions]) -> TurnPrompt:
+    """Build the system prompt and the tools, from what is on disk now."""
     preloaded = _preload(turn)  # what it loads may bring tools along
-    tools = choose_tools(turn.conversation)
-    if tools.find("Skill") is not None:
-        tools = _with_catalog(turn, tools)
-    _take_tools(turn, tools)
-    turn.system = render_system(
+    tools, catalog = choose_tools(turn.conversation), CatalogText()
+    has_skills = tools.find("Skill") is not None
+    if has_skills:
+        catalog = _render_catalog(turn)
+        tools = ToolRegistry(
+            make_listed_skill_tool(tool, catalog.text, catalog.listed) if tool.name == "Skill" else tool
+            for tool in tools
+        )
+    _tell_problems(turn)
+    system = render_system(
         turn.agent,
         turn.runtime.workspace,
-        has_skills=tools.find("Skill") is not None,
-        instructions=turn.instructions,
+        has_skills=has_skills,
+        instructions=instructions,
         preloaded=preloaded,
         extra=(*turn.extra_sections, *((_PLAN,) if turn.conversation.effective_mode is Mode.PLAN else ())),
     )
-    if _injects_all(turn.runtime):
-        turn.system = _inject(turn)
+    return TurnPrompt(_inject(turn, system) if _injects_all(turn.runtime) else system, catalog, tools)
 
 
-def choose_tools(conversation: "Conversation") -> ToolRegistry:
+def choose_tools(conversation: Conversation) -> ToolRegistry:
     """Return the tools for the agent's next turn: all tools that the agent may use."""
     runtime = conversation.runtime
-    tools = runtime.registry_for(conversation)
+    tools = conversation.list_tools()
     for agent in conversation.agents:  # a fork has no more than those above it
         tools = tools.view(agent.tools, agent.disallowed_tools)
     tools = tools.view(denied=tuple(rule.pattern.text for rule in runtime.rules.deny))
@@ -244,9 +263,9 @@ def choose_tools(conversation: "Conversation") -> ToolRegistry:
 
 def join_tools(turn: Turn) -> None:
     """Add the tools of skills that were loaded meanwhile, so that the next call of the model includes them."""
-    new = [tool for tool in choose_tools(turn.conversation) if not _is_known(turn.registry.find(tool.name), tool)]
+    new = [tool for tool in choose_tools(turn.conversation) if not _is_known(turn.prompt.tools.find(tool.name), tool)]
     if new:
-        _take_tools(turn, ToolRegistry((*turn.registry, *new)))
+        turn.prompt = msgspec.structs.replace(turn.prompt, tools=ToolRegistry((*turn.prompt.tools, *new)))
     _tell_problems(turn)  # also of a skill none of whose tools is offered
 
 
@@ -254,38 +273,34 @@ def _is_known(known: Tool | None, tool: Tool) -> bool:
     return known is not None and (not tool.asks or known.description == tool.description)
 
 
-def _take_tools(turn: Turn, tools: ToolRegistry) -> None:
-    turn.registry = tools
-    turn.specs = tuple(ModelTool(tool.name, tool.description, tool.parameters) for tool in tools)
-    _tell_problems(turn)
-
-
 def _tell_problems(turn: Turn) -> None:
     for take_problem in turn.skills.take_problems():
         where = turn.runtime.workspace.shorten(take_problem.path)
-        turn.emit(
-            Noticed(
-                code=take_problem.code,
-                message=f"{where}: {take_problem.message}",
-                severity="warning",
-                hint=take_problem.hint,
-            )
-        )
+        turn.warn(take_problem.code, f"{where}: {take_problem.message}", take_problem.hint)
 
 
-def _injects_all(runtime: "Runtime") -> bool:
+def _injects_all(runtime: Runtime) -> bool:
     return runtime.config.skills.prompt.inject == "full"
 
 
-def _with_catalog(turn: Turn, tools: ToolRegistry) -> ToolRegistry:
-    pinned = frozenset(status.name for status in turn.skills.offered if turn.runtime.is_pinned(status))
-    ranked = rank_skills(turn.skills.offered, turn.request.text, turn.runtime.stats.load(), pinned)
+def _render_catalog(turn: Turn) -> CatalogText:
+    runtime, offered = turn.runtime, turn.skills.offered
+    pinned = frozenset(status.name for status in offered if _is_pinned(runtime.config.skills, status))
+    ranked = rank_skills(offered, turn.request.text, runtime.usage.stats.load(), pinned)
     entries = [(status.name, render_offered_skill(status)) for status in ranked]
-    turn.catalog = render_catalog(entries, compute_catalog_budget(turn.runtime.char_budget, turn.context_window))
-    return ToolRegistry(
-        make_listed_skill_tool(tool, turn.catalog.text, turn.catalog.listed) if tool.name == "Skill" else tool
-        for tool in tools
-    )
+    return render_catalog(entries, compute_catalog_budget(_char_budget(runtime), turn.route.context_window))
+
+
+def _is_pinned(settings: SkillsSettings, status: SkillStatus) -> bool:
+    skill = status.found.skill
+    entry = settings.entries.get(status.name) or (settings.entries.get(skill.skill_key) if skill else None)
+    return entry is not None and entry.pinned
+
+
+def _char_budget(runtime: Runtime) -> int:
+    """The character budget of the skill catalog; the environment variable wins over the setting."""
+    written = runtime.environ.get("SKILLS_PROMPT_CHAR_BUDGET", "")
+    return int(written) if written.isdecimal() else runtime.config.skills.prompt.char_budget
 
 
 def render_offered_skill(status: SkillStatus) -> str:
@@ -323,10 +338,10 @@ def _preload(turn: Turn) -> list[str]:
             activation = turn.skills.read_unfilled(status)
         except StopIteration:
             message = f"The agent '{turn.agent.name}' names the skill '{name}', which is not here"
-            turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
+            turn.warn("agent-skill-missing", message)
         except ClawftError as error:
             message = f"The agent's skill '{name}' cannot be loaded: {error}"
-            turn.emit(Noticed(code="agent-skill-missing", message=message, severity="warning"))
+            turn.warn("agent-skill-missing", message)
         else:
             texts.append(activation.text)
             turn.skills.prompted.append(activation)
@@ -342,10 +357,10 @@ def _tell_still(turn: Turn, activation: Activation) -> None:
     if any(place.kind == "command" for place in find_dynamic(activation.skill.prompt or "")):
         message = f"The commands of the agent's skill '{activation.name}' are not run: it is part of the prompt"
         hint = f"Started by itself, /{activation.name}, it may run them"
-        turn.emit(Noticed(code="dynamic-context-off", message=message, severity="warning", hint=hint))
+        turn.warn("dynamic-context-off", message, hint)
 
 
-def _inject(turn: Turn) -> str:
+def _inject(turn: Turn, system: str) -> str:
     """Return the body of every offered skill, except skills of MCP servers, which nobody asked for here;
     `include_disabled` adds those with unmet requirements."""
     settings = turn.runtime.config.skills.prompt
@@ -358,5 +373,5 @@ def _inject(turn: Turn) -> str:
                 bodies.append(turn.skills.prompted[-1].skill)
             except ClawftError as error:
                 message = f"The skill '{status.name}' cannot be loaded: {error}"
-                turn.emit(Noticed(code="skill-unreadable", message=message, severity="warning"))
-    return inject_skills(turn.system, bodies, settings)
+                turn.warn("skill-unreadable", message)
+    return inject_skills(system, bodies, settings)

@@ -1,4 +1,4 @@
-"""The request of a run, by value: any worker can do it, today or after a reboot."""
+"""The requests of turns and of runs, by value: any worker can do a run, today or after a reboot."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -6,10 +6,33 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from clawft.agent.lineage import Lineage
-from clawft.agent.turn import MessageSource
+from clawft.messages import Image
 
 _SECTIONS = ("AGENTS", "MEMORY", "PERMISSIONS", "SANDBOX", "SKILLS", "TOOLS")
 Kind = Literal["agent", "skill", "fork", "cron", "scan", "gateway"]
+
+
+class MessageSource(Struct, frozen=True):
+    """The origin of a message from a channel: the channel, and what it says of the message."""
+
+    channel: str
+    sender: str
+    conversation: str
+    message: str
+
+
+class TurnRequest(Struct, frozen=True):
+    """The request of a person, a job or a program. With `skill`, that skill is started, and `text` are its arguments;
+    `words` are the same, where a shell has split them already."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    model: str = ""
+    skill: str = ""
+    words: tuple[str, ...] = ()
+    more_skills: tuple[str, ...] = ()  # started with it, without arguments
+    added: str = ""  # what hooks wrote beside it, marked as theirs
+    source: MessageSource | None = None
 
 
 class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):

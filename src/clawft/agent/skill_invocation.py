@@ -3,7 +3,7 @@ agent and model.
 """
 
 import re
-from typing import TYPE_CHECKING
+from functools import partial
 
 from msgspec import structs
 
@@ -17,21 +17,18 @@ from clawft.agent.fork import (
     start_background,
 )
 from clawft.agent.providers.selection import is_claude_alias, read_model
-from clawft.agent.text_limits import record_skill
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation, Insertion, Turn
+from clawft.agent.text_limits import append_message, record_skill
 from clawft.agent.tools.skill import wants_fork
 from clawft.agent.tools.skillset import Activation
 from clawft.agent.tools.tool import ToolError, ToolResult
-from clawft.agent.turn import Insertion, Turn, TurnRequest
 from clawft.contracts import Phase
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import By, Message, Noticed, TextDelta
 from clawft.skills.parse.model import Agent, Skill
 from clawft.skills.render.template import PromptArguments, split_arguments
 from clawft.trust.status import STATES, SkillStatus
-
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-
 
 MAX_RESULT = 32 * 1024  # characters that come back to a model; the whole is then saved to a file
 # What Claude calls the agents that it has built in.
@@ -44,7 +41,7 @@ _ALIAS_HINT = "Name a model as provider/model in the skill's or the agent's file
 class SkillForker:
     """Forks skills for the tool `Skill` of one conversation."""
 
-    def __init__(self, conversation: "Conversation") -> None:
+    def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
     def has_room(self) -> bool:
@@ -69,7 +66,7 @@ class SkillForker:
         )
 
 
-def has_room(conversation: "Conversation") -> bool:
+def has_room(conversation: Conversation) -> bool:
     """Return whether a fork of this conversation would not be too deep."""
     return conversation.depth < conversation.runtime.config.agents.fork.max_depth
 
@@ -127,16 +124,17 @@ async def run_fork_as_answer(turn: Turn, status: SkillStatus) -> None:
     if fork.background and not turn.conversation.steps.owner and (started := await start_background(turn, fork, key)):
         _answer_started(turn, command, render_background_start(fork, started))
         return
-    turn.append(message)
+    append_message(turn, message)
     result = await run_fork(turn, fork, key)
-    turn.append(Message("assistant", result.text or None))
+    append_message(turn, Message("assistant", result.text or None))
     turn.text, turn.stop = result.text, result.stop
 
 
 def _answer_started(turn: Turn, command: str, text: str) -> None:
-    turn.append(Message("user", f"{command}\n\n[the skill runs in the background, in a conversation of its own]"))
+    note = "[the skill runs in the background, in a conversation of its own]"
+    append_message(turn, Message("user", f"{command}\n\n{note}"))
     turn.emit(TextDelta(text=text))
-    turn.append(Message("assistant", text))
+    append_message(turn, Message("assistant", text))
     turn.text = text
 
 
@@ -153,7 +151,7 @@ def _choose_agent(turn: Turn, skill: Skill) -> Agent:
     """The agent that a skill names, under Claude's names too; without one, the parent's. Raises: ClawftError."""
     if not skill.agent:
         return turn.conversation.agent
-    find = turn.runtime.find_agent
+    find = turn.runtime.skills.find_agent
     try:
         agent = find(skill.agent)
     except NotFound:
@@ -178,12 +176,12 @@ def _choose_model(turn: Turn, name: str, skill: Skill, agent: Agent) -> str:
     for who, written in asking:
         asked = read_model(written, turn.runtime.config.providers)
         if is_claude_alias(asked, turn.runtime.config.providers):
-            message = f"{who} asks for Claude's '{asked}', which is no model here; {turn.model} answers"
+            message = f"{who} asks for Claude's '{asked}', which is no model here; {turn.route.model} answers"
             turn.notice(Noticed(code="fork-model", message=message, hint=_ALIAS_HINT))
-            return turn.model
+            return turn.route.model
         if asked:
             return _check_model(turn, who, asked)
-    return turn.model
+    return turn.route.model
 
 
 def _check_model(turn: Turn, who: str, model: str) -> str:
@@ -203,7 +201,7 @@ async def _invoke(turn: Turn) -> None:
     request = turn.request
     statuses = [forked] if forked else [_get(turn, name) for name in (request.skill, *request.more_skills)]
     if forked is None and wants_fork(statuses[0]) and len(statuses) == 1 and has_room(turn.conversation):
-        turn.forking = statuses[0]
+        turn.answer = partial(run_fork_as_answer, status=statuses[0])
         return
     arguments = PromptArguments(request.text, request.words) if request.words else split_arguments(request.text)
     # Several skills share one message: what follows them is said to the model, not filled into each.
@@ -223,7 +221,7 @@ async def _start(turn: Turn, status: SkillStatus, arguments: PromptArguments) ->
     turn.emit(turn.skills.event(activation, turn.conversation.forked_by))
     for reason in (*status.reasons, *activation.diagnostics):
         if reason.severity != "note":
-            turn.emit(Noticed(code=reason.code, message=reason.message, severity="warning", hint=reason.hint))
+            turn.warn(reason.code, reason.message, reason.hint)
     if wants_fork(status) and turn.conversation.forked is None:
         turn.emit(render_inline_notice(turn, status))
     record_skill(turn, activation, arguments)
@@ -257,11 +255,7 @@ async def _tell_config(turn: Turn) -> None:
     first = turn.id == 1 and not turn.conversation.depth
     for diagnostic in (*runtime.config.diagnostics, *runtime.rules.diagnostics()) if first else ():
         where = turn.runtime.workspace.shorten(diagnostic.path)
-        turn.emit(
-            Noticed(
-                code=diagnostic.code, message=f"{where}: {diagnostic.message}", severity="warning", hint=diagnostic.hint
-            )
-        )
+        turn.warn(diagnostic.code, f"{where}: {diagnostic.message}", diagnostic.hint)
 
 
 INVOKE = Insertion(Phase.PRE_ROUTE, "invoke", _invoke)

@@ -6,27 +6,23 @@ are asked about. They come from the session record; from the skill only whether 
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from clawft.agent.runtime import Conversation, Turn, mask_struct
 from clawft.agent.sessions import SkillRecord, TextLimits
+from clawft.agent.sessions.session import AboutSkill
 from clawft.agent.tools.skillset import Activation
 from clawft.errors import ClawftError
+from clawft.messages import Message
 from clawft.skills.render.template import PromptArguments
 from clawft.trust.approvals import Approval, hash_bytes
 from clawft.trust.permissions import ActiveSkill, UsableSkill
 
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-    from clawft.agent.sessions.session import AboutSkill
-    from clawft.agent.turn import Turn
-
-
 _UNUSABLE = ("broken", "blocked", "untrusted", "disabled")
 
 
-def list_text_limits(conversation: "Conversation") -> list[TextLimits]:
+def list_text_limits(conversation: Conversation) -> list[TextLimits]:
     """List the limits that bind a conversation now. A skill that is not approved any more is granted nothing."""
     approvals = _Approvals(conversation)
     return [
@@ -35,13 +31,13 @@ def list_text_limits(conversation: "Conversation") -> list[TextLimits]:
     ]
 
 
-def is_bound(conversation: "Conversation", folder: str, cleared: UsableSkill) -> bool:
+def is_bound(conversation: Conversation, folder: str, cleared: UsableSkill) -> bool:
     """Tell whether a conversation has the limits of a skill as it is now; the user's own has none."""
     bound = ((limits.folder, limits.digest) for limits in _collect(conversation))
     return not cleared.is_untrusted or (folder, cleared.digest) in bound
 
 
-def restrict_hosts(active: Sequence[ActiveSkill], conversation: "Conversation") -> tuple[ActiveSkill, ...]:
+def restrict_hosts(active: Sequence[ActiveSkill], conversation: Conversation) -> tuple[ActiveSkill, ...]:
     """Take the hosts from active skills that are not approved any more."""
     if not any(skill.is_untrusted and skill.hosts for skill in active):
         return tuple(active)
@@ -52,7 +48,7 @@ def restrict_hosts(active: Sequence[ActiveSkill], conversation: "Conversation") 
     )
 
 
-def list_prompted(conversation: "Conversation") -> tuple[ActiveSkill, ...]:
+def list_prompted(conversation: Conversation) -> tuple[ActiveSkill, ...]:
     """List the skills in the system prompt that are not the user's own, here or above."""
     own = (
         activation.cleared.at_work("") for activation in conversation.skills.prompted if activation.cleared.is_untrusted
@@ -60,7 +56,7 @@ def list_prompted(conversation: "Conversation") -> tuple[ActiveSkill, ...]:
     return (*conversation.lineage.prompted, *own)
 
 
-def _collect(conversation: "Conversation") -> list[TextLimits]:
+def _collect(conversation: Conversation) -> list[TextLimits]:
     """Collect the limits as they were when each text was read, each once."""
     limits = [*conversation.lineage.read_texts]
     for record in conversation.session.skill_records:
@@ -86,7 +82,7 @@ def _name(skill: str) -> str:
 class _Approvals:
     """The approvals that limits depend on, read once, and only if one does."""
 
-    def __init__(self, conversation: "Conversation") -> None:
+    def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._known: tuple[Approval, ...] | None = None
 
@@ -103,7 +99,9 @@ class _Approvals:
         try:
             if any((approval.path, approval.digest) == (limits.folder, limits.digest) for approval in self._load()):
                 return True
-            return self._conversation.runtime.clear(status.found).digest == limits.digest  # approved for this run
+            return (
+                self._conversation.runtime.skills.clear(status.found).digest == limits.digest
+            )  # approved for this run
         except ClawftError:
             return False
 
@@ -115,14 +113,14 @@ class _Approvals:
         return self._known
 
 
-def _find_older(record: SkillRecord, conversation: "Conversation") -> tuple[TextLimits, ...]:
+def _find_older(record: SkillRecord, conversation: Conversation) -> tuple[TextLimits, ...]:
     """Find the limits of a line that an earlier version wrote, once for each."""
     if record not in conversation.older_limits:
         conversation.older_limits[record] = _judge_older(record, conversation)
     return conversation.older_limits[record]
 
 
-def _judge_older(record: SkillRecord, conversation: "Conversation") -> tuple[TextLimits, ...]:
+def _judge_older(record: SkillRecord, conversation: Conversation) -> tuple[TextLimits, ...]:
     """Judge such a line, which does not tell whose the skill was: all are limited but those surely the user's own."""
     if record.scope == "hook":  # whose hosts its digest names
         return (TextLimits(f"the {record.name}", tuple(record.digest.rpartition("\t")[2].split()), None),)
@@ -139,12 +137,12 @@ def _judge_older(record: SkillRecord, conversation: "Conversation") -> tuple[Tex
     return (TextLimits(who, ()),)
 
 
-def _is_own(record: SkillRecord, conversation: "Conversation") -> bool:
+def _is_own(record: SkillRecord, conversation: Conversation) -> bool:
     """Tell whether the skill that was read is still there with that digest, and the user's own."""
     for status in conversation.skills.statuses:
         if (status.name, status.found.location.scope) == (record.name, record.scope):
             try:
-                cleared = conversation.runtime.clear(status.found)
+                cleared = conversation.runtime.skills.clear(status.found)
             except ClawftError:
                 continue
             if not cleared.is_untrusted and cleared.digest == record.digest:
@@ -152,7 +150,7 @@ def _is_own(record: SkillRecord, conversation: "Conversation") -> bool:
     return False
 
 
-def record_skill(turn: "Turn", activation: Activation, arguments: PromptArguments) -> None:
+def record_skill(turn: Turn, activation: Activation, arguments: PromptArguments) -> None:
     """Record a skill's text, whole, and its limits in the session, before the text reaches the model."""
     turn.session.activate(
         activation.name,
@@ -165,27 +163,34 @@ def record_skill(turn: "Turn", activation: Activation, arguments: PromptArgument
     )
 
 
-def add_hook_limits(conversation: "Conversation", hook: str, hosts: tuple[str, ...]) -> None:
+def add_hook_limits(conversation: Conversation, hook: str, hosts: tuple[str, ...]) -> None:
     """Limit a conversation whose model reads text of a hook that is not the user's own."""
     limits = (TextLimits(f"the hook '{hook}'", hosts, None),)
     about: AboutSkill = {"scope": "hook", "digest": f"hook\t{hook}\t{' '.join(hosts)}", "limits": limits}
     conversation.pending_limits.append((f"hook '{hook}'", about))
 
 
-def add_limits_above(conversation: "Conversation") -> None:
+def add_limits_above(conversation: Conversation) -> None:
     """Limit a fork's session by the texts read above it, for when that session is continued alone."""
     if limits := conversation.lineage.read_texts:
         conversation.pending_limits.append(("what was read above", {"scope": "fork", "limits": limits}))
 
 
-def add_fork_limits(child: "Conversation", parent: "Conversation") -> None:
+def add_fork_limits(child: Conversation, parent: Conversation) -> None:
     """Limit a parent by what its fork read: the result may repeat it."""
     known = set(_collect(parent))
     if new := tuple(limits for limits in _collect(child) if limits not in known):
         parent.pending_limits.append((f"fork '{child.session.key}'", {"scope": "fork", "limits": new}))
 
 
-def record_pending_limits(turn: "Turn") -> None:
+def append_message(turn: Turn, message: Message) -> None:
+    """Make a message part of the conversation, on disk too; first what limits it since."""
+    _record_pending_limits(turn)
+    turn.session.append(mask_struct(turn.runtime.secrets, message), turn.id)
+    turn.began, turn.partial = True, ""
+
+
+def _record_pending_limits(turn: Turn) -> None:
     """Record in the session what limits it from the next message on, before that message is written."""
     conversation = turn.conversation
     pending = [*conversation.pending_limits]
@@ -206,7 +211,7 @@ def record_pending_limits(turn: "Turn") -> None:
 class SkillTexts:
     """The texts of skills in a conversation, for the tool that loads them."""
 
-    def __init__(self, conversation: "Conversation") -> None:
+    def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
     def find(self, activation: Activation, arguments: PromptArguments) -> str:

@@ -10,6 +10,7 @@ import anyio
 from msgspec import structs
 
 from clawft.agent.hooks.events import EventOutcome
+from clawft.agent.runtime import Turn
 from clawft.agent.tool_permission import (
     is_denied,
     judge_call,
@@ -26,7 +27,6 @@ from clawft.agent.tools.execution import (
 )
 from clawft.agent.tools.steps import StepDoubt, TurnStep
 from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_repeat
-from clawft.agent.turn import Turn
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
 from clawft.messages import Message, ToolCall, ToolFinished, ToolStarted
@@ -91,7 +91,7 @@ def _may_run_parallel(turn: Turn, call: ToolCall) -> bool:
 
 
 def _find(turn: Turn, name: str) -> Tool | None:
-    return turn.registry.find(name) or turn.registry.find(canonical_tool(name))
+    return turn.prompt.tools.find(name) or turn.prompt.tools.find(canonical_tool(name))
 
 
 async def _run_side_by_side(turn: Turn, calls: Sequence[tuple[int, ToolCall]]) -> list[Message]:
@@ -228,22 +228,22 @@ def _get(turn: Turn, tool: Tool | None, call: ToolCall, context: ToolContext) ->
     if tool is None:
         if hidden := _find_hidden(turn, call):
             judge_call(turn, hidden, call, context)  # its rule says why
-        close = find_close(canonical_tool(call.name), turn.registry.names)
-        hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(turn.registry.names) or 'none'}"
+        close = find_close(canonical_tool(call.name), turn.prompt.tools.names)
+        hint = f"Did you mean '{close}'?" if close else f"There are {', '.join(turn.prompt.tools.names) or 'none'}"
         raise ToolError("NOT_FOUND", f"There is no tool '{call.name[:_MAX_NAME]}' in this turn", hint=hint)
     return tool
 
 
 def _find_hidden(turn: Turn, call: ToolCall) -> Tool | None:
     """Find a tool that exists, and that the model was not offered."""
-    every = turn.runtime.registry_for(turn.conversation)
+    every = turn.conversation.list_tools()
     return every.find(call.name) or every.find(canonical_tool(call.name))
 
 
 def _count(turn: Turn, envelope: Envelope) -> None:
-    turn.calls += 1
-    turn.failed_calls += envelope.status == "error"
-    turn.refused += bool(envelope.error) and envelope.error.get("code") == "PERMISSION_DENIED"
+    turn.calls.made += 1
+    turn.calls.failed += envelope.status == "error"
+    turn.calls.refused += bool(envelope.error) and envelope.error.get("code") == "PERMISSION_DENIED"
 
 
 def _summarise(tool: Tool | None, call: ToolCall) -> str:

@@ -3,11 +3,12 @@ log.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, structs
 
 from clawft.agent.hooks.events import EventOutcome, HookText
+from clawft.agent.runtime import Conversation, Turn
 from clawft.agent.text_limits import list_prompted, list_text_limits, restrict_hosts
 from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.file_access import base_folder
@@ -42,17 +43,12 @@ from clawft.trust.permissions import (
     make_limit,
 )
 
-if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-    from clawft.agent.turn import Turn
-
-
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _ENDINGS = {"cancelled": "the run was cancelled", "deadline": "the time of the run was over"}
 _BY: dict[Answer, str] = {"flag": "--yes", "nobody": "nobody to ask"}
 
 
-def authority_of(conversation: "Conversation") -> CallAuthority:
+def authority_of(conversation: Conversation) -> CallAuthority:
     """Return everything that limits the calls of a conversation now: it changes when a skill is loaded, or the mode."""
     runtime = conversation.runtime
     limits = [
@@ -67,13 +63,13 @@ def authority_of(conversation: "Conversation") -> CallAuthority:
     return CallAuthority(conversation.effective_mode, runtime.rules, tuple(limits), text_limits)
 
 
-def list_active(conversation: "Conversation") -> tuple[ActiveSkill, ...]:
+def list_active(conversation: Conversation) -> tuple[ActiveSkill, ...]:
     """Return the active skills: those of the parent conversations, then its own."""
     own = (activation.at_work for activation in conversation.skills.active)
     return restrict_hosts((*conversation.lineage.active, *own), conversation)
 
 
-def _limit_of(active: ActiveSkill, conversation: "Conversation") -> ToolLimit:
+def _limit_of(active: ActiveSkill, conversation: Conversation) -> ToolLimit:
     limit = make_limit(
         f"the skill '{active.name}'",
         active.allowed_tools or None,
@@ -85,7 +81,7 @@ def _limit_of(active: ActiveSkill, conversation: "Conversation") -> ToolLimit:
     return structs.replace(limit, hosts=active.hosts if active.is_untrusted else None)
 
 
-def make_context(turn: "Turn", tool: Tool | None, call: ToolCall, name: str, at: int) -> ToolContext:
+def make_context(turn: Turn, tool: Tool | None, call: ToolCall, name: str, at: int) -> ToolContext:
     """Make the context of a call before it is judged: its places, and what checks its own actions."""
     runtime, conversation = turn.runtime, turn.conversation
     spill_dir, record = runtime.spill_dir(turn.session.key), make_audit_recorder(conversation)
@@ -104,7 +100,7 @@ def make_context(turn: "Turn", tool: Tool | None, call: ToolCall, name: str, at:
         tool=name,
         hosts=HostGrants(authority.rules, tuple(skill.hosts for skill in active if skill.is_untrusted)),
         read_roots=tuple(turn.skills.loaded.values()),
-        take_shell_env=lambda: runtime.supplies.take_alone(
+        take_shell_env=lambda: runtime.skills.variables.take_alone(
             [activation.cleared for activation in turn.skills.active],
             [skill.name for skill in conversation.lineage.active],
             turn.session.key,
@@ -113,11 +109,11 @@ def make_context(turn: "Turn", tool: Tool | None, call: ToolCall, name: str, at:
     return structs.replace(context, permission=_make_permission(turn, authority, _where(context)))
 
 
-def _make_permission(turn: "Turn", authority: CallAuthority, where: PatternRoots) -> CallPermission:
+def _make_permission(turn: Turn, authority: CallAuthority, where: PatternRoots) -> CallPermission:
     paths = find_closed(authority)
 
     def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
-        known = turn.registry.find(tool)
+        known = turn.prompt.tools.find(tool)
         traits = known.traits() if known else ToolTraits()
         return decide_call(CheckedCall(tool, arguments, where, traits), authority_of(turn.conversation))
 
@@ -127,7 +123,7 @@ def _make_permission(turn: "Turn", authority: CallAuthority, where: PatternRoots
     return CallPermission(authority.mode, decide=judge, may_read=may_read)
 
 
-def make_audit_recorder(conversation: "Conversation") -> RecordDecision:
+def make_audit_recorder(conversation: Conversation) -> RecordDecision:
     """Writes what was decided into the audit log: with the session, and the skills that are at work."""
     audit = conversation.runtime.audit
 
@@ -152,7 +148,7 @@ def make_audit_recorder(conversation: "Conversation") -> RecordDecision:
 
 
 async def permit(
-    turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext, hooked: EventOutcome | None = None
+    turn: Turn, tool: Tool, call: ToolCall, context: ToolContext, hooked: EventOutcome | None = None
 ) -> ToolContext:
     """Judge one call, ask where that is due, and return the context that it may be made in.
 
@@ -183,12 +179,12 @@ async def permit(
     return structs.replace(context, ask=ask, permission=structs.replace(permission, granted=decision))
 
 
-def _check_path(turn: "Turn", tool: Tool, real: str, context: ToolContext) -> None:
+def _check_path(turn: Turn, tool: Tool, real: str, context: ToolContext) -> None:
     """Judge the very file that a tool is about to open. Raises: ToolError."""
     judge_call(turn, tool, ToolCall("", tool.name, {"path": real}), context)
 
 
-def _is_brought(turn: "Turn", name: str) -> bool:
+def _is_brought(turn: Turn, name: str) -> bool:
     """Return whether a skill brought the tool: any other could bring one of its name, so no rule by name allows it."""
     return any(name in brought for brought in turn.skills.brought.values())
 
@@ -198,7 +194,7 @@ def explain_asking_hook(asks: HookText) -> str:
     return f"the hook '{asks.hook}': {escape_marks(asks.text)}"
 
 
-def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> bool:
+def is_denied(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext) -> bool:
     """Return whether the rules refuse a call, whatever a person or a hook may say."""
     try:
         judge_call(turn, tool, call, context)
@@ -207,7 +203,7 @@ def is_denied(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) ->
     return False
 
 
-def judge_call(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -> ToolDecision:
+def judge_call(turn: Turn, tool: Tool, call: ToolCall, context: ToolContext) -> ToolDecision:
     """Judge a call by the rules and limits that hold now. Raises: ToolError for what is refused."""
     server = bool(tool.plugin) or any(tool is server_tool for server_tool in turn.runtime.server_tools)
     asked = CheckedCall(tool.name, call.arguments, _where(context), tool.traits(server=server))
@@ -218,7 +214,7 @@ def judge_call(turn: "Turn", tool: Tool, call: ToolCall, context: ToolContext) -
 
 
 def make_asker(
-    turn: "Turn", tool: Tool | None, call: ToolCall, record: RecordDecision, granted: ToolDecision, hook: str = ""
+    turn: Turn, tool: Tool | None, call: ToolCall, record: RecordDecision, granted: ToolDecision, hook: str = ""
 ) -> AskPerson:
     """Make the callback with which a tool asks. Where a hook wants the question, the person reads so, whatever else is
     the reason."""
@@ -236,7 +232,7 @@ def make_asker(
 class _ToolQuestion(Struct, frozen=True):
     """A question of a tool, with what was decided about its call."""
 
-    turn: "Turn"
+    turn: Turn
     tool: Tool | None
     event: ApprovalNeeded
     granted: ToolDecision
@@ -313,7 +309,7 @@ def name_question(event: ApprovalNeeded) -> str:
     return hash_bytes(f"{event.tool}\0{event.question}".encode("utf-8", "surrogatepass"))
 
 
-def _meant(turn: "Turn", question: str) -> bytes:
+def _meant(turn: Turn, question: str) -> bytes:
     """Return what a lasting approval is bound to: the question itself and the digests of the active skills."""
     return "\n".join([question, *(skill.digest for skill in list_active(turn.conversation))]).encode("utf-8", "replace")
 

@@ -9,9 +9,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from clawft.agent.hooks.events import EventOutcome, HookEvent, HookText
-from clawft.agent.text_limits import add_hook_limits
+from clawft.agent.run_request import MessageSource
+from clawft.agent.runtime import Turn
+from clawft.agent.text_limits import add_hook_limits, append_message
 from clawft.agent.tools.steps import TurnStep
-from clawft.agent.turn import MessageSource, Turn
 from clawft.errors import Refused
 from clawft.messages import Message, MessageSent, Noticed, TurnFailed, TurnFinished
 
@@ -210,22 +211,22 @@ async def run_preprocess_hooks(turn: Turn, text: str) -> None:
         await fire_hooks(turn, "message:preprocessed", {**_describe(turn), "bodyForAgent": text})
 
 
-async def run_stop_hooks(turn: Turn) -> bool:
-    """The model is done. Whether a hook has it go on, with the reason as the next message."""
+async def run_stop_hooks(turn: Turn, held: int) -> bool:
+    """Return whether a hook has the model go on that was done, with the reason as the next message; `held` tells how
+    often one did."""
     if not _is_persons(turn):
         return False
-    context = {"stopHookActive": turn.held > 0, "lastMessage": turn.text}
+    context = {"stopHookActive": held > 0, "lastMessage": turn.text}
     outcome = await fire_hooks(turn, "agent:stop", context)
     blocked = outcome.blocked if outcome is not None else None
     if blocked is None:
         return False
-    if turn.held >= MAX_HELD:
+    if held >= MAX_HELD:
         message = f"The hook '{blocked.hook}' wants more, but had the model go on {MAX_HELD} times already"
         turn.notice(Noticed(code="hook-held", message=message, severity="warning", hint=blocked.text))
         return False
-    turn.held += 1
     turn.notice(Noticed(code="hook-goes-on", message=f"The hook '{blocked.hook}' has the model go on: {blocked.text}"))
-    turn.append(Message("user", mark_hook_text(blocked)))
+    append_message(turn, Message("user", mark_hook_text(blocked)))
     return True
 
 

@@ -67,39 +67,6 @@ if TYPE_CHECKING:
     from clawft.trust.review import Reviewer
 
 
-def load_plugin_places(app: "App") -> "PluginPlaces | None":
-    """Find the folders in which plugins have skills, commands, agents and hooks; None where there are no plugins."""
-    if not has_plugins(app.workspace, lambda: _read_settings(app), app.cache_dir):
-        return None  # as most users: nothing of all that is loaded
-
-    return load_places(app.workspace, _read_settings(app), app.environ, app.cache_dir, lambda: _find(app))
-
-
-def find_served_places(app: "App") -> "list[Location]":
-    """Find the folders with approved skills of the MCP servers that the config has."""
-    return served_locations(app.workspace.user_dir, lambda name: _has_server(app, name))
-
-
-def _has_server(app: "App", name: str) -> bool:
-    own = app.config.mcp.servers.get(name)
-    if own is not None:
-        return own.enabled
-    from clawft.app.mcp_skills.servers import has_plugin_server  # few plugins bring servers that serve skills
-
-    return has_plugin_server(app, name)
-
-
-def _read_settings(app: "App") -> Mapping[str, Any]:
-    plugins: Mapping[str, Any] = own_values(app.config, app.workspace.user_dir).get("plugins", {})
-    return plugins
-
-
-def _find(app: "App") -> "PluginPlaces":
-    from clawft.app.plugin_contents import find_places
-
-    return find_places(app)
-
-
 # What a refresh leaves: settings that did not change, what no text may hold, and the log that knows it.
 _UNCHANGED = ("config", "secrets", "audit")
 
@@ -214,11 +181,7 @@ class App:
         agreed = bool(found) if agree is None else agree([self._review_config(layer) for layer in layers])
         for content in found.values() if agreed else ():
             self.approved_copies.keep_file(content)
-        from clawft.trust.audit import AuditEntry
-
-        lines = [AuditEntry("approval", f"config {path}", "allowed", {}) for path in found]
-        with self.audit.last_step(lines) as commit:
-            self.approvals.add("config", found if agreed else {}, commit=commit)
+        self._approve_files("config", found if agreed else {})
         self.refresh()  # what was approved counts from now on
         return found if agreed else {}
 
@@ -281,12 +244,33 @@ class App:
         if self.dirs:
             return explicit_locations(self.dirs, self.workspace)
         brought = self.plugin_places.skills if self.plugin_places else ()
-        return skill_locations(self.workspace, self.config.skills, brought, find_served_places(self))
+        served = served_locations(self.workspace.user_dir, self._has_server)
+        return skill_locations(self.workspace, self.config.skills, brought, served)
+
+    def _has_server(self, name: str) -> bool:
+        """Return whether the config, or a plugin, has an MCP server of this name."""
+        own = self.config.mcp.servers.get(name)
+        if own is not None:
+            return own.enabled
+        from clawft.app.mcp_skills.servers import has_plugin_server  # few plugins bring servers that serve skills
+
+        return has_plugin_server(self, name)
 
     @cached_property
     def plugin_places(self) -> "PluginPlaces | None":
         """The folders in which plugins have skills, commands, agents and hooks; None where there are no plugins."""
-        return load_plugin_places(self)
+        if not has_plugins(self.workspace, self._plugin_values, self.cache_dir):
+            return None  # as most users: nothing of all that is loaded
+        return load_places(self.workspace, self._plugin_values(), self.environ, self.cache_dir, self._find_places)
+
+    def _plugin_values(self) -> Mapping[str, Any]:
+        plugins: Mapping[str, Any] = own_values(self.config, self.workspace.user_dir).get("plugins", {})
+        return plugins
+
+    def _find_places(self) -> "PluginPlaces":
+        from clawft.app.plugin_contents import find_places
+
+        return find_places(self)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -494,12 +478,14 @@ class App:
 
     def approve_instructions(self, seen: "Iterable[Instructions]") -> None:
         """Approve files with the content that a person saw. Raises: ClawftError."""
+        self._approve_files("instructions", {file.path: file.content for file in seen})
+
+    def _approve_files(self, kind: str, files: Mapping[str, bytes]) -> None:
         from clawft.trust.audit import AuditEntry
 
-        files = {file.path: file.content for file in seen}
-        lines = [AuditEntry("approval", f"instructions {path}", "allowed", {}) for path in files]
+        lines = [AuditEntry("approval", f"{kind} {path}", "allowed", {}) for path in files]
         with self.audit.last_step(lines) as commit:
-            self.approvals.add("instructions", files, commit=commit)
+            self.approvals.add(kind, files, commit=commit)
 
     def user_file(self, name: str) -> str:
         """A file of the user's folder, which is made if it is not there."""

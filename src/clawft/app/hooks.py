@@ -11,6 +11,7 @@ from clawft.agent.hooks.events import MissingHook
 from clawft.agent.hooks.handlers import DenoHandler, HookAudit, make_hook_launch
 from clawft.agent.hooks.processes import HookProcesses
 from clawft.agent.hooks.registry import HookHandler, HookRunHistory, Hooks
+from clawft.agent.tools.environment import SkillVariables, command_env
 from clawft.config.extensions import HooksSettings
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.skills.discovery.hooks import (
@@ -137,6 +138,11 @@ def make_handlers(app: "App", sandbox: "Sandbox", one: AnyHookStatus, settings: 
     return list(_command_handlers(app, sandbox, [one], settings, HookRunHistory()))
 
 
+def make_skill_variables(app: "App") -> SkillVariables:
+    """Make what gives skills the variables that the user set for them, as the settings are then."""
+    return SkillVariables(lambda: app.refresh_config().skills.entries, app.environ, app.secrets, app.audit)
+
+
 def open_hosts(app: "App", sandbox: "Sandbox") -> HookProcesses:
     """The processes of hooks that are kept: entered where they are to be ended, too."""
     return HookProcesses(DenoRunner(sandbox, HookAudit(app.audit, app.secrets)))
@@ -224,9 +230,8 @@ def _command_handlers(
     if not any(status.state == "ready" for status in statuses):
         return []
     from clawft.agent.hooks.commands import CommandEnvironment, make_command_handlers
-    from clawft.agent.tools.environment import SkillVariables, command_env
 
-    supplies = SkillVariables(lambda: app.refresh_config().skills.entries, app.environ, app.secrets, app.audit)
+    supplies = make_skill_variables(app)
     env = command_env(app.config.tools.exec, app.environ, {})
     rules = load_rules(app.config, app.workspace.project)
     around = CommandEnvironment(sandbox, line_policy(app), rules, env, app.audit, remembered)

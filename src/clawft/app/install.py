@@ -4,9 +4,10 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+
 if TYPE_CHECKING:
     from clawft.app.app import App
-    from clawft.errors import Diagnostic
     from clawft.install.publish.registry import PublishingRegistry
     from clawft.install.sources.selection import SkillSources
     from clawft.install.transaction.apply import TransactionContext
@@ -25,7 +26,6 @@ def open_sources(app: "App") -> "SkillSources":
 def open_registry(app: "App", name: str = "") -> "PublishingRegistry":
     """The registry of a name, or the default one, to publish to: `async with` it. Raises: ClawftError."""
     from clawft.config.registries import list_registries
-    from clawft.errors import ClawftError, NotFound, find_close
     from clawft.install.publish.registry import UPLOAD, PublishingRegistry
     from clawft.install.sources.http import SourceConnection
 
@@ -75,7 +75,7 @@ def is_interrupted(user_dir: str) -> bool:
         return os.path.lexists(folder)  # errors in it are reported where it is read more closely
 
 
-def finish_interrupted(app: "App") -> "tuple[Diagnostic, ...]":
+def finish_interrupted(app: "App") -> tuple[Diagnostic, ...]:
     """End an installation that was broken off, before a lock is read; what could not be done. Raises: ClawftError."""
     if not is_interrupted(app.workspace.user_dir):
         return ()

@@ -15,8 +15,8 @@ from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStatus, fit_pl
 if TYPE_CHECKING:
     from clawft.agent.extension import Extension
     from clawft.agent.memory import MemoryBackend, MemoryFiles
+    from clawft.agent.runtime import Insertion
     from clawft.agent.tools.skill_tools import DeclaredTool
-    from clawft.agent.turn import Insertion
     from clawft.app.app import App
     from clawft.contracts import Permissions
     from clawft.errors import Diagnostic

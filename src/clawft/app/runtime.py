@@ -19,26 +19,24 @@ from clawft.agent.builtin_stages import (
     served_insertion,
     server_insertion,
 )
-from clawft.agent.conversation import Conversation
 from clawft.agent.delegate import delegate_tool
-from clawft.agent.extension import Extension, JoinedExtensions, join_extensions
+from clawft.agent.extension import Extension, join_extensions
 from clawft.agent.hooks.registry import Hooks
 from clawft.agent.ledger import Ledger, RequestPace
 from clawft.agent.mcp import McpHub
 from clawft.agent.memory import open_memory
 from clawft.agent.prompt import SKILL_TOOLS
 from clawft.agent.records import SkillStats, UsageDatabase, UsageRecords, work_on
-from clawft.agent.runtime import Runtime
+from clawft.agent.runtime import Conversation, Insertion, JoinedExtensions, Runtime, SkillAccess, UsageMeters
 from clawft.agent.skill_invocation import INVOKE, TELL_CONFIG, SkillForker
 from clawft.agent.text_limits import SkillTexts
 from clawft.agent.tools.builtin import build_tools
-from clawft.agent.tools.environment import SkillVariables
 from clawft.agent.tools.skill import skill_tools
 from clawft.agent.tools.tool import Tool
-from clawft.agent.turn import Insertion
-from clawft.app.hooks import open_hooks, open_hosts
+from clawft.app.hooks import make_skill_variables, open_hooks, open_hosts
 from clawft.app.mcp_skills.servers import ListingCheck, join_servers
 from clawft.app.plugins import extend, guard_turns, open_plugins, pick_memory
+from clawft.config.agents import BudgetSettings
 from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
 from clawft.plugins.host import call_native, native_plugins
@@ -103,42 +101,45 @@ async def open_runtime(
         )
 
         def join() -> JoinedExtensions:
-            return join_extensions((first, *built_in, *extend(plugins)))
+            joined = join_extensions((first, *built_in, *extend(plugins)))
+            return structs.replace(joined, native_plugins=native_plugins(plugins))
 
         def rejoin() -> None:
-            again = join()
-            runtime.tools, runtime.makers, runtime.insertions = again.tools, again.makers, again.stages
-            runtime.native_plugins = native_plugins(plugins)
+            runtime.extensions = join()
 
-        joined = join()
         used = stack.enter_context(closing(records or open_usage(app)))
         counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
-        soon = _until(anyio.current_time() + _AWAY_S)
         runtime = Runtime(
-            app.workspace,
-            app.environ,
-            config,
-            app.secrets,
-            load_skills or (lambda: app.load_skills(only)),
-            app.load_cleared,
-            lambda name: app.refresh().choose_agent(name),
-            app.sessions,
-            await work_on(used, lambda: Ledger(used, config.agents.budget, used.now), soon),
-            await work_on(used, lambda: RequestPace(used, used.clock), soon),
-            SkillStats(counts, datetime.now),
-            app.approvals,
-            sandbox,
-            app.audit,
-            SkillVariables(lambda: app.refresh_config().skills.entries, app.environ, app.secrets, app.audit),
-            hooks,
-            joined.tools,
-            joined.makers,
-            joined.stages,
+            workspace=app.workspace,
+            environ=app.environ,
+            config=config,
+            secrets=app.secrets,
+            skills=SkillAccess(
+                load_skills or (lambda: app.load_skills(only)),
+                app.load_cleared,
+                lambda name: app.refresh().choose_agent(name),
+                make_skill_variables(app),
+            ),
+            sessions=app.sessions,
+            usage=await _open_meters(used, counts, config.agents.budget),
+            approvals=app.approvals,
+            audit=app.audit,
+            sandbox=sandbox,
+            hooks=hooks,
+            extensions=join(),
+            call_plugin=partial(call_native, plugins),
+            start_run=partial(_start_run, app, only),
         )
-        runtime.start_run = partial(_start_run, app, only)
-        runtime.native_plugins, runtime.call_plugin = native_plugins(plugins), partial(call_native, plugins)
         stack.push_async_callback(runtime.close)
         yield runtime
+
+
+async def _open_meters(used: UsageRecords, counts: UsageDatabase, budget: BudgetSettings) -> UsageMeters:
+    """Open the records of costs and counts, and try again for a while where they are away. Raises: ClawftError."""
+    soon = _until(anyio.current_time() + _AWAY_S)
+    ledger = await work_on(used, lambda: Ledger(used, budget, used.now), soon)
+    pace = await work_on(used, lambda: RequestPace(used, used.clock), soon)
+    return UsageMeters(ledger, pace, SkillStats(counts, datetime.now))
 
 
 def _ask_servers(app: "App", hub: McpHub, renew_servers: Renew) -> tuple[Insertion, ...]:

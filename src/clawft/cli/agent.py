@@ -55,7 +55,7 @@ def command(
         from clawft.cli.repl.repl import run_repl
 
         return run_repl(app, options, plain=plain)
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
     from clawft.cli.turn import run_turn_in_terminal  # `weft --help` and a prompt need none of what turns need
 
     if show_prompt:

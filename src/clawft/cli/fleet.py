@@ -156,7 +156,7 @@ def _check(wanted: _Asked) -> "CheckedInputs":
 
 
 def _begin_run(app: "App", runs: "Runs", options: FeedOptions, wanted: _Asked, checked: "CheckedInputs") -> "Fleet":
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
     from clawft.cli.turn import make_request
     from clawft.jobs.fleets import Fleet, FleetSpec, new_fleet_id
     from clawft.jobs.run_state import now_text

@@ -9,10 +9,11 @@ import click
 import msgspec
 from msgspec import Struct
 
+from clawft.agent.conversation import preview_turn
 from clawft.agent.model_call import estimate_tokens
 from clawft.agent.providers.request import ModelRequest
-from clawft.agent.runtime import preview_turn
-from clawft.agent.turn import Turn, TurnRequest
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Turn
 from clawft.app.app import App
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import clean, one_line, print_json, say
@@ -89,11 +90,11 @@ async def _show(app: App, options: TurnOptions, request: TurnRequest) -> int:
         if options.output == "json":
             print_json(
                 "clawft.agent.prompt.v1",
-                model=turn.model,
+                model=turn.route.model,
                 tokens=estimate_tokens(sent),
                 request=msgspec.to_builtins(sent),
                 skills=skills,
-                catalog=msgspec.to_builtins(turn.catalog),
+                catalog=msgspec.to_builtins(turn.prompt.catalog),
                 notices=[msgspec.to_builtins(note) for note in notes],
             )
         else:
@@ -106,9 +107,9 @@ def _explain(status: SkillStatus, turn: Turn) -> dict[str, Any]:
     shown = "left out"
     if not status.offered:
         shown = "not offered"
-    elif status.name in turn.catalog.described:
+    elif status.name in turn.prompt.catalog.described:
         shown = "described"
-    elif status.name in turn.catalog.named:
+    elif status.name in turn.prompt.catalog.named:
         shown = "named"
     reasons = [diagnostic_json(reason) for reason in status.reasons]
     return {"name": status.name, "state": status.state, "shown": shown, "reasons": reasons}
@@ -131,7 +132,7 @@ def _print(turn: Turn, sent: ModelRequest, skills: list[dict[str, Any]], notes: 
     for tool in sent.tools:
         click.echo(f"--- {tool.name}\n{clean(tool.description)}")
         click.echo(clean(msgspec.json.encode(tool.parameters).decode()))
-    catalog = turn.catalog
+    catalog = turn.prompt.catalog
     click.echo(f"=== skills: {catalog.characters} of {catalog.budget} characters")
     for skill in skills:
         reason = skill["reasons"][0]["message"] if skill["reasons"] else ""
@@ -139,4 +140,4 @@ def _print(turn: Turn, sent: ModelRequest, skills: list[dict[str, Any]], notes: 
         click.echo(f"{one_line(skill['name'])}: {one_line(why)}")
     for note in notes:
         click.echo(f"{note.severity}[{note.code}]: {one_line(note.message)}")
-    click.echo(f"=== {turn.model}: about {estimate_tokens(sent)} tokens")
+    click.echo(f"=== {turn.route.model}: about {estimate_tokens(sent)} tokens")

@@ -9,8 +9,10 @@ import anyio
 import click
 from msgspec import json
 
-from clawft.agent.conversation import Conversation
-from clawft.agent.turn import TurnRequest
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation
 from clawft.agent.turn_hooks import DetachedHooks
 from clawft.app.app import App
 from clawft.cli.events import JsonLines, TurnApprover, TurnPrinter, show_events
@@ -121,14 +123,14 @@ async def _run(
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     async with (
         app.open_runtime(only) as runtime,
-        runtime.open_conversation(agent, key=options.session, approve=approver) as conversation,
+        open_conversation(runtime, agent, key=options.session, approve=approver) as conversation,
     ):
         conversation.reason_if_left = "interrupted, by Ctrl-C or a signal"
         if options.mode:
             conversation.set_mode(get_mode(options.mode), "--mode")
         key, is_new = conversation.session.key, conversation.session.next_turn == 1
         try:
-            return await show_events(conversation.run(request), approver.printer, approver)
+            return await show_events(run_turn(conversation, request), approver.printer, approver)
         except asyncio.CancelledError:
             approver.printer.note("interrupted; what came so far is kept")
             if not caught:  # by the person, with Ctrl-C; once more ends it at once

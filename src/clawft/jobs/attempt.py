@@ -12,12 +12,12 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
-from clawft.agent.conversation import Conversation
+from clawft.agent.conversation import open_conversation
 from clawft.agent.fork import prepare_background_fork
-from clawft.agent.run_request import RunRequest
-from clawft.agent.runtime import Runtime
+from clawft.agent.loop import work_turn
+from clawft.agent.run_request import RunRequest, TurnRequest
+from clawft.agent.runtime import Conversation, Runtime
 from clawft.agent.tool_permission import name_question
-from clawft.agent.turn import TurnRequest
 from clawft.errors import ClawftError
 from clawft.jobs.database import is_transient
 from clawft.jobs.engine import AttemptLost, RecordedStep, RunEngine, StepRecorder
@@ -154,8 +154,9 @@ class Attempt:
     async def _talk(self, journal: RunJournal, runtime: Runtime) -> None:
         request = self.run.request
         journal.note = partial(runtime.audit.tell, session=self.run.session)
-        agent = runtime.find_agent(request.agent)
-        opened = runtime.open_conversation(
+        agent = runtime.skills.find_agent(request.agent)
+        opened = open_conversation(
+            runtime,
             agent,
             key=self.run.session,
             approve=journal.approve,
@@ -170,7 +171,7 @@ class Attempt:
                 return
             if request.mode:
                 conversation.set_mode(get_mode(request.mode), "--mode")
-            await conversation.work(self._make_turn(conversation), self._take)
+            await work_turn(conversation, self._make_turn(conversation), self._take)
 
     def _make_turn(self, conversation: Conversation) -> TurnRequest:
         request = self.run.request

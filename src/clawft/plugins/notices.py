@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from clawft.agent.turn import Insertion, Turn
+from clawft.agent.runtime import Insertion, Turn
 from clawft.config.extensions import PluginsSettings
 from clawft.contracts import Phase
 from clawft.errors import ClawftError

@@ -8,10 +8,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Struct, structs
 
-from clawft.agent.conversation import Conversation
 from clawft.agent.providers.request import ModelRequest, ModelTool
+from clawft.agent.runtime import Conversation, Insertion, Turn
 from clawft.agent.tools.steps import TurnStep
-from clawft.agent.turn import Insertion, Turn
 from clawft.contracts import Phase, PipelineContext, PluginError
 from clawft.errors import ClawftError, Refused
 from clawft.messages import Message, Noticed, ToolCall
@@ -321,7 +320,7 @@ class _PluginStage:
         """Say what went wrong, once a conversation."""
         if message not in turn.conversation.noticed:
             turn.conversation.noticed.add(message)
-            turn.emit(Noticed(code=code, message=message, severity="warning", hint=hint))
+            turn.warn(code, message, hint)
 
     def _take(self, turn: Turn, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         """Take over what may be changed; what is wrong with it, if something is."""
@@ -389,7 +388,7 @@ def _show_turn(turn: Turn) -> dict[str, Any]:
     """Return the description of a turn that every stage gets."""
     return {
         "text": turn.request.text,
-        "model": turn.model or turn.request.model,
+        "model": turn.route.model or turn.request.model,
         "agent": turn.agent.name,
         "session": turn.session.key,
         "root": turn.conversation.account,

@@ -12,9 +12,10 @@ from typing import Literal
 import anyio
 from msgspec import Struct, structs
 
-from clawft.agent.conversation import Conversation
-from clawft.agent.runtime import Runtime, new_key
-from clawft.agent.turn import TurnRequest
+from clawft.agent.conversation import new_key, open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.runtime import Conversation, Runtime
 from clawft.config.serve import LimitSettings
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.messages import Answer, AnyEvent, ApprovalAnswer, ApprovalNeeded, Event, TurnFailed, TurnFinished, Usage
@@ -388,7 +389,7 @@ class Executions:
 
         async with (
             self._open_runtime() as runtime,
-            runtime.open_conversation(agent, key=execution.session, approve=approve) as conversation,
+            open_conversation(runtime, agent, key=execution.session, approve=approve) as conversation,
         ):
             execution.session = conversation.session.key
             conversation.approved = self._remember(execution.session)
@@ -398,7 +399,7 @@ class Executions:
             try:
                 request = TurnRequest(work.text, model=work.model, skill=work.skill)
                 with set_audit_actor(execution.call.caller.name, execution.session):
-                    async with aclosing(conversation.run(request)) as events:
+                    async with aclosing(run_turn(conversation, request)) as events:
                         async for event in events:
                             execution.tell(event)  # type: ignore[arg-type]
             finally:

@@ -43,7 +43,7 @@ class House:
         app = open_app(self.environ, str(self.project))
         async with app.open_runtime() as runtime:
             found = app.get_skill(name).found
-            cleared = runtime.clear(found)
+            cleared = runtime.skills.clear(found)
             self.before_use()
             context = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
             variables = TemplateVariables("session-1", found.base_dir, str(self.project))

@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from clawft.agent.conversation import open_conversation
+from clawft.agent.loop import run_turn
+from clawft.agent.run_request import TurnRequest
 from clawft.agent.tools.dynamic import render_dynamic
 from clawft.agent.tools.steps import StepDoubt, TurnStep, TurnSteps
-from clawft.agent.turn import TurnRequest
 from clawft.app.app import open_app
 from clawft.errors import ClawftError
 from clawft.skills.render.prompt import RenderedPrompt
@@ -72,7 +74,7 @@ class House:
             found = app.get_skill("one").found
             context = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules), lambda: steps)
             variables = TemplateVariables("session-1", found.base_dir, str(self.project))
-            return await render_dynamic(context, found, runtime.clear(found), split_arguments(""), variables)
+            return await render_dynamic(context, found, runtime.skills.clear(found), split_arguments(""), variables)
 
     def commands(self) -> list[str]:
         lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()
@@ -131,9 +133,9 @@ async def test_the_commands_of_a_skill_are_steps_of_the_conversation_that_uses_i
     app = open_app({"HOME": str(house.home), "PATH": os.defpath}, str(house.project))
     async with (
         app.open_runtime() as runtime,
-        runtime.open_conversation(runtime.find_agent("default"), key="k") as conversation,
+        open_conversation(runtime, runtime.skills.find_agent("default"), key="k") as conversation,
     ):
         conversation.steps = tape  # as a run does, once the conversation is there
-        async for _ in conversation.run(TurnRequest("", skill="one")):
+        async for _ in run_turn(conversation, TurnRequest("", skill="one")):
             pass
     assert "command" in {one.kind for one in tape.steps}

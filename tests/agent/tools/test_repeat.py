@@ -102,7 +102,7 @@ async def test_tools_of_a_conversation_have_decided_too(tmp_path: Path) -> None:
     world.replies = [say_call("Skill", {"name": "maker"}), say("done")]
     async with world.talk() as conversation:
         await collect(conversation, "go")
-        tools = conversation.runtime.registry_for(conversation)
+        tools = conversation.list_tools()
     calls: list[tuple[str, dict[str, Any], bool]] = [
         ("Skill", {"name": "maker"}, True),
         ("skill_search", {"query": "x"}, True),

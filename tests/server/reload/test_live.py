@@ -256,7 +256,7 @@ async def test_a_turn_keeps_its_runtime_while_settings_change(seat: Seat, headle
         await seat.live.reload()
         async with runtimes.use() as again:
             assert again is first  # only skills changed
-            assert "one" in [one.name for one in again.load_skills()]
+            assert "one" in [one.name for one in again.skills.load()]
         seat.configure('[agents.defaults]\nmodel = "local/other"\n')
         await seat.live.reload()
         async with runtimes.use() as second:

@@ -66,7 +66,8 @@ def skill_tools(skills: Skillset, forker: ForkRunner, texts: ConversationTexts) 
     """The three tools, for the skills of one conversation."""
 
     async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
-        skills.refresh()
+        if skills.refresh_on_call:
+            skills.reload()
         status = skills.get_offered(_bare(arguments.name))
         forked = await forker.fork(status, arguments.args) if wants_fork(status) else None
         return forked or await _load(skills, texts, status, arguments, context)

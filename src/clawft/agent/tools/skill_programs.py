@@ -384,7 +384,7 @@ async def _run_script(programs: SkillPrograms, arguments: ScriptArguments, conte
 
 
 def _find_script(programs: SkillPrograms, arguments: ScriptArguments) -> str:
-    scripts = list_scripts(programs.skills.get_loaded(arguments.name))
+    scripts = list_scripts(programs.skills.get_cleared(arguments.name).folder)
     found = find_file(arguments.script, scripts) or find_file(f"{SCRIPTS}{arguments.script}", scripts)
     if found:
         return found

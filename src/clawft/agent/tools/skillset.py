@@ -117,13 +117,8 @@ class Skillset:
         self._cleared, self._unusable = {}, set()
         self.reload()
 
-    def refresh(self) -> None:
-        """Reload the skills when the model asks for one, to see what changed on disk since the turn began."""
-        if self.refresh_on_call:
-            self.reload()
-
     def reload(self) -> None:
-        """See what was decided meanwhile, whatever the settings say of edits."""
+        """See what changed on disk, or was decided, since the turn began."""
         self._statuses = tuple(self._load())
 
     def get_offered(self, name: str) -> SkillStatus:
@@ -175,14 +170,6 @@ class Skillset:
     def _variables(self, found: DiscoveredSkill) -> TemplateVariables:
         return TemplateVariables(self.session_id, found.base_dir, self._dynamic.workspace.project)
 
-    def get_loaded(self, name: str) -> str:
-        """The folder of a skill that was loaded and may still be used as it is now. Raises: ToolError."""
-        return self._clear_loaded(name).folder
-
-    def get_cleared(self, name: str) -> LoadedSkill:
-        """The same with what was cleared. Raises: ToolError."""
-        return self._clear_loaded(name)
-
     def list_loaded(self) -> list[LoadedSkill]:
         """List the loaded skills that have programs, in the order they were loaded: their text is in the context, so
         what it mentions stays usable after their restrictions ended.
@@ -193,7 +180,7 @@ class Skillset:
         for name, folder in self.loaded.items():
             if name not in self._cleared and name not in self._unusable and self._has_programs(folder):
                 try:
-                    self._cleared[name] = self._clear_loaded(name).cleared
+                    self._cleared[name] = self.get_cleared(name).cleared
                 except ToolError as error:
                     self._unusable.add(name)
                     self.add_problem(Diagnostic("skill-programs", "warning", f"{error}", folder, 0, error.hint))
@@ -214,7 +201,7 @@ class Skillset:
 
     def get_unchanged(self, name: str) -> LoadedSkill:
         """A loaded skill that is, and may be used, as it was when its programs were offered. Raises: ToolError."""
-        now = self._clear_loaded(name)
+        now = self.get_cleared(name)
         then = self._cleared.setdefault(name, now.cleared)
         if not now.cleared.digest:
             message = f"There is no digest of the skill '{name}', so its programs cannot be run"
@@ -231,7 +218,8 @@ class Skillset:
     def _find_status(self, folder: str) -> SkillStatus | None:
         return next((status for status in self.statuses if status.found.folder == folder), None)
 
-    def _clear_loaded(self, name: str) -> LoadedSkill:
+    def get_cleared(self, name: str) -> LoadedSkill:
+        """Return a skill that was loaded and may still be used as it is now. Raises: ToolError."""
         folder = self.loaded.get(name)
         if folder is None:
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is not loaded", hint="Load it with Skill")

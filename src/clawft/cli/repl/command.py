@@ -11,7 +11,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.trust.status import AgentStatus, SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
     from clawft.cli.repl.repl import Repl
 
 

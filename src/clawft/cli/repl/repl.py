@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -31,11 +30,9 @@ from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.skills.parse.model import Agent
 
 if TYPE_CHECKING:
-    from clawft.agent.conversation import Conversation
-    from clawft.agent.runtime import Runtime
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
+    from clawft.agent.runtime import Conversation, Runtime
     from clawft.cli.repl.view import TurnView
-    from clawft.messages import Event
 
 
 T = TypeVar("T")
@@ -202,7 +199,9 @@ class Repl:
     async def _to_error(self, error: Exception) -> ClawftError:
         path = ""
         with suppress(Exception):  # what turns need may be what is broken
-            path = (await self.runtime()).keep_trace("".join(traceback.format_exception(error)))
+            from clawft.agent.loop import save_trace
+
+            path = save_trace(await self.runtime(), "".join(traceback.format_exception(error)))
         message = f"Something went wrong inside: {type(error).__name__}: {error}"
         return ClawftError("internal", message, hint=f"The details are in {path}" if path else "")
 
@@ -282,14 +281,14 @@ class Repl:
 
     def _invoke(self, line: str, names: set[str]) -> "TurnRequest":
         """A skill, or several stacked at the start of a message."""
-        from clawft.agent.turn import TurnRequest
+        from clawft.agent.run_request import TurnRequest
         from clawft.cli.repl.message import stack_skills
 
         stacked, rest = stack_skills(line, names)
         return TurnRequest(rest, model=self.model, skill=stacked[0], more_skills=stacked[1:])
 
     def _make_request(self, line: str) -> "TurnRequest":
-        from clawft.agent.turn import TurnRequest
+        from clawft.agent.run_request import TurnRequest
         from clawft.cli.repl.message import attach_files, expand_pastes
 
         attached = attach_files(line, self.app.workspace)
@@ -302,16 +301,19 @@ class Repl:
 
     async def run_turn(self, request: "TurnRequest") -> None:
         """A turn, with Ctrl-C to stop it."""
-        await self._watch(lambda conversation: conversation.run(request))
+        await self._watch(request)
 
     async def compact(self) -> None:
-        await self._watch(lambda conversation: conversation.compact(self.model))
+        await self._watch(None)
 
-    async def _watch(self, start: "Callable[[Conversation], AsyncGenerator[Event]]") -> None:
+    async def _watch(self, request: "TurnRequest | None") -> None:
+        from clawft.agent.loop import compact, run_turn
+
         conversation = self._turn = await self.talk()
         self._is_stopped = False
         try:
-            await self.view.show(start(conversation))
+            turn = compact(conversation, self.model) if request is None else run_turn(conversation, request)
+            await self.view.show(turn)
         finally:
             self._turn = None
         if self._is_stopped:
@@ -338,11 +340,12 @@ class Repl:
     async def talk(self) -> "Conversation":
         """The conversation, opened when it is first needed. Raises: ClawftError."""
         if self._conversation is None:
+            from clawft.agent.conversation import open_conversation
             from clawft.cli.repl.questions import ToolApprovalPrompt
 
             runtime = await self.runtime()
             asker = ToolApprovalPrompt(self.view, self.reader.ask, self.stop, yes=self._yes)
-            held = TaskContext(runtime.open_conversation(self.agent, key=self.key, approve=asker))
+            held = TaskContext(open_conversation(runtime, self.agent, key=self.key, approve=asker))
             self._conversation = await held.open()
             self._held_conversation = held
             self.key = self._conversation.session.key

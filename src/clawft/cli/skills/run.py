@@ -27,7 +27,7 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
 
     An untrusted skill is shown first, and you are asked to approve it; --yes approves it for this run.
     """
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
     from clawft.cli.turn import run_turn_in_terminal  # `weft skills --help` needs none of what turns need
 
     if args and line:
@@ -145,7 +145,7 @@ def _run(app: App, status: SkillStatus, arguments: PromptArguments, variables: T
     async def run() -> RenderedPrompt:
         async with app.open_runtime() as runtime:
             dynamic = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
-            cleared = runtime.clear(status.found)
+            cleared = runtime.skills.clear(status.found)
             return await render_dynamic(dynamic, status.found, cleared, arguments, variables)
 
     return anyio.run(run)

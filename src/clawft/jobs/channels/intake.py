@@ -9,8 +9,7 @@ import anyio
 from anyio import to_thread
 from msgspec import Struct, structs
 
-from clawft.agent.run_request import RunRequest
-from clawft.agent.turn import MessageSource
+from clawft.agent.run_request import MessageSource, RunRequest
 from clawft.config.jobs import GatewaySettings
 from clawft.contracts import ChannelError, InboundMessage, MessagePayload
 from clawft.errors import ClawftError

@@ -309,7 +309,7 @@ async def _render_whole(
 ) -> RenderedPrompt:
     """As in a turn: files are read, and commands run as far as the user allows it. Raises: ClawftError."""
     dynamic = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
-    cleared = await to_thread.run_sync(runtime.clear, status.found)
+    cleared = await to_thread.run_sync(runtime.skills.clear, status.found)
     return await render_dynamic(dynamic, status.found, cleared, arguments, variables)
 
 

@@ -163,7 +163,7 @@ _SENTENCE = re.compile(r".+?\.(?=\s|$)")
 
 
 async def _run_tools(repl: "Repl", _rest: str) -> None:
-    from clawft.agent.runtime import list_tools
+    from clawft.agent.conversation import list_tools
 
     tools = await list_tools(await repl.talk(), repl.view.take)
     rows = [(tool.name, _first_sentence(tool.description)) for tool in tools]

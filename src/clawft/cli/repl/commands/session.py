@@ -35,7 +35,7 @@ async def _run_session(repl: "Repl", _rest: str) -> None:
         repl.screen.print("No session yet: it begins with your first message")
         print_facts(repl, who)
         return
-    _, usd = (await repl.runtime()).ledger.spent(session=repl.key)
+    _, usd = (await repl.runtime()).usage.ledger.spent(session=repl.key)
     usage = session.usage
     facts = [
         ("Session", one_line(repl.key)),
@@ -100,7 +100,7 @@ Dollars count the models whose price the config knows: input_usd_per_mtok and ou
 
 
 async def _run_cost(repl: "Repl", _rest: str) -> None:
-    ledger = (await repl.runtime()).ledger
+    ledger = (await repl.runtime()).usage.ledger
     budget = ledger.budget
     here = ledger.spent(session=repl.key) if repl.key else (0, 0.0)
     today = ledger.spent(day=ledger.now().date().isoformat())

@@ -17,7 +17,7 @@ from clawft.errors import ClawftError
 from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
     from clawft.cli.repl.repl import Repl
 
 
@@ -113,7 +113,7 @@ SCOPE:NAME."""
 
 
 async def _run_skill(repl: "Repl", rest: str) -> "TurnRequest | None":
-    from clawft.agent.turn import TurnRequest
+    from clawft.agent.run_request import TurnRequest
 
     name, _, arguments = rest.partition(" ")
     if not name:
