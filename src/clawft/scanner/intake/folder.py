@@ -18,16 +18,16 @@ MAX_ENTRIES = 200_000
 MIN_NAME_TEXT = 40  # characters of a name that says something
 MIN_WORDS = 7
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
-_LATE_FOLDER_NAMES = ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
-_LATE_FOLDERS = frozenset(_LATE_FOLDER_NAMES.split())  # walked like the rest, but read after it
+_LATE_FOLDERS = words(
+    ".git .hg .svn node_modules __pycache__ dist build vendor .venv venv target site-packages"
+)  # walked like the rest, but read after it
 _GIT_OBJECT = re.compile(r"(.*/)?\.git/(.*/)?objects/([0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})|(pack|info)/[\w.-]+)")
 _GIT_MAGICS = (b"PACK\0\0", b"\xfftOc\0\0", b"RIDX\0\0", b"CGPH\1\1")
-_ACTS_WORDS = (
+_ACTS = words(
     "py js ts mjs cjs jsx tsx sh bash zsh fish ps1 bat cmd rb pl php lua go rs r java kt swift cs "
     "applescript scpt command ipynb json yaml yml toml ini cfg conf pyc so node dll dylib exe pkl pickle "
     "zip gz tgz tar whl jar 7z rar docx xlsm docm xlsx pptx svg html env service plist hta vbs wasm pth"
 )
-_ACTS = frozenset(_ACTS_WORDS.split())
 _DATA_RANK, _LATE_RANK = 4, 10
 _DATA = frozenset({"csv", "tsv", "log", "xsd", "map", "lock"}) | PICTURE_NAMES
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from msgspec import Struct
 
 from clawft.scanner.facts import Kind
+from clawft.scanner.regex import words
 
 MAX_MEMBERS = 5_000
 MAX_UNPACKED = 24 << 20
@@ -97,16 +98,13 @@ for _mark, _form in _MAGIC:
     _BY_FIRST.setdefault(_mark[0], []).append((_mark, _form))
 _TEXT_PICKLE = re.compile(rb"\(?c[\w.]+\n[\w.]+\n[()pq]")
 _RIFF = {b"WEBP": "webp", b"WAVE": "audio", b"AVI ": "video"}
-_ARCHIVES_WORDS = "zip tar gzip bzip2 xz lzma zstd"
-ARCHIVES = frozenset(_ARCHIVES_WORDS.split())
-_UNOPENED_WORDS = "7z rar rpm xar cab compress lz4 cpio lzip avro"
-UNOPENED = frozenset(_UNOPENED_WORDS.split())
+ARCHIVES = words("zip tar gzip bzip2 xz lzma zstd")
+UNOPENED = words("7z rar rpm xar cab compress lz4 cpio lzip avro")
 PROGRAMS = frozenset({
     "ELF", "Mach-O", "PE", "WebAssembly", "Dalvik", "Java class", "Lua bytecode", "compiled AppleScript",
     "LLVM bitcode", "Windows shortcut", "flash",
 })  # fmt: skip
-_MEDIA_WORDS = "png jpeg gif webp tiff ico bmp psd qoi jxl jp2 font audio video heif model gettext"
-MEDIA = frozenset(_MEDIA_WORDS.split())
+MEDIA = words("png jpeg gif webp tiff ico bmp psd qoi jxl jp2 font audio video heif model gettext")
 
 
 def find_form(data: bytes) -> str:

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from itertools import islice
 
-from clawft.scanner.regex import lazy
+from clawft.scanner.regex import lazy, words
 
 _EXTENSIONS = {
     "python": "py pyw pyi pth bzl star sage",
@@ -99,17 +99,15 @@ _NAMES = {
 _BY_EXTENSION = {extension: language for language, all_of in _EXTENSIONS.items() for extension in all_of.split()}
 _BY_NAME = {name: language for language, all_of in _NAMES.items() for name in all_of.split()}
 # Extensions that promise prose, data or several things: what stands in such a file decides.
-_LOOSE_WORDS = (
+LOOSE = words(
     "txt text log dat data bin tmp bak old orig sample example csv tsv cache lock inc t m d v map out in"
     " disabled prompt"
 )
-LOOSE = frozenset(_LOOSE_WORDS.split())
 _LOOSE_NAMES = frozenset({"config", "build", "workspace", "wscript"})
-_PICTURE_WORDS = (
+PICTURE_NAMES = words(
     "png jpg jpeg gif webp bmp ico tif tiff heic avif ttf otf woff woff2 eot pdf mp3 mp4 wav ogg flac mov "
     "avi webm m4a psd"
 )
-PICTURE_NAMES = frozenset(_PICTURE_WORDS.split())
 
 
 def split_name(path: str) -> tuple[str, str]:
@@ -282,8 +280,8 @@ def _score(head: str) -> dict[str, int]:
     lower = head.lower()
     scores: dict[str, int] = {}
     for language, signs in _SIGNS.items():
-        for weight, words, pattern in signs:
-            if words and not any(word in lower for word in words):
+        for weight, marks, pattern in signs:
+            if marks and not any(mark in lower for mark in marks):
                 continue
             if found := sum(1 for _ in islice(_compile(pattern).finditer(head), 3)):
                 scores[language] = scores.get(language, 0) + weight * found

@@ -3,7 +3,7 @@
 import re
 
 from clawft.scanner.facts import Analysis, Document, Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, unknown
 from clawft.scanner.languages.long_texts import find_windows
 from clawft.scanner.languages.shell.evaluator import ShellEvaluator
 
@@ -59,7 +59,7 @@ class _Reader:
         """A variable; one that is only known at run time becomes one of the shell, so that it flows into commands."""
         if not value.known:
             self._shell.variables["as_" + name] = value
-            value = CommandValue("$as_" + name, value.sources, known=False)
+            value = unknown("$as_" + name, value.sources)
         self.variables[name] = value
 
     def _effects(self, line: str, offset: int) -> CommandValue | None:
@@ -78,9 +78,7 @@ class _Reader:
                 self._value(line[match.end() :], offset), "applescript", CommandCall("run script", [], NOTHING, offset)
             )
         if "display dialog" in low and "hidden answer" in low:
-            return CommandValue(
-                "$(dialog)", (world.fact(Kind.READ, "keyboard", offset, "display dialog … hidden answer"),), known=False
-            )
+            return unknown("$(dialog)", (world.fact(Kind.READ, "keyboard", offset, "display dialog … hidden answer"),))
         if "login item" in low and "make" in low:
             world.fact(Kind.PERSIST, "login item", offset, line[:120])
         elif re.search(r"\bset\s+the\s+clipboard\b", low):
@@ -108,9 +106,7 @@ class _Reader:
             word = (match[2] or "").lower()
             if word == "the clipboard":
                 pieces.append(
-                    CommandValue(
-                        "$(clipboard)", (self.world.fact(Kind.READ, "clipboard", offset, "the clipboard"),), known=False
-                    )
+                    unknown("$(clipboard)", (self.world.fact(Kind.READ, "clipboard", offset, "the clipboard"),))
                 )
             elif word in _CODES:
                 code = True

@@ -12,6 +12,7 @@ from clawft.scanner.languages.commands import (
     join_sources,
     run_call,
     sources_of,
+    unknown,
 )
 from clawft.scanner.languages.long_texts import find_windows
 from clawft.scanner.regex import words
@@ -67,7 +68,7 @@ class _Reader:
                 continue
             if match[3] in ("(", ")") and words and _TAKES_CODE.match(words[0].text):
                 last = words.pop()
-                words.append(CommandValue(last.text + ("" if glued else " ") + match[3], last.sources, last.known))
+                words.append(last.with_text(last.text + ("" if glued else " ") + match[3]))
                 glued = True
                 continue
             if match[3] or match[4]:
@@ -81,9 +82,7 @@ class _Reader:
             if match[5]:
                 glued = False
                 if "=" in match[5] and words and words[0].text.lower() == "set":
-                    words[-1] = CommandValue(
-                        words[-1].text + match[5].strip(" \t\r"), words[-1].sources, words[-1].known
-                    )
+                    words[-1] = words[-1].with_text(words[-1].text + match[5].strip(" \t\r"))
                     glued = match[5].endswith("=")
                 continue
             if not words and not redirects:
@@ -134,16 +133,16 @@ class _Reader:
                 return CommandValue(_FOLDERS[name])
             if name in _PLAIN:
                 return CommandValue(f"%{name}%")
-            return CommandValue(f"%{name}%", (self.world.fact(Kind.ENV, name, offset, f"%{name}%"),), known=False)
+            return unknown(f"%{name}%", (self.world.fact(Kind.ENV, name, offset, f"%{name}%"),))
         if not change:
             return held
         if span := _SLICE.match(change):
             begin = int(span[1])
             text = held.text[begin:] if begin >= 0 else held.text[max(0, len(held.text) + begin) :]
             size = int(span[2]) if span[2] else len(text)
-            return CommandValue(text[:size], held.sources, held.known)
+            return held.with_text(text[:size])
         old, equals, new = change.partition("=")
-        return CommandValue(held.text.replace(old, new) if equals and old else held.text, held.sources, held.known)
+        return held.with_text(held.text.replace(old, new) if equals and old else held.text)
 
     def _command(
         self, words: list[CommandValue], redirects: list[tuple[str, CommandValue]], call: CommandCall
@@ -169,7 +168,7 @@ class _Reader:
                 break
             head = words[0].text.lstrip("@").lower()
             if words[0].text.startswith("@") and head:
-                words = [CommandValue(words[0].text.lstrip("@"), words[0].sources, words[0].known), *words[1:]]
+                words = [words[0].with_text(words[0].text.lstrip("@")), *words[1:]]
             if head.startswith((":", "rem")) and (head.startswith(":") or head == "rem"):
                 return []
             if head == "if":
@@ -200,16 +199,16 @@ class _Reader:
             return NOTHING
         program, space, _ = low.partition(" ")
         if space and is_program(program.removesuffix(".exe")):  # a variable that holds several words
-            words = [*[CommandValue(word, words[0].sources, words[0].known) for word in head.split()], *words[1:]]
+            words = [*[words[0].with_text(word) for word in head.split()], *words[1:]]
             return self._run(words, call)
         plain = not re.search(r"[\\/:]", head) and self.world.content_of(head) is None
-        known = CommandValue(low, words[0].sources, words[0].known) if plain else words[0]
+        known = words[0].with_text(low) if plain else words[0]
         return run_call(self.world, [known, *words[1:]], call)
 
 
 def _set(reader: _Reader, call: CommandCall) -> CommandValue:
     if not call.args:
-        return CommandValue("$(set)", (reader.world.note(call, Kind.ENV, "*", via="set"),), known=False)
+        return unknown("$(set)", (reader.world.note(call, Kind.ENV, "*", via="set"),))
     args = call.args[1:] if call.args[0].text.lower() in ("/a", "/p") else call.args
     text = " ".join(argument.text for argument in args)
     name, equals, value = text.partition("=")

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from clawft.scanner.facts import Analysis, Document, Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, run_call
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, run_call, unknown
 from clawft.scanner.languages.long_texts import find_windows
 from clawft.scanner.languages.shell.evaluator import ShellEvaluator
 from clawft.scanner.languages.shell.parser import ShellParser
@@ -93,7 +93,7 @@ def _add(shell: ShellEvaluator, name: str, words: list[str], offset: int) -> Non
         if re.match(r"(?:https?|git|ftp)://|git@", word):
             fact = shell.world.fact(Kind.FETCH, word, offset, name)
             target = words[-1] + word.rpartition("/")[2] if words[-1].endswith("/") else words[-1]
-            shell.world.write(CommandValue(target), CommandValue("$(ADD)", (fact,), known=False), call)
+            shell.world.write(CommandValue(target), unknown("$(ADD)", (fact,)), call)
 
 
 MAX_EXPANSIONS = 20_000

@@ -210,10 +210,6 @@ def _inner(value: ProgramValue, line: str) -> tuple[str, str]:
     return line, "shell"
 
 
-def _backtick(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return run_command(machine, call, call.first())
-
-
 def _dup(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A socket becomes the input and output of this process: what it runs next is run from afar."""
     connects = tuple(mark for mark in call.marks() if mark.kind is Kind.CONNECT)
@@ -222,4 +218,8 @@ def _dup(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue()
 
 
-COMMAND_EFFECTS: dict[str, Effect] = {"exec": _command, "backtick": _backtick, "dup": _dup}
+COMMAND_EFFECTS: dict[str, Effect] = {
+    "exec": _command,
+    "dup": _dup,
+    "backtick": lambda machine, call, _: run_command(machine, call, call.first()),
+}

@@ -47,10 +47,6 @@ def _buffer(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue(spelled or value.consts, value.marks, "", value.items if not spelled else None)
 
 
-def _chars(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return ProgramValue(characters(call.arguments), call.marks())
-
-
 def _bytes(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     value = call.first()
     codes = [element.const for _, element in value.items] if value.items else []
@@ -132,14 +128,6 @@ def _enumerate(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return make_list([make_list([ProgramValue((index,)), part]) for index, part in enumerate(parts)], call.marks())
 
 
-def _maketrans(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return ProgramValue((), (), "translation", [(None, argument) for argument in call.arguments])
-
-
-def _decode_own(machine: Machine, call: ProgramCall, encoding: str) -> ProgramValue:
-    return decode_value(machine, call, encoding, call.owner or ProgramValue())
-
-
 def _fold(_machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
     """A function that does what elsewhere is a method."""
     value, rest = call.first(), [argument.const for argument in call.arguments[1:]]
@@ -174,10 +162,6 @@ def _fold_last(_machine: Machine, call: ProgramCall, method: str) -> ProgramValu
     return ProgramValue(tuple(const for const in found if const is not None), call.marks())
 
 
-def _translate(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _fold(machine, call, "tr")
-
-
 def _pack_call(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     form = text_of(call.first().const or "")
     parts = [argument.const for argument in call.arguments[1:]]
@@ -191,18 +175,14 @@ def _pack_call(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _pack_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    owner = call.owner or ProgramValue()
+    owner = call.receiver
     form = call.first()
     values = [value for _, value in owner.items] if owner.items else []
     return _pack_call(machine, ProgramCall(call.offset, call.ref, [form, *values], {}), "")
 
 
-def _unpack_call(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _unpacked(machine, call, call.second(), call.first())
-
-
 def _unpack_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    found = _unpacked(machine, call, call.owner or ProgramValue(), call.first())
+    found = _unpacked(machine, call, call.receiver, call.first())
     return found if call.ref.endswith("1") else make_list([found], found.marks)
 
 
@@ -264,10 +244,15 @@ def _map_block(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 ENCODING_EFFECTS: dict[str, Effect] = {
-    "decode": _decode, "decode-own": _decode_own, "buffer": _buffer, "chars": _chars, "bytes": _bytes, "ord": _ord,
+    "decode": _decode, "buffer": _buffer, "bytes": _bytes, "ord": _ord,
     "int": _int, "range": _range, "reversed": _reversed, "map": _map, "zip": _zip, "enumerate": _enumerate,
-    "maketrans": _maketrans, "fold": _fold, "fold-last": _fold_last, "translate": _translate, "pack": _pack_call,
-    "pack-own": _pack_own, "unpack": _unpack_call, "unpack-own": _unpack_own, "implode": _implode,
+    "fold": _fold, "fold-last": _fold_last, "pack": _pack_call,
+    "pack-own": _pack_own, "unpack-own": _unpack_own, "implode": _implode,
     "implode-first": _implode, "implode-all": _implode_all, "concat": _concat, "format": _format,
     "map-block": _map_block,
+    "chars": lambda _machine, call, _: ProgramValue(characters(call.arguments), call.marks()),
+    "maketrans": lambda _machine, call, _: ProgramValue(ref="translation", items=make_list(call.arguments).items),
+    "decode-own": lambda machine, call, encoding: decode_value(machine, call, encoding, call.receiver),
+    "translate": lambda machine, call, _: _fold(machine, call, "tr"),
+    "unpack": lambda machine, call, _: _unpacked(machine, call, call.second(), call.first()),
 }  # fmt: skip

@@ -144,10 +144,6 @@ def _dispatch(machine: Machine, call: ProgramCall, how: str) -> ProgramValue:
     )
 
 
-def _dispatch_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _dispatch(machine, call, "own")
-
-
 def _named(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     name = call.first("x").const
     return ProgramValue(ref=name) if isinstance(name, str) else ProgramValue((), call.marks())
@@ -181,7 +177,7 @@ def _command_new(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _command_add(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    owner = call.owner or ProgramValue()
+    owner = call.receiver
     if not call.ref.endswith((".arg", ".args")):
         return owner
     more = [
@@ -200,13 +196,9 @@ def _command_add(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return found
 
 
-def _command_run(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return run_command(machine, call, call.owner or ProgramValue())
-
-
 def _process_run(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A process whose program and arguments were set as properties."""
-    owner = call.first() if call.arguments else call.owner or ProgramValue()
+    owner = call.first() if call.arguments else call.receiver
     for wrapper in ("StartInfo", "startInfo"):
         owner = owner.get(wrapper) or owner
     program = next(
@@ -231,7 +223,7 @@ def _process_run(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 def _execute_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """Groovy runs a string by a method of it."""
-    owner = call.owner or ProgramValue()
+    owner = call.receiver
     if machine.module.language in ("java", "groovy") and not call.arguments and (owner.consts or owner.items):
         return run_command(machine, call, owner)
     return ProgramValue((), merge_marks(owner.marks, call.marks()), f"{call.ref}()")
@@ -241,7 +233,9 @@ EXECUTION_EFFECTS: dict[str, Effect] = {
     "eval": _eval, "import": _import, "require": _require, "getattr": _getattr, "reflect": _getattr, "load": _load,
     "load-path": _load, "partial": _partial, "promisify": _partial, "thread": _thread, "privilege": _privilege,
     "persist": _persist, "persist-args": _persist, "install": _install, "install-first": _install_first,
-    "dispatch": _dispatch_own, "dispatch-first": _dispatch, "named": _named, "reflect-class": _named,
+    "dispatch-first": _dispatch, "named": _named, "reflect-class": _named,
     "include": _include, "source-code": _include, "command-new": _command_new, "command-add": _command_add,
-    "command-run": _command_run, "process-run": _process_run, "execute-own": _execute_own,
+    "process-run": _process_run, "execute-own": _execute_own,
+    "dispatch": lambda machine, call, _: _dispatch(machine, call, "own"),
+    "command-run": lambda machine, call, _: run_command(machine, call, call.receiver),
 }  # fmt: skip

@@ -30,17 +30,13 @@ def _read_named(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return _read(machine, call, "")
 
 
-def _read_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return read_path(machine, call, call.owner or ProgramValue())
-
-
 def _list(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     path = call.first("path", "top", "pathname")
     return ProgramValue(path.consts, path.marks, "each")
 
 
 def _list_own(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    owner, pattern = call.owner or ProgramValue(), call.first()
+    owner, pattern = call.receiver, call.first()
     consts = (
         concat(ProgramValue(concat(owner, ProgramValue(("/",)))), pattern)
         if owner.consts and pattern.consts
@@ -56,7 +52,7 @@ def _open(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _open_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    owner, mode = call.owner or ProgramValue(), call.first("mode")
+    owner, mode = call.receiver, call.first("mode")
     if not owner.consts or (call.arguments and not isinstance(mode.const, str)):
         return pass_unknown_call(machine, call, "open")
     return _open_as(machine, call, owner, mode.const if isinstance(mode.const, str) else "r")
@@ -81,7 +77,7 @@ def _write(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _write_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    write_path(machine, call, call.owner or ProgramValue(), call.marks())
+    write_path(machine, call, call.receiver, call.marks())
     return ProgramValue()
 
 
@@ -126,17 +122,9 @@ def _delete(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _delete_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    for path in find_paths(call.owner or ProgramValue()):
+    for path in find_paths(call.receiver):
         machine.note(call, Kind.DELETE, path)
     return ProgramValue()
-
-
-def _permit(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _permit_path(machine, call, call.first("path"), call.second("mode"))
-
-
-def _permit_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _permit_path(machine, call, call.owner or ProgramValue(), call.first("mode"))
 
 
 def _permit_path(machine: Machine, call: ProgramCall, path: ProgramValue, mode: ProgramValue) -> ProgramValue:
@@ -210,9 +198,12 @@ def _perl_open(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 FILE_EFFECTS: dict[str, Effect] = {
-    "read": _read, "read-named": _read_named, "read-own": _read_own, "list": _list, "list-own": _list_own,
+    "read": _read, "read-named": _read_named, "list": _list, "list-own": _list_own,
     "open": _open, "open-own": _open_own, "write": _write, "write-own": _write_own, "copy": _copy, "archive": _archive,
     "open-archive": _open_archive, "archive-add": _archive_add, "delete": _delete, "delete-own": _delete_own,
-    "permit": _permit, "permit-own": _permit_own, "permit-second": _permit_second, "write-second": _write_second,
+    "permit-second": _permit_second, "write-second": _write_second,
     "read-or-fetch": _read_or_fetch, "open-or-fetch": _open_or_fetch, "perl-open": _perl_open,
+    "read-own": lambda machine, call, _: read_path(machine, call, call.receiver),
+    "permit": lambda machine, call, _: _permit_path(machine, call, call.first("path"), call.second("mode")),
+    "permit-own": lambda machine, call, _: _permit_path(machine, call, call.receiver, call.first("mode")),
 }  # fmt: skip

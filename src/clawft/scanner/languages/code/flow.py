@@ -178,7 +178,7 @@ def _path(_machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
 
 
 def _path_own(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _path(machine, ProgramCall(call.offset, call.ref, [call.owner or ProgramValue(), *call.arguments], {}), "")
+    return _path(machine, ProgramCall(call.offset, call.ref, [call.receiver, *call.arguments], {}), "")
 
 
 def _quiet(_machine: Machine, _call: ProgramCall, _: str) -> ProgramValue:

@@ -232,10 +232,6 @@ def _listen(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return join_values(call.arguments) if call.arguments else ProgramValue()
 
 
-def _navigate(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return mark_request(machine, call, "GET", call.first(), [])
-
-
 def _send_first(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """The connection or file is the first argument, what goes there comes after it."""
     end = call.first()
@@ -269,7 +265,7 @@ def _connection_named(machine: Machine, call: ProgramCall, _: str) -> ProgramVal
 
 def _connect_args(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """The socket is the first argument and stays connected."""
-    found = _connection(machine, ProgramCall(call.offset, call.ref, call.arguments[1:], {}), "")
+    found = _connection(machine, call.skip(), "")
     if call.items:
         machine.taint(call.items[0][1], found)
     return found
@@ -294,10 +290,6 @@ def _mail(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return ProgramValue()
 
 
-def _listen_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _listen(machine, ProgramCall(call.offset, call.ref, call.arguments[1:], {}), "")
-
-
 def _http_url(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     """A request put together piece by piece begins with its address."""
     if not call.arguments:
@@ -306,21 +298,17 @@ def _http_url(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
     return mark_request(machine, call, method, call.first(), call.arguments[1:])
 
 
-def _url_own(machine: Machine, call: ProgramCall, method: str) -> ProgramValue:
-    return mark_request(machine, call, method, call.owner or ProgramValue(), call.arguments)
-
-
-def _download_second(machine: Machine, call: ProgramCall, _: str) -> ProgramValue:
-    return _download(machine, ProgramCall(call.offset, call.ref, call.arguments[1:], {}), "")
-
-
 NETWORK_EFFECTS: dict[str, Effect] = {
     "send-first": _send_first, "connection-second": _connection_second, "connection-named": _connection_named,
-    "connect-args": _connect_args, "socket-address": _socket_address, "mail": _mail, "listen-second": _listen_second,
-    "http-url": _http_url, "url-own": _url_own, "download-second": _download_second, "http-request": _http_url,
+    "connect-args": _connect_args, "socket-address": _socket_address, "mail": _mail,
+    "http-url": _http_url, "http-request": _http_url,
     "send-first-last": _send_first, "http": _http, "http-own": _http_own, "xhr": _xhr, "download": _download,
     "connection": _connection, "connect-own": _connect_own, "send-own": _send_own, "resolve": _resolve,
-    "listen": _listen, "listen-own": _listen, "navigate": _navigate,
+    "listen": _listen, "listen-own": _listen,
+    "navigate": lambda machine, call, _: mark_request(machine, call, "GET", call.first(), []),
+    "listen-second": lambda machine, call, _: _listen(machine, call.skip(), ""),
+    "url-own": lambda machine, call, method: mark_request(machine, call, method, call.receiver, call.arguments),
+    "download-second": lambda machine, call, _: _download(machine, call.skip(), ""),
 }  # fmt: skip
 
 

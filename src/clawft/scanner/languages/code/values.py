@@ -183,6 +183,15 @@ class ProgramCall:
         self.callee: Any = node[0] if node else None
         self.items: Any = node[1] if len(node) > 1 else None
 
+    @property
+    def receiver(self) -> ProgramValue:
+        """The object of a method."""
+        return self.owner or ProgramValue()
+
+    def skip(self) -> "ProgramCall":
+        """The call without its first argument."""
+        return ProgramCall(self.offset, self.ref, self.arguments[1:], {})
+
     def first(self, *names: str) -> ProgramValue:
         return self._argument(0, names)
 

@@ -20,12 +20,15 @@ from clawft.scanner.languages.commands.world import (
     CommandContext,
     CommandValue,
     join_sources,
+    join_words,
     sources_of,
+    unknown,
 )
 from clawft.scanner.regex import words
 
 __all__ = [
-    "NOTHING", "CommandCall", "CommandContext", "CommandValue", "is_program", "join_sources", "run_call", "sources_of",
+    "NOTHING", "CommandCall", "CommandContext", "CommandValue", "is_program", "join_sources", "join_words", "run_call",
+    "sources_of", "unknown",
 ]  # fmt: skip
 
 Program = Callable[[CommandContext, CommandCall], CommandValue]
@@ -102,4 +105,4 @@ def _run_unknown(world: CommandContext, head: CommandValue, call: CommandCall) -
         if content and content.known and not content.sources:
             world.child(content.text, "shell", "exec", call.offset)
         sources = (world.output(fact),) if sources else ()
-    return CommandValue(f"$({call.name})"[:80], join_sources(sources, call.stdin.sources), known=False)
+    return unknown(f"$({call.name})"[:80], join_sources(sources, call.stdin.sources))

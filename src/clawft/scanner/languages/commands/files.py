@@ -13,6 +13,7 @@ from clawft.scanner.languages.commands.world import (
     join_sources,
     sources_of,
     split_options,
+    unknown,
 )
 
 
@@ -75,7 +76,7 @@ def run_tar(world: CommandContext, call: CommandCall) -> CommandValue:
         return NOTHING
     content = world.read(archive, call) if archive and archive.text != "-" else call.stdin
     world.folders[world.resolve(folder.text) if folder else world.cwd] = content.sources
-    return CommandValue("$(tar)", content.sources, known=False) if options.has("-O", "--to-stdout") else NOTHING
+    return unknown("$(tar)", content.sources) if options.has("-O", "--to-stdout") else NOTHING
 
 
 def _below(folder: CommandValue | None, names: list[CommandValue]) -> list[CommandValue]:
@@ -107,7 +108,7 @@ def run_zip(world: CommandContext, call: CommandCall) -> CommandValue:
         return NOTHING
     archive, *names = options.operands
     if archive.text != "-" and not archive.text.endswith(".zip") and "." not in posixpath.basename(archive.text):
-        archive = CommandValue(archive.text + ".zip", archive.sources, archive.known)
+        archive = archive.with_text(archive.text + ".zip")
     return _pack(world, call, archive, names)
 
 
@@ -177,7 +178,7 @@ def run_link(world: CommandContext, call: CommandCall) -> CommandValue:
     fact = world.note(call, Kind.WRITE, world.resolve(target.text), known.sources if known else (), via="ln")
     if re.match(r"^[~/$]", source.text):
         read = world.note(call, Kind.READ, world.resolve(source.text), via="ln")
-        world.files[fact.target] = CommandValue(f"$(ln {source.text})", (read,), known=False)
+        world.files[fact.target] = unknown(f"$(ln {source.text})", (read,))
     elif known:
         world.files[fact.target] = known
     return NOTHING
@@ -246,7 +247,7 @@ def run_find(world: CommandContext, call: CommandCall) -> CommandValue:
             end = next((k for k in range(index + 1, len(texts)) if texts[k] in (";", "+", "\\;")), len(texts))
             words = call.args[index + 1 : end]
             for path in found[:8]:
-                filled = [CommandValue(word.text.replace("{}", path), word.sources, word.known) for word in words]
+                filled = [word.with_text(word.text.replace("{}", path)) for word in words]
                 if filled:
                     sources.append(world.run_words(filled, call))
     return CommandValue("\n".join(found), sources_of(sources), known=not sources)

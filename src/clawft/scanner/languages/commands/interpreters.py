@@ -13,6 +13,7 @@ from clawft.scanner.languages.commands.world import (
     sources_of,
     split_options,
     tail_of,
+    unknown,
 )
 
 _SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "rbash", "fish", "mksh", "csh", "tcsh")
@@ -119,7 +120,7 @@ def _run_codes(world: CommandContext, codes: list[CommandValue], language: str, 
     result = world.run_code(code, language, call)
     if language == "applescript":
         result = _asked(world, code.text, result, call)
-    return CommandValue(result.text, join_sources(result.sources, call.stdin.sources, code.sources), known=False)
+    return unknown(result.text, join_sources(result.sources, call.stdin.sources, code.sources))
 
 
 def _asked(world: CommandContext, code: str, result: CommandValue, call: CommandCall) -> CommandValue:
@@ -127,7 +128,7 @@ def _asked(world: CommandContext, code: str, result: CommandValue, call: Command
     what = "keyboard" if "hidden answer" in code else "clipboard" if "the clipboard" in code else ""
     if not what:
         return result
-    return CommandValue(result.text, (*result.sources, world.note(call, Kind.READ, what)), known=False)
+    return unknown(result.text, (*result.sources, world.note(call, Kind.READ, what)))
 
 
 def _run_module(world: CommandContext, call: CommandCall, index: int) -> CommandValue:
@@ -183,7 +184,7 @@ def run_wrapper(world: CommandContext, call: CommandCall) -> CommandValue:
     rest = args[index:]
     if not rest:
         if call.name == "xargs":
-            return CommandValue(call.stdin.text, call.stdin.sources, call.stdin.known)
+            return call.stdin.with_text(call.stdin.text)
         return _whole_environment(world, call) if call.name == "env" else NOTHING
     if call.name in ("xargs", "parallel"):
         return _run_xargs(world, call, rest)
@@ -196,7 +197,7 @@ def _weaken(world: CommandContext, call: CommandCall, text: str) -> None:
 
 
 def _whole_environment(world: CommandContext, call: CommandCall) -> CommandValue:
-    return CommandValue("$(env)", (world.note(call, Kind.ENV, "*"),), known=False)
+    return unknown("$(env)", (world.note(call, Kind.ENV, "*"),))
 
 
 def _run_xargs(world: CommandContext, call: CommandCall, rest: list[CommandValue]) -> CommandValue:

@@ -18,6 +18,7 @@ from clawft.scanner.languages.commands.world import (
     sources_of,
     split_options,
     tail_of,
+    unknown,
 )
 from clawft.scanner.regex import words
 
@@ -69,7 +70,7 @@ def run_curl(world: CommandContext, call: CommandCall) -> CommandValue:
     addresses = [*options.every("--url"), *options.operands]
     facts = [_reach(world, call, address, sources_of(sent), sends=sends) for address in addresses]
     if not facts and (options.has("-K", "--config") or call.fed):
-        facts = [_reach(world, call, CommandValue("", call.stdin.sources, known=False), sources_of(sent), sends=sends)]
+        facts = [_reach(world, call, unknown("", call.stdin.sources), sources_of(sent), sends=sends)]
     received = received_from(world, facts)
     return _store_curl(world, call, options, addresses, received)
 
@@ -89,7 +90,7 @@ def _curl_data(world: CommandContext, call: CommandCall, name: str, value: Comma
         at = -1
     if at < 0:
         return value
-    file = CommandValue(text[at + 1 :].partition(";")[0].strip('"'), value.sources, value.known)
+    file = value.with_text(text[at + 1 :].partition(";")[0].strip('"'))
     return call.stdin if file.text == "-" else world.read(file, call)
 
 
@@ -231,7 +232,7 @@ def run_socat(world: CommandContext, call: CommandCall) -> CommandValue:
     for end in ends:
         if end.kind is Kind.CONNECT and reads:
             world.note(call, Kind.SEND, end.target, reads)
-    return CommandValue("$(socat)", outputs, known=False)
+    return unknown("$(socat)", outputs)
 
 
 def run_ssh(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -246,7 +247,7 @@ def run_ssh(world: CommandContext, call: CommandCall) -> CommandValue:
     fact = world.note(call, Kind.CONNECT, host.text.rpartition("@")[2], join_sources(sent, host.sources))
     if sent:
         world.note(call, Kind.SEND, host.text.rpartition("@")[2], sent)
-    return CommandValue("$(ssh)", (world.output(fact),), known=False)
+    return unknown("$(ssh)", (world.output(fact),))
 
 
 def run_message(world: CommandContext, call: CommandCall) -> CommandValue:

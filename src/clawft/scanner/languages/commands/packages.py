@@ -14,6 +14,7 @@ from clawft.scanner.languages.commands.world import (
     remote_address,
     sources_of,
     split_options,
+    unknown,
 )
 
 
@@ -29,10 +30,8 @@ def run_gh(world: CommandContext, call: CommandCall) -> CommandValue:
         target = "https://gist.github.com" if verb == "gist create" else "https://github.com"
         world.note(call, Kind.SEND, target, sent, via="gh " + verb)
     elif texts[:1] == ["auth"] and "token" in texts:
-        return CommandValue(
-            "$(gh auth token)",
-            (world.note(call, Kind.READ, "~/.config/gh/hosts.yml", via="gh auth token"),),
-            known=False,
+        return unknown(
+            "$(gh auth token)", (world.note(call, Kind.READ, "~/.config/gh/hosts.yml", via="gh auth token"),)
         )
     elif verb == "repo clone" and len(texts) > 2:
         _clone(world, call, CommandValue("https://github.com/" + texts[2]), texts[3:])
@@ -78,22 +77,14 @@ def run_git(world: CommandContext, call: CommandCall) -> CommandValue:
             world.read(operand, call) for operand in operands if verb == "add" and re.search(r"[~/]", operand.text)
         ]
         before = world.files.get("git-index", NOTHING)
-        world.files["git-index"] = CommandValue(
-            "", join_sources(before.sources, sources_of(paths), sources_of(rest)), known=False
-        )
+        world.files["git-index"] = unknown("", join_sources(before.sources, sources_of(paths), sources_of(rest)))
     elif verb == "config" and operands:
         value = operands[1] if len(operands) > 1 else NOTHING
         _git_setting(world, call, operands[0].text, value)
         if operands[0].text.lower().startswith("credential") or ("--get" in call.texts and "credential" in call.line):
-            return CommandValue(
-                "$(git config)", (world.note(call, Kind.READ, "~/.git-credentials", via="git config"),), known=False
-            )
+            return unknown("$(git config)", (world.note(call, Kind.READ, "~/.git-credentials", via="git config"),))
     elif verb == "credential" and operands and operands[0].text == "fill":
-        return CommandValue(
-            "$(git credential)",
-            (world.note(call, Kind.READ, "~/.git-credentials", via="git credential"),),
-            known=False,
-        )
+        return unknown("$(git credential)", (world.note(call, Kind.READ, "~/.git-credentials", via="git credential"),))
     return CommandValue(f"$(git {verb})", (), known=False)
 
 

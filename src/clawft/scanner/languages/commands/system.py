@@ -12,6 +12,7 @@ from clawft.scanner.languages.commands.world import (
     join_sources,
     sources_of,
     split_options,
+    unknown,
 )
 
 # Settings that turn a protection off when they have this value.
@@ -38,7 +39,7 @@ def run_printenv(world: CommandContext, call: CommandCall) -> CommandValue:
     names = [text for text in call.texts if not text.startswith("-")]
     if not names:
         return _environment(world, call)
-    return CommandValue(f"${names[0]}", tuple(world.note(call, Kind.ENV, name) for name in names), known=False)
+    return unknown(f"${names[0]}", tuple(world.note(call, Kind.ENV, name) for name in names))
 
 
 def run_set(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -52,9 +53,7 @@ def run_set(world: CommandContext, call: CommandCall) -> CommandValue:
 def run_security(world: CommandContext, call: CommandCall) -> CommandValue:
     verb = call.texts[0] if call.args else ""
     if verb.startswith(("find-", "dump-keychain", "export", "unlock-keychain")):
-        return CommandValue(
-            "$(security)", (world.note(call, Kind.READ, "keychain", via=f"security {verb}"),), known=False
-        )
+        return unknown("$(security)", (world.note(call, Kind.READ, "keychain", via=f"security {verb}"),))
     if verb in ("add-trusted-cert", "authorizationdb"):
         world.note(call, Kind.PRIVILEGE, call.line, via="security")
     return NOTHING
@@ -63,13 +62,13 @@ def run_security(world: CommandContext, call: CommandCall) -> CommandValue:
 def run_clipboard(world: CommandContext, call: CommandCall) -> CommandValue:
     texts = " ".join(call.texts)
     if call.name == "pbpaste" or call.name == "wl-paste" or re.search(r"(^| )-o|--output|-out", texts):
-        return CommandValue("$(clipboard)", (world.note(call, Kind.READ, "clipboard"),), known=False)
+        return unknown("$(clipboard)", (world.note(call, Kind.READ, "clipboard"),))
     return NOTHING
 
 
 def run_screen(world: CommandContext, call: CommandCall) -> CommandValue:
     fact = world.note(call, Kind.READ, "screen")
-    value = CommandValue("$(screen)", (fact,), known=False)
+    value = unknown("$(screen)", (fact,))
     paths = [
         argument
         for argument in call.args
@@ -158,7 +157,7 @@ def run_history(world: CommandContext, call: CommandCall) -> CommandValue:
     if any(re.match(r"-[a-z]*[cwd]", text) for text in call.texts):
         world.note(call, Kind.DELETE, "history", via=call.line)
         return NOTHING
-    return CommandValue("$(history)", (world.note(call, Kind.READ, "history"),), known=False)
+    return unknown("$(history)", (world.note(call, Kind.READ, "history"),))
 
 
 def run_journal(world: CommandContext, call: CommandCall) -> CommandValue:
@@ -195,9 +194,7 @@ def run_registry(world: CommandContext, call: CommandCall) -> CommandValue:
         elif re.search(r"windows defender|disableantispyware|enablelua|\\policies\\system|amsi", rest, re.IGNORECASE):
             world.note(call, Kind.PRIVILEGE, call.line, via="reg add")
     elif texts[:1] in (["save"], ["export"]) and re.search(r"\\(sam|security|system)\b", rest, re.IGNORECASE):
-        return CommandValue(
-            "$(reg)", (world.note(call, Kind.READ, "/etc/shadow " + rest, via="reg save"),), known=False
-        )
+        return unknown("$(reg)", (world.note(call, Kind.READ, "/etc/shadow " + rest, via="reg save"),))
     return NOTHING
 
 

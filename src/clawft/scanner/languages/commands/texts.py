@@ -17,6 +17,7 @@ from clawft.scanner.languages.commands.world import (
     join_sources,
     sources_of,
     split_options,
+    unknown,
 )
 
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|c.|.)", re.DOTALL)
@@ -190,7 +191,7 @@ def run_openssl(world: CommandContext, call: CommandCall) -> CommandValue:
         )
         if call.stdin.sources:
             world.note(call, Kind.SEND, fact.target, call.stdin.sources, via="openssl s_client")
-        return CommandValue("$(openssl)", (world.output(fact),), known=False)
+        return unknown("$(openssl)", (world.output(fact),))
     source = options.get("-in")
     content = world.read(source, call) if source else call.stdin
     decodes = "-d" in texts
@@ -205,7 +206,7 @@ def run_openssl(world: CommandContext, call: CommandCall) -> CommandValue:
     elif decodes:
         result = _decoded(world, call, content, "openssl", None)
     else:
-        result = CommandValue("$(openssl)", content.sources, known=False)
+        result = unknown("$(openssl)", content.sources)
     if output := options.get("-out"):
         world.write(output, result, call)
         return NOTHING
@@ -300,7 +301,7 @@ def run_sed(world: CommandContext, call: CommandCall) -> CommandValue:
             world.child(script.text, "sed", "exec", call.offset)
     if options.has("-i", "--in-place"):
         for path in [file for file in paths if file.text]:
-            world.write(path, CommandValue("$(sed)", sources_of(scripts), known=False), call)
+            world.write(path, unknown("$(sed)", sources_of(scripts)), call)
         return NOTHING
     content = gather(world, call, paths)
     text, known = content.text, content.known and all(script.known for script in scripts)

@@ -10,7 +10,9 @@ from clawft.scanner.languages.commands.world import (
     CommandContext,
     CommandValue,
     join_sources,
+    join_words,
     sources_of,
+    unknown,
 )
 from clawft.scanner.regex import words
 
@@ -35,11 +37,11 @@ def run_certutil(world: CommandContext, call: CommandCall) -> CommandValue:
                 world.write(operands[1], run_base64(world, inner), call)
             else:
                 fact = world.note(call, Kind.DECODE, "base64", content.sources, via="certutil -decode")
-                world.write(operands[1], CommandValue("$(certutil)", (fact, *content.sources), known=False), call)
+                world.write(operands[1], unknown("$(certutil)", (fact, *content.sources)), call)
     elif any(word in low for word in ("urlcache", "verifyctl", "url")):
         _download(world, call, operands)
     elif "encode" in low and len(operands) > 1:
-        world.write(operands[1], CommandValue("$(certutil)", world.read(operands[0], call).sources, known=False), call)
+        world.write(operands[1], unknown("$(certutil)", world.read(operands[0], call).sources), call)
     return NOTHING
 
 
@@ -48,7 +50,7 @@ def _download(world: CommandContext, call: CommandCall, operands: list[CommandVa
     names = [operand for operand in operands if operand not in urls]
     for url in urls:
         fact = world.note(call, Kind.FETCH, url.text, url.sources)
-        received = CommandValue("$(download)", (world.output(fact),), known=False)
+        received = unknown("$(download)", (world.output(fact),))
         world.write(names[-1] if names else CommandValue(url.text.rpartition("/")[2]), received, call)
     return NOTHING
 
@@ -106,11 +108,7 @@ def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
             code = CommandValue(text or "", (fact, *value.sources), known=text is not None)
             return world.run_code(code, "powershell", call)
         if re.fullmatch(r"[-/]c(?:o[a-z]*)?", low) and rest:
-            code = CommandValue(
-                " ".join(argument.text for argument in rest),
-                sources_of(rest),
-                all(argument.known for argument in rest),
-            )
+            code = join_words(rest)
             if code.text == "-":
                 return world.run_code(call.stdin, "powershell", call)
             return world.run_code(code, "powershell", call)
@@ -136,11 +134,7 @@ def run_cmd(world: CommandContext, call: CommandCall) -> CommandValue:
     for index, text in enumerate(call.texts):
         if text.lower() in ("/c", "/k", "/r", "//c"):
             rest = call.args[index + 1 :]
-            code = CommandValue(
-                " ".join(arg.text for arg in rest),
-                sources_of(rest),
-                all(arg.known for arg in rest),
-            )
+            code = join_words(rest)
             if len(rest) > 1:  # read right here, so that what it gives flows on
                 world.note(call, Kind.EXEC, code.text if code.known else "", code.sources)
                 return world.run_words(rest, call)

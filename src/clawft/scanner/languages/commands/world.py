@@ -75,8 +75,17 @@ class CommandValue(Struct, frozen=True):
     sources: tuple[Fact, ...] = ()
     known: bool = True
 
+    def with_text(self, text: str) -> "CommandValue":
+        """Another text that is known as far as this one, with the same sources."""
+        return CommandValue(text, self.sources, self.known)
+
 
 NOTHING = CommandValue("")
+
+
+def unknown(text: str, sources: tuple[Fact, ...]) -> CommandValue:
+    """A value that is only known at run time, and what flows into it."""
+    return CommandValue(text, sources, known=False)
 
 
 class CommandCall(Struct):
@@ -100,7 +109,7 @@ class CommandCall(Struct):
 
     def output(self, sources: tuple[Fact, ...]) -> CommandValue:
         """Its output, of which only is known what flows into it."""
-        return CommandValue(f"$({self.name})", sources, known=False)
+        return unknown(f"$({self.name})", sources)
 
 
 def join_sources(*many: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -168,7 +177,7 @@ class CommandContext:
         """A value of bounded size, as long as there is work left."""
         self._work += len(text)
         if len(text) > MAX_TEXT or self._work > MAX_WORK:
-            return CommandValue(text[:MAX_TARGET], tuple(sources), known=False)
+            return unknown(text[:MAX_TARGET], tuple(sources))
         return CommandValue(text, tuple(sources), known)
 
     def join(self, text: str, values: Sequence[CommandValue]) -> CommandValue:
@@ -213,7 +222,7 @@ class CommandContext:
         fact = self.note(call, Kind.READ, where, before)
         if content and content.known:
             return CommandValue(content.text, join_sources((fact,), content.sources))
-        return CommandValue(f"$({call.name} {path.text})"[:MAX_TARGET], (fact,), known=False)
+        return unknown(f"$({call.name} {path.text})"[:MAX_TARGET], (fact,))
 
     def write(self, path: CommandValue, content: CommandValue, call: CommandCall, *, append: bool = False) -> None:
         """Text goes into a file: remembered, and analysed in the language of the file's name."""
@@ -259,14 +268,14 @@ class CommandContext:
         if before in self.files:
             self.files[after] = self.files[before]
         elif folder := self._folder_of(before):
-            self.files[after] = CommandValue(after, folder, known=False)
+            self.files[after] = unknown(after, folder)
 
     def content_of(self, path: str) -> CommandValue | None:
         """Find what was written to a file, or unpacked around it, earlier in the same document."""
         where = self.resolve(path)
         found = self.files.get(where)
         if found is None and (folder := self._folder_of(where)):
-            return CommandValue(where, folder, known=False)
+            return unknown(where, folder)
         return found
 
     def _folder_of(self, where: str) -> tuple[Fact, ...]:
@@ -319,7 +328,7 @@ def is_address(text: str) -> bool:
 
 def received_from(world: CommandContext, facts: list[Fact]) -> CommandValue:
     name = facts[0].target if facts else ""
-    return CommandValue(f"$(fetch {name})", tuple(world.output(fact) for fact in facts), known=False)
+    return unknown(f"$(fetch {name})", tuple(world.output(fact) for fact in facts))
 
 
 def base_name(address: str) -> str:
@@ -354,7 +363,13 @@ class CommandOptions(Struct):
 
 def tail_of(value: CommandValue, start: int) -> CommandValue:
     """The rest of a value, with its sources."""
-    return CommandValue(value.text[start:], value.sources, value.known)
+    return value.with_text(value.text[start:])
+
+
+def join_words(values: Sequence[CommandValue]) -> CommandValue:
+    """Values as the words of one text: known when all of them are."""
+    text = " ".join(value.text for value in values)
+    return CommandValue(text, sources_of(values), all(value.known for value in values))
 
 
 def sources_of(values: Iterable[CommandValue]) -> tuple[Fact, ...]:

@@ -6,10 +6,19 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, run_call
+from clawft.scanner.languages.commands import (
+    NOTHING,
+    CommandCall,
+    CommandValue,
+    join_sources,
+    join_words,
+    run_call,
+    sources_of,
+    unknown,
+)
 from clawft.scanner.languages.commands.world import find_persistence
 from clawft.scanner.languages.powershell.members import call_member
-from clawft.scanner.languages.powershell.operators import Item, as_text, flatten, sources_in
+from clawft.scanner.languages.powershell.operators import Item, as_text, flatten
 from clawft.scanner.languages.powershell.reader import PowerShellReader
 from clawft.scanner.regex import words
 
@@ -67,7 +76,7 @@ def read_parameters(args: list[Item]) -> CmdletParameters:
         if match is None or not isinstance(arg, CommandValue):
             parameters.plain.append(arg)
         elif match[3]:
-            parameters.named[match[1].lower()] = CommandValue(match[3], arg.sources, arg.known)
+            parameters.named[match[1].lower()] = arg.with_text(match[3])
         elif _is_switch(match[1].lower()) or index >= len(args) or _is_name(args[index]):
             parameters.named[match[1].lower()] = NOTHING
         else:
@@ -99,15 +108,13 @@ def run_command(reader: PowerShellReader, name: str, args: list[Item], call: Com
     if handler is not None:
         return handler(reader, read_parameters(args), call)
     if not re.match(r"^[\w.~$\\/:-]+$", low):
-        return CommandValue("", call.stdin.sources, known=False)
+        return unknown("", call.stdin.sources)
     if re.fullmatch(
         r"(get|set|new|out|write|format|convertto|convertfrom|measure|sort|group|select|test|join|split|resolve|update)-\w+",
         low,
     ):
-        return CommandValue(
-            f"$({low})",
-            join_sources(call.stdin.sources, sources_in(flatten(args)) if low[0] in "cjso" else ()),
-            known=False,
+        return unknown(
+            f"$({low})", join_sources(call.stdin.sources, sources_of(flatten(args)) if low[0] in "cjso" else ())
         )
     return run_call(
         reader.world, [CommandValue(low if "\\" not in name and "/" not in name else name), *call.args], call
@@ -121,7 +128,7 @@ def _evaluate(reader: PowerShellReader, parameters: CmdletParameters, call: Comm
     if code.known:
         how = next((source.target for source in code.sources if source.kind is Kind.DECODE), "exec")
         world.child(code.text, "powershell", how, call.offset)
-    return CommandValue("$(iex)", (world.output(fact),), known=False)
+    return unknown("$(iex)", (world.output(fact),))
 
 
 def _web_request(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
@@ -145,7 +152,7 @@ def _web_request(reader: PowerShellReader, parameters: CmdletParameters, call: C
         body.append(call.stdin)
     sends = bool(body) or bool(method and method.text.upper() in ("POST", "PUT", "PATCH"))
     kind = Kind.SEND if sends else Kind.FETCH
-    fact = world.note(call, kind, url.text, sources_in((url, *body, *headers)))
+    fact = world.note(call, kind, url.text, sources_of((url, *body, *headers)))
     received = call.output((world.output(fact),))
     if target := parameters.get("outfile"):
         world.write(target, received, call)
@@ -162,7 +169,7 @@ def _start_process(reader: PowerShellReader, parameters: CmdletParameters, call:
         world.note(call, Kind.PRIVILEGE, f"runas {path.text}")
     if re.match(r"https?://", path.text):
         return NOTHING
-    words = [path, *[CommandValue(word, rest.sources, rest.known) for word in rest.text.split()]] if rest else [path]
+    words = [path, *[rest.with_text(word) for word in rest.text.split()]] if rest else [path]
     return run_call(world, words, CommandCall("", [], NOTHING, call.offset)) if path.text else NOTHING
 
 
@@ -177,7 +184,7 @@ def _get_content(reader: PowerShellReader, parameters: CmdletParameters, call: C
 
 def _env_item(reader: PowerShellReader, name: str, call: CommandCall) -> Item:
     name = name.strip("\\/*") or "*"
-    return CommandValue("$env:" + name, (reader.world.note(call, Kind.ENV, name.upper()),), known=False)
+    return unknown("$env:" + name, (reader.world.note(call, Kind.ENV, name.upper()),))
 
 
 def _children(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
@@ -185,7 +192,7 @@ def _children(reader: PowerShellReader, parameters: CmdletParameters, call: Comm
     if path.text.lower().startswith("env:"):
         return _env_item(reader, path.text[4:], call)
     name = parameters.get("filter", "include")
-    return CommandValue(f"{path.text}/{name.text}" if name and name.text else path.text, path.sources, path.known)
+    return path.with_text(f"{path.text}/{name.text}" if name and name.text else path.text)
 
 
 def _set_content(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
@@ -232,7 +239,7 @@ def _pack(reader: PowerShellReader, parameters: CmdletParameters, call: CommandC
     )
     if target:
         content = reader.world.read(source, call)
-        reader.world.write(target, CommandValue("$(archive)", content.sources, known=False), call)
+        reader.world.write(target, unknown("$(archive)", content.sources), call)
     return NOTHING
 
 
@@ -246,7 +253,7 @@ def _unpack(reader: PowerShellReader, parameters: CmdletParameters, call: Comman
 
 def _persists(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     sources = join_sources(
-        sources_in([as_text(value) for value in (*parameters.named.values(), *parameters.plain)]), call.stdin.sources
+        sources_of([as_text(value) for value in (*parameters.named.values(), *parameters.plain)]), call.stdin.sources
     )
     reader.world.note(call, Kind.PERSIST, call.line, sources)
     return NOTHING
@@ -256,7 +263,7 @@ def _task_action(reader: PowerShellReader, parameters: CmdletParameters, call: C
     program, rest = parameters.get("execute", place=0) or NOTHING, parameters.get("argument", place=1)
     line = f"{program.text} {rest.text if rest else ''}".strip()
     reader.world.child(line, "batch", "exec", call.offset)
-    return CommandValue(line, sources_in([part for part in (program, rest) if part]), program.known)
+    return CommandValue(line, sources_of([part for part in (program, rest) if part]), program.known)
 
 
 def _property(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
@@ -285,14 +292,14 @@ def _weakens(reader: PowerShellReader, _parameters: CmdletParameters, call: Comm
 
 def _reads(what: str) -> "Handler":
     def run(reader: PowerShellReader, _parameters: CmdletParameters, call: CommandCall) -> Item:
-        return CommandValue(f"$({what})", (reader.world.note(call, Kind.READ, what),), known=False)
+        return unknown(f"$({what})", (reader.world.note(call, Kind.READ, what),))
 
     return run
 
 
 def _read_host(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     if parameters.has("assecurestring"):
-        return CommandValue("$(keyboard)", (reader.world.note(call, Kind.READ, "keyboard"),), known=False)
+        return unknown("$(keyboard)", (reader.world.note(call, Kind.READ, "keyboard"),))
     return CommandValue("$(read)", known=False)
 
 
@@ -306,7 +313,7 @@ def _bits(reader: PowerShellReader, parameters: CmdletParameters, call: CommandC
     fact = reader.world.note(call, Kind.FETCH, source.text, source.sources)
     reader.world.write(
         target or CommandValue(source.text.rpartition("/")[2]),
-        CommandValue("$(bits)", (reader.world.output(fact),), known=False),
+        unknown("$(bits)", (reader.world.output(fact),)),
         call,
     )
     return NOTHING
@@ -316,7 +323,7 @@ def _mail(reader: PowerShellReader, parameters: CmdletParameters, call: CommandC
     to = parameters.get("to") or NOTHING
     files = [reader.world.read(value, call) for value in (parameters.get("attachments"),) if value]
     values = [as_text(value) for value in parameters.named.values()]
-    reader.world.note(call, Kind.SEND, "mailto:" + to.text, sources_in((*values, *files)))
+    reader.world.note(call, Kind.SEND, "mailto:" + to.text, sources_of((*values, *files)))
     return NOTHING
 
 
@@ -341,7 +348,7 @@ def _block(reader: PowerShellReader, parameters: CmdletParameters, call: Command
     path = parameters.get("filepath")
     if path and (content := reader.world.content_of(path.text)):
         reader.world.note(call, Kind.EXEC, call.line, content.sources)
-    return CommandValue("$(job)", sources_in([as_text(argument) for argument in parameters.plain]), known=False)
+    return unknown("$(job)", sources_of([as_text(argument) for argument in parameters.plain]))
 
 
 def _passes(_reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
@@ -349,22 +356,16 @@ def _passes(_reader: PowerShellReader, parameters: CmdletParameters, call: Comma
     if call.stdin.text or call.stdin.sources:
         return CommandValue(
             call.stdin.text,
-            join_sources(call.stdin.sources, sources_in(values)),
+            join_sources(call.stdin.sources, sources_of(values)),
             call.stdin.known and not parameters.plain,
         )
-    return (
-        values[0]
-        if len(values) == 1
-        else CommandValue(
-            " ".join(value.text for value in values), sources_in(values), all(value.known for value in values)
-        )
-    )
+    return values[0] if len(values) == 1 else join_words(values)
 
 
 def _each(_reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     """Return the result of a block for each item: all that is in it, and what came in."""
     blocks = [as_text(argument) for argument in parameters.plain]
-    return CommandValue("$(each)", join_sources(call.stdin.sources, sources_in(blocks)), known=False)
+    return unknown("$(each)", join_sources(call.stdin.sources, sources_of(blocks)))
 
 
 def _alias(reader: PowerShellReader, parameters: CmdletParameters, _call: CommandCall) -> Item:

@@ -4,9 +4,17 @@ import re
 from collections.abc import Callable
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue
+from clawft.scanner.languages.commands import (
+    NOTHING,
+    CommandCall,
+    CommandContext,
+    CommandValue,
+    join_words,
+    sources_of,
+    unknown,
+)
 from clawft.scanner.languages.commands.texts import decode_base64, decode_bytes
-from clawft.scanner.languages.powershell.operators import Item, apply_operator, as_text, flatten, sources_in
+from clawft.scanner.languages.powershell.operators import Item, apply_operator, as_text, flatten
 from clawft.scanner.languages.powershell.reader import PowerShellReader
 from clawft.scanner.regex import words
 
@@ -30,14 +38,14 @@ def call_member(reader: PowerShellReader, base: Item, name: str, args: list[Item
             arguments[0].text,
             offset,
             name,
-            sources_in((arguments[0], *[element for element in flatten(base) if element.text.startswith("$")])),
+            sources_of((arguments[0], *[element for element in flatten(base) if element.text.startswith("$")])),
         )
-        return CommandValue(f"$({name})", (world.output(fact),), known=False)
+        return unknown(f"$({name})", (world.output(fact),))
     if low in ("downloadfile", "downloadfileasync", "downloadfiletaskasync") and len(arguments) > 1:
         fact = world.fact(Kind.FETCH, arguments[0].text, offset, name, arguments[0].sources)
         world.write(
             arguments[1],
-            CommandValue("$(download)", (world.output(fact),), known=False),
+            unknown("$(download)", (world.output(fact),)),
             CommandCall(name, [], NOTHING, offset),
         )
         return NOTHING
@@ -47,8 +55,8 @@ def call_member(reader: PowerShellReader, base: Item, name: str, args: list[Item
             if low == "uploadfile"
             else arguments[1:]
         )
-        fact = world.fact(Kind.SEND, arguments[0].text, offset, name, sources_in((arguments[0], *data)))
-        return CommandValue(f"$({name})", (world.output(fact),), known=False)
+        fact = world.fact(Kind.SEND, arguments[0].text, offset, name, sources_of((arguments[0], *data)))
+        return unknown(f"$({name})", (world.output(fact),))
     handler = _MEMBERS.get(low)
     if handler is not None:
         return handler(world, base, arguments, CommandCall(name, arguments, NOTHING, offset, name))
@@ -67,11 +75,7 @@ def _other(world: CommandContext, owner: CommandValue, low: str, arguments: list
                     arguments[0], "powershell", CommandCall(low, arguments, NOTHING, offset, low), kind=Kind.EVAL
                 )
             return arguments[0]
-        line = CommandValue(
-            " ".join(argument.text for argument in arguments),
-            sources_in(arguments),
-            all(argument.known for argument in arguments),
-        )
+        line = join_words(arguments)
         return world.run_code(line, "batch", CommandCall(low, arguments, NOTHING, offset, low))
     if low == "new":
         return _construct(world, owner.text, arguments, offset)
@@ -84,7 +88,7 @@ def _other(world: CommandContext, owner: CommandValue, low: str, arguments: list
         )
     return CommandValue(
         owner.text if low in ("tostring", "trim", "trimend", "trimstart") else f"$({low})",
-        sources_in((owner, *arguments)),
+        sources_of((owner, *arguments)),
         owner.known and low in ("tostring", "trim", "trimend", "trimstart"),
     )
 
@@ -94,13 +98,13 @@ def _construct(world: CommandContext, name: str, arguments: list[CommandValue], 
     low = name.lower().strip("[]")
     if low.endswith(("tcpclient", "socket", "udpclient")) and arguments:
         address = ":".join(argument.text for argument in arguments[:2])
-        fact = world.fact(Kind.CONNECT, address, offset, name, sources_in(arguments))
-        return CommandValue("$(socket)", (world.output(fact),), known=False)
+        fact = world.fact(Kind.CONNECT, address, offset, name, sources_of(arguments))
+        return unknown("$(socket)", (world.output(fact),))
     if low.endswith(
         ("streamreader", "streamwriter", "memorystream", "gzipstream", "deflatestream", "sslstream", "filestream")
     ):
-        return CommandValue(f"$({low})", sources_in(arguments), known=False)
-    return CommandValue(f"[{low}]", sources_in(arguments), known=False)
+        return unknown(f"$({low})", sources_of(arguments))
+    return unknown(f"[{low}]", sources_of(arguments))
 
 
 def _from_base64(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
@@ -108,14 +112,14 @@ def _from_base64(world: CommandContext, _base: Item, arguments: list[CommandValu
     fact = world.note(call, Kind.DECODE, "base64", value.sources)
     data = decode_base64(value.text) if value.known else None
     if data is None:
-        return CommandValue("$(base64)", (fact, *value.sources), known=False)
+        return unknown("$(base64)", (fact, *value.sources))
     return world.make(data.decode("latin-1"), (fact, *value.sources))
 
 
 def _get_string(world: CommandContext, base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
     value = arguments[0] if arguments else NOTHING
     if not value.known:
-        return CommandValue(value.text, sources_in(arguments), known=False)
+        return unknown(value.text, sources_of(arguments))
     numbers = value.text.split()
     if len(numbers) > 3 and all(number.isdigit() and int(number[:4]) < 256 for number in numbers[:MAX_BYTES]):
         data = bytes(int(number) for number in numbers[:MAX_BYTES])
@@ -133,12 +137,12 @@ def _get_bytes(_world: CommandContext, _base: Item, arguments: list[CommandValue
 
 
 def _to_base64(_world: CommandContext, _base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
-    return CommandValue("$(base64)", sources_in(arguments), known=False)
+    return unknown("$(base64)", sources_of(arguments))
 
 
 def _environment(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     name = arguments[0].text.upper() if arguments and call.name.lower() == "getenvironmentvariable" else "*"
-    return CommandValue("$env:" + name, (world.note(call, Kind.ENV, name),), known=False)
+    return unknown("$env:" + name, (world.note(call, Kind.ENV, name),))
 
 
 def _read_all(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
@@ -157,7 +161,7 @@ def _text_replace(world: CommandContext, base: Item, arguments: list[CommandValu
         return text
     return world.make(
         text.text.replace(arguments[0].text, arguments[1].text),
-        sources_in((text, arguments[1])),
+        sources_of((text, arguments[1])),
         known=text.known and arguments[0].known and arguments[1].known,
     )
 
@@ -175,7 +179,7 @@ def _substring(world: CommandContext, base: Item, arguments: list[CommandValue],
 
 def _chars(_world: CommandContext, base: Item, _arguments: list[CommandValue], _call: CommandCall) -> Item:
     text = as_text(base)
-    return [CommandValue(char, text.sources, text.known) for char in text.text[:20_000]]
+    return [text.with_text(char) for char in text.text[:20_000]]
 
 
 def _split(world: CommandContext, base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
@@ -191,9 +195,9 @@ def _concat(world: CommandContext, _base: Item, arguments: list[CommandValue], _
 
 
 def _load(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
-    if re.search(r"assembly|appdomain", as_text(base).text, re.IGNORECASE) or sources_in(arguments):
-        fact = world.note(call, Kind.LOAD, as_text(base).text, sources_in(arguments))
-        return CommandValue("[assembly]", (fact,), known=False)
+    if re.search(r"assembly|appdomain", as_text(base).text, re.IGNORECASE) or sources_of(arguments):
+        fact = world.note(call, Kind.LOAD, as_text(base).text, sources_of(arguments))
+        return unknown("[assembly]", (fact,))
     return NOTHING
 
 
@@ -207,25 +211,25 @@ def _invoke(world: CommandContext, base: Item, arguments: list[CommandValue], ca
 
 def _clipboard(world: CommandContext, base: Item, _arguments: list[CommandValue], call: CommandCall) -> Item:
     if "clipboard" in as_text(base).text.lower():
-        return CommandValue("$(clipboard)", (world.note(call, Kind.READ, "clipboard"),), known=False)
+        return unknown("$(clipboard)", (world.note(call, Kind.READ, "clipboard"),))
     return NOTHING
 
 
 def _copy_screen(world: CommandContext, _base: Item, _arguments: list[CommandValue], call: CommandCall) -> Item:
-    return CommandValue("$(screen)", (world.note(call, Kind.READ, "screen"),), known=False)
+    return unknown("$(screen)", (world.note(call, Kind.READ, "screen"),))
 
 
 def _connect(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     if arguments and re.search(r"socket|client|ftp|smtp", as_text(base).text, re.IGNORECASE):
-        world.note(call, Kind.CONNECT, ":".join(argument.text for argument in arguments[:2]), sources_in(arguments))
+        world.note(call, Kind.CONNECT, ":".join(argument.text for argument in arguments[:2]), sources_of(arguments))
     return NOTHING
 
 
 def _write(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     """Something is written to a stream that came from a socket."""
     for source in as_text(base).sources:
-        if source.kind is Kind.CONNECT and sources_in(arguments):
-            world.note(call, Kind.SEND, source.target, sources_in(arguments))
+        if source.kind is Kind.CONNECT and sources_of(arguments):
+            world.note(call, Kind.SEND, source.target, sources_of(arguments))
     return NOTHING
 
 

@@ -3,14 +3,9 @@
 import re
 from collections.abc import Callable, Iterable
 
-from clawft.scanner.facts import Fact
-from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, sources_of
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, sources_of, unknown
 
 Item = CommandValue | list[CommandValue]
-
-
-def sources_in(values: Iterable[CommandValue]) -> tuple[Fact, ...]:
-    return sources_of(values)
 
 
 SPACE = re.compile(r"(?:[ \t\r\f\v\xa0]|`\r?\n|<#.*?(?:#>|\Z))+", re.DOTALL)
@@ -60,7 +55,7 @@ def as_text(value: Item) -> CommandValue:
         return value
     return CommandValue(
         " ".join(element.text for element in value)[: 1 << 18],
-        sources_in(value),
+        sources_of(value),
         all(element.known for element in value),
     )
 
@@ -73,21 +68,21 @@ def apply_operator(world: CommandContext, name: str, left: Item, right: Item) ->
     if name.startswith("["):
         return _cast(name, left)
     values = [*flatten(left), *flatten(right)]
-    return CommandValue("", sources_in(values), known=False)
+    return unknown("", sources_of(values))
 
 
 def _plus(world: CommandContext, left: Item, right: Item) -> Item:
     if isinstance(left, list):
         return [*left, *flatten(right)][:MAX_ITEMS]
     one, two = as_text(left), as_text(right)
-    return world.make(one.text + two.text, sources_in((one, two)), known=one.known and two.known)
+    return world.make(one.text + two.text, sources_of((one, two)), known=one.known and two.known)
 
 
 def _join(world: CommandContext, left: Item, right: Item) -> Item:
     values = flatten(left)
     glue = as_text(right).text if right is not NOTHING else ""
     return world.make(
-        glue.join(value.text for value in values), sources_in(values), known=all(value.known for value in values)
+        glue.join(value.text for value in values), sources_of(values), known=all(value.known for value in values)
     )
 
 
@@ -95,7 +90,7 @@ def _format(world: CommandContext, left: Item, right: Item) -> Item:
     pattern, values = as_text(left), flatten(right)
     known = pattern.known and all(value.known for value in values)
     text = _HOLE.sub(lambda hole: values[int(hole[1])].text if int(hole[1]) < len(values) else "", pattern.text)
-    return world.make(text, sources_in((pattern, *values)), known=known)
+    return world.make(text, sources_of((pattern, *values)), known=known)
 
 
 def _replace(world: CommandContext, left: Item, right: Item) -> Item:
@@ -103,7 +98,7 @@ def _replace(world: CommandContext, left: Item, right: Item) -> Item:
     old, new = (pair[0].text if pair else ""), (pair[1].text if len(pair) > 1 else "")
     plain = re.sub(r"\\(.)", r"\1", old)
     if re.search(r"(?<!\\)[*+?^$\[\](){}|.]", old) or not plain:
-        return CommandValue(text.text, text.sources, known=False)
+        return unknown(text.text, text.sources)
     return world.make(
         re.sub(re.escape(plain), lambda _: new, text.text, flags=re.IGNORECASE), text.sources, known=text.known
     )
@@ -113,7 +108,7 @@ def _split(_world: CommandContext, left: Item, right: Item) -> Item:
     text = as_text(left)
     mark = re.sub(r"\\(.)", r"\1", flatten(right)[0].text if right is not NOTHING and flatten(right) else "")
     parts = text.text.split(mark) if mark else text.text.split()
-    return [CommandValue(part, text.sources, text.known) for part in parts[:MAX_ITEMS]]
+    return [text.with_text(part) for part in parts[:MAX_ITEMS]]
 
 
 def _numbers(values: Iterable[CommandValue]) -> list[int]:
@@ -123,7 +118,7 @@ def _numbers(values: Iterable[CommandValue]) -> list[int]:
 def _xor(_world: CommandContext, left: Item, right: Item) -> Item:
     key = _numbers(flatten(right))
     if not key:
-        return CommandValue("", sources_in(flatten(left)), known=False)
+        return unknown("", sources_of(flatten(left)))
     return [CommandValue(str(number ^ key[0])) for number in _numbers(flatten(left))] or NOTHING
 
 
@@ -140,10 +135,8 @@ def _index(_world: CommandContext, left: Item, right: Item) -> Item:
     places = _numbers(flatten(right))
     if not places:
         values = flatten(left)
-        return CommandValue("", sources_in(values), known=False)
-    items = (
-        [CommandValue(char, left.sources, left.known) for char in left.text] if isinstance(left, CommandValue) else left
-    )
+        return unknown("", sources_of(values))
+    items = [left.with_text(char) for char in left.text] if isinstance(left, CommandValue) else left
     picked = [items[place] for place in places[:4096] if -len(items) <= place < len(items)]
     return picked[0] if len(picked) == 1 else picked or NOTHING
 
@@ -162,7 +155,7 @@ def _cast(name: str, value: Item) -> Item:
     if name in ("[char]", "[char[]]"):
         values = flatten(value)
         if name == "[char[]]" and len(values) == 1 and not values[0].text.isdigit():
-            return [CommandValue(char, values[0].sources, values[0].known) for char in values[0].text[:MAX_ITEMS]]
+            return [values[0].with_text(char) for char in values[0].text[:MAX_ITEMS]]
         chars = [
             CommandValue(chr(number) if 0 <= number < 0x110000 else "", (), known=True) for number in _numbers(values)
         ]

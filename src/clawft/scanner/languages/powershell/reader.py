@@ -4,13 +4,7 @@ import re
 from collections.abc import Callable
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import (
-    NOTHING,
-    CommandCall,
-    CommandContext,
-    CommandValue,
-    sources_of,
-)
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandContext, CommandValue, sources_of, unknown
 from clawft.scanner.languages.commands.system import check_assignment
 from clawft.scanner.languages.powershell.operators import (
     MAX_ITEMS,
@@ -26,7 +20,6 @@ from clawft.scanner.languages.powershell.operators import (
     as_text,
     flatten,
     name_of,
-    sources_in,
     unescape,
 )
 from clawft.scanner.regex import words
@@ -163,7 +156,7 @@ class PowerShellReader:
         values = flatten(self._pipeline())
         first = values[0] if values else NOTHING
         known = len(values) == 1 and first.known
-        self.variables[name_of(match)] = CommandValue(first.text, sources_in(values), known)
+        self.variables[name_of(match)] = CommandValue(first.text, sources_of(values), known)
 
     def _assign(self, name: str, value: Item, *, append: bool, at: int) -> None:
         held = self.variables.get(name)
@@ -301,13 +294,13 @@ class PowerShellReader:
         if char == "@" and (match := VARIABLE.match(self.text, self.at)) and name_of(match) not in self.variables:
             self.at += 1  # no table of arguments but a word: curl.exe -d @file
             named = as_text(self._argument())
-            return CommandValue("@" + named.text, named.sources, named.known)
+            return named.with_text("@" + named.text)
         if char in ("$", "(", "'", '"', "@", "{", "["):
             value = self._postfix(self._primary())
             rest = WORD.match(self.text, self.at)
             if rest and isinstance(value, CommandValue) and char in "$'\"":
                 self.at = rest.end()
-                value = CommandValue(value.text + unescape(rest[0]), value.sources, value.known)
+                value = value.with_text(value.text + unescape(rest[0]))
             return value
         word = WORD.match(self.text, self.at)
         if word is None:
@@ -316,7 +309,7 @@ class PowerShellReader:
         text = unescape(word[0])
         if self.text[self.at : self.at + 1] in ("$", "'", '"') and text and not text.endswith(":"):
             tail = as_text(self._argument())
-            return CommandValue(text + tail.text, tail.sources, tail.known)
+            return tail.with_text(text + tail.text)
         return CommandValue(text)
 
     def _expression(self) -> Item:
@@ -427,7 +420,7 @@ class PowerShellReader:
         self._depth -= 1
         if block:
             return CommandValue(
-                self.text[begin : max(begin, self.at - 1)][:20_000], sources_in(flatten(outputs)), known=True
+                self.text[begin : max(begin, self.at - 1)][:20_000], sources_of(flatten(outputs)), known=True
             )
         if char == "@" or len(outputs) > 1:
             return flatten(outputs)
@@ -440,7 +433,7 @@ class PowerShellReader:
             if name in _PLAIN_VARIABLES:
                 return CommandValue({"env:userprofile": "~", "env:home": "~"}.get(name, "$" + name))
             fact = self.world.fact(Kind.ENV, name[4:].upper(), at, "$" + name)
-            return CommandValue("$" + name, (fact,), known=False)
+            return unknown("$" + name, (fact,))
         if name == "home":
             return CommandValue("~")
         return CommandValue("$" + name, known=name == "profile")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, sources_of
+from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, sources_of, unknown
 from clawft.scanner.languages.commands.texts import decode_bytes
 from clawft.scanner.languages.rare.reader import RareEffect, RareLanguageReader
 
@@ -28,7 +28,7 @@ def _known_arguments(call: CommandCall) -> list[CommandValue]:
 
 
 def _sources(values: list[CommandValue]) -> CommandValue:
-    return CommandValue("", sources_of(values), known=False)
+    return unknown("", sources_of(values))
 
 
 @_effect("exec")
@@ -109,7 +109,7 @@ def _read(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue
     path = args[0]
     if _ADDRESS.match(path.text):
         return _http(reader, call, "")
-    return reader.world.read(CommandValue(_home(path.text), path.sources, path.known), call)
+    return reader.world.read(path.with_text(_home(path.text)), call)
 
 
 def _home(path: str) -> str:
@@ -137,7 +137,7 @@ def _env(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     if name.upper() in ("HOME", "USERPROFILE"):
         return CommandValue("~")
     fact = reader.world.note(call, Kind.ENV, name)
-    return CommandValue("$" + name, (fact,), known=False)
+    return unknown("$" + name, (fact,))
 
 
 @_effect("home")
@@ -215,7 +215,7 @@ def _connect(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandVa
     if host is None:
         return NOTHING
     fact = reader.world.note(call, Kind.CONNECT, f"{host.text}:{port}" if port else host.text)
-    return CommandValue("$(socket)", (fact,), known=False)
+    return unknown("$(socket)", (fact,))
 
 
 @_effect("send")
@@ -233,7 +233,7 @@ def _send(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue
 @_effect("source")
 def _source(reader: RareLanguageReader, call: CommandCall, what: str) -> CommandValue:
     fact = reader.world.note(call, Kind.READ, what)
-    return CommandValue(f"$({what})", (fact,), known=False)
+    return unknown(f"$({what})", (fact,))
 
 
 @_effect("load")

@@ -12,6 +12,7 @@ from clawft.scanner.languages.commands import (
     CommandValue,
     join_sources,
     sources_of,
+    unknown,
 )
 from clawft.scanner.languages.rare.manners import RareLanguage, compile_rare_language, find_effect
 from clawft.scanner.languages.shell.evaluator import ShellEvaluator
@@ -305,7 +306,7 @@ class RareLanguageReader:
             return self.variables[name]
         held = self.variables.get(_BASE.split(name)[0])
         if held is not None:
-            return CommandValue(held.text, held.sources, known=False)
+            return unknown(held.text, held.sources)
         return CommandValue(item.text if self.manner.words else "", known=self.manner.words)
 
     def _string(self, item: StatementItem) -> CommandValue:

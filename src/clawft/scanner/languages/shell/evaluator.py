@@ -12,6 +12,7 @@ from clawft.scanner.languages.commands import (
     join_sources,
     run_call,
     sources_of,
+    unknown,
 )
 from clawft.scanner.languages.commands.system import check_assignment
 from clawft.scanner.languages.shell.expansion import expand_one, expand_words
@@ -38,9 +39,7 @@ def _declare(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue | N
     for argument in call.args:
         name, equals, text = argument.text.partition("=")
         if equals and not name.startswith("-"):
-            evaluator.set_variable(
-                name.rstrip("+"), CommandValue(text, argument.sources, argument.known), call, append=name.endswith("+")
-            )
+            evaluator.set_variable(name.rstrip("+"), argument.with_text(text), call, append=name.endswith("+"))
             assigned = True
     return NOTHING if assigned else None
 
@@ -59,13 +58,11 @@ def _read(evaluator: "ShellEvaluator", call: CommandCall) -> CommandValue:
     """`read name`: from the input, or from the keyboard."""
     texts = call.texts
     hidden = any(text.startswith("-") and "s" in text for text in texts)
-    value = CommandValue("$(read)", call.stdin.sources, known=False)
+    value = unknown("$(read)", call.stdin.sources)
     if call.stdin.known and call.fed:
         value = CommandValue(call.stdin.text.partition("\n")[0], call.stdin.sources)
     elif hidden and not call.fed:
-        value = CommandValue(
-            "$(read)", (evaluator.world.fact(Kind.READ, "keyboard", call.offset, "read -s"),), known=False
-        )
+        value = unknown("$(read)", (evaluator.world.fact(Kind.READ, "keyboard", call.offset, "read -s"),))
     names = [text for text in texts if text.isidentifier()] or ["REPLY"]
     for name in names:
         evaluator.variables[name] = value
@@ -267,7 +264,7 @@ class ShellEvaluator:
             outputs.append(self._body(node.body, call.stdin, fed=call.fed))
         rest = values[MAX_TURNS:]
         if rest:
-            self.variables[node.variable] = CommandValue("$" + node.variable, sources_of(rest), known=False)
+            self.variables[node.variable] = unknown("$" + node.variable, sources_of(rest))
             outputs.append(self._body(node.body, call.stdin, fed=call.fed))
         return self._joined([output for output in outputs if output.text or output.sources])
 
@@ -376,7 +373,7 @@ class ShellEvaluator:
         parts = target.text.split("/")
         address = ":".join(parts[3:5])
         fact = self.world.note(call, Kind.CONNECT, address, target.sources, via=target.text)
-        received = CommandValue("$(socket)", (self.world.output(fact),), known=False)
+        received = unknown("$(socket)", (self.world.output(fact),))
         self._fds[redirect.fd.strip("{}") or ("0" if redirect.op[0] == "<" else "1")] = CommandValue(
             target.text, received.sources
         )
@@ -392,9 +389,7 @@ class ShellEvaluator:
         if held is None or (target.text in ("1", "2") and held.text[:5] != "/dev/"):
             return
         if redirect.op == "<&" or redirect.fd == "0":
-            call.stdin = (
-                CommandValue("$(socket)", held.sources, known=False) if held.sources else self.world.read(held, call)
-            )
+            call.stdin = unknown("$(socket)", held.sources) if held.sources else self.world.read(held, call)
             call.fed = True
         elif redirect.fd in ("", "1"):
             outputs.append((held, True))

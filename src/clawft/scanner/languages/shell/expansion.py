@@ -5,7 +5,7 @@ import re
 from typing import Protocol, TypeVar
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources, sources_of
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources, sources_of, unknown
 from clawft.scanner.languages.shell.words import (
     CommandSubstitution,
     Node,
@@ -190,7 +190,7 @@ def _part_value(part: Part, runner: SubstitutionRunner) -> CommandValue:
     value = runner.capture(part.body)
     if value.known:
         return CommandValue(value.text.rstrip("\n"), value.sources)
-    return CommandValue(part.text, value.sources, known=False)
+    return unknown(part.text, value.sources)
 
 
 def look_up(name: str, runner: SubstitutionRunner, index: str = "") -> CommandValue | None:
@@ -214,7 +214,7 @@ def _unset(name: str, runner: SubstitutionRunner) -> CommandValue:
         return NOTHING if not runner.variables.get("in a function") else CommandValue("$@", known=False)
     if not _ENV_NAME.match(name) or name in _ORDINARY or name in runner.variables:
         return CommandValue("$" + name, known=False)
-    return CommandValue("$" + name, (runner.world.fact(Kind.ENV, name, runner.offset, "$" + name),), known=False)
+    return unknown("$" + name, (runner.world.fact(Kind.ENV, name, runner.offset, "$" + name),))
 
 
 def _param(part: ShellParameter, runner: SubstitutionRunner) -> CommandValue:
