@@ -26,16 +26,16 @@ class LazyProperty(Generic[T]):
         return value
 
 
-class _Lazy:
+class LazyPattern:
     """A pattern that is compiled at first use; each attribute is looked up once."""
 
-    def __init__(self, source: str, flags: int) -> None:
-        self._source = source
+    def __init__(self, source: str, flags: int = 0) -> None:
+        self.source = source
         self._flags = flags
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self._source, self._flags)
+        return re.compile(self.source, self._flags)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._compiled, name)
@@ -45,4 +45,4 @@ class _Lazy:
 
 def lazy(source: str, flags: int = 0) -> re.Pattern[str]:
     """The pattern of a text, compiled when it is first used."""
-    return cast("re.Pattern[str]", _Lazy(source, flags))
+    return cast("re.Pattern[str]", LazyPattern(source, flags))

@@ -1,13 +1,13 @@
 """The pattern language of the grammars: phrases, lazily compiled patterns, word groups, and the orders they find."""
 
 import re
-from collections.abc import Iterator
 from functools import cached_property
 
 from msgspec import Struct
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.instructions.needs import GROUPS, look_up_needs
+from clawft.scanner.regex import LazyPattern, lazy
 
 
 class SentenceOrder(Struct, frozen=True):
@@ -20,16 +20,8 @@ class SentenceOrder(Struct, frozen=True):
     sources: tuple["SentenceOrder", ...] = ()
 
 
-class LateRegex:
-    """A regular expression, compiled at its first search."""
-
-    def __init__(self, source: str, flags: re.RegexFlag = re.NOFLAG) -> None:
-        self.source = source
-        self.flags = flags
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return re.compile(self.source, self.flags)
+class LateRegex(LazyPattern):
+    """A lazily compiled pattern that an index can hold."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -38,18 +30,6 @@ class LateRegex:
     @property
     def needs(self) -> tuple[frozenset[str], ...]:
         return look_up_needs(self.source)
-
-    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
-        return self.pattern.search(text, start)
-
-    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
-        return self.pattern.match(text, start)
-
-    def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[re.Match[str]]:
-        return self.pattern.finditer(text, start, len(text) if end is None else end)
-
-    def sub(self, to: str, text: str) -> str:
-        return self.pattern.sub(to, text)
 
 
 class AllPatterns:
@@ -171,7 +151,7 @@ ADDRESS = (
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|dev|app|xyz|top|site"
     r"|online|cc|ru|cn|me|sh|co|info)\b(?:/[^\s)\]>\"'`<|,]*)?"
 )
-_ADDRESS = LateRegex(ADDRESS)
+_ADDRESS = lazy(ADDRESS)
 # A file name is no host: "package.json", "main.rs", "README.me".
 _FILE = LateRegex(r"^(?:readme|package|main|index|config|setup|install|script|test|data)\b|\.(?:sh|me|co|py|md|rs)$")
 
