@@ -21,8 +21,7 @@ from clawft.app.jobs import open_app_runs
 from clawft.jobs.database import JOB, RUN, SCHEDULE
 from clawft.jobs.run_state import Run
 from clawft.jobs.runs import Runs
-from clawft.jobs.schedule import ScheduledJob, make_job
-from clawft.jobs.schedule.jobs import TIMEOUT_S, ScheduledTask
+from clawft.jobs.schedule.jobs import TIMEOUT_S, ScheduledJob, ScheduledTask, make_job
 from clawft.jobs.schedule.store import FiredJob, ScheduleStore
 from postgres import Postgres
 from warm import WarmPopen

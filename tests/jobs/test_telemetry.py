@@ -17,11 +17,12 @@ from clawft.agent.run_request import RunRequest
 from clawft.config.jobs import RunsSettings
 from clawft.errors import ClawftError
 from clawft.jobs.database import make_url, open_engine
-from clawft.jobs.observer import AnsweredQuestion, ObservedOutcome, ObservedRun, ObservedStep, RunObserver
+from clawft.jobs.observer import ObservedOutcome, ObservedStep, RunObserver
+from clawft.jobs.run_state import PendingQuestion, make_row, to_run
 from clawft.jobs.runs import Runs
 from clawft.jobs.telemetry import open_telemetry
 from clawft.jobs.worker import RunWorker, WorkerPlan
-from clawft.messages import Usage
+from clawft.messages import ApprovalNeeded, Usage
 from collector import Arrived, Collector
 from runs_world import RunsWorld
 
@@ -141,7 +142,13 @@ def watching(folder: Path, url: str, said: list[ClawftError]) -> Iterator[RunObs
         database.dispose()
 
 
-_SEEN = ObservedRun("r1", "agent", "default", 2, "w", "2026-01-01T00:00:00.000Z", parent="r0")
+_ROW = (
+    make_row("r1", RunRequest(kind="agent", cwd="/"), "default", "2026-01-01T00:00:00.000Z")
+    | {"attempt": 2, "worker": "w", "parent": "r0", "started": "2026-01-01T00:00:00.000Z"}
+    | dict.fromkeys(("finished", "cost_usd", "base", "result", "error"))
+)
+_SEEN = to_run(_ROW)
+_ASKED = ApprovalNeeded(call="c", tool="write_file", question="May it?")
 _CALL = ObservedStep("1.0", "tool", "write_file", False)
 
 
@@ -180,7 +187,7 @@ def test_that_nothing_arrives_is_said_once_while_the_worker_goes_on(
 def test_a_mistake_in_telling_fails_no_run(tmp_path: Path) -> None:
     said: list[ClawftError] = []
     with Collector() as collector, watching(tmp_path, collector.url, said) as observer:
-        observer.answered(_SEEN, AnsweredQuestion("1.0?1", "approval", "no time at all", None))
+        observer.answered(_SEEN, PendingQuestion("r1", "1.0?1", "approval", _ASKED, "no time at all"))
     assert [one.code for one in said] == ["telemetry-failed"]
 
 
@@ -198,7 +205,10 @@ def test_the_time_a_person_takes_is_a_span_of_its_own_and_not_of_the_step(tmp_pa
             observer.begun(_SEEN, is_first=False)
             observer.step_begun(_SEEN, _CALL)
             observer.answered(
-                _SEEN, AnsweredQuestion("1.0?1", "approval", "2026-01-01T00:00:01.000Z", "2026-01-03T00:00:01.000Z")
+                _SEEN,
+                PendingQuestion(
+                    "r1", "1.0?1", "approval", _ASKED, "2026-01-01T00:00:01.000Z", answered="2026-01-03T00:00:01.000Z"
+                ),
             )
             observer.doubted(_SEEN, _CALL, "asked")
             observer.retried()
@@ -279,7 +289,7 @@ def test_a_sampler_takes_all_spans_of_a_trace_or_none(tmp_path: Path, environ: M
     with Collector() as collector:
         with watching(tmp_path, collector.url, []) as observer:
             for number in range(count):
-                seen = msgspec.structs.replace(_SEEN, run=f"r{number}", parent="")
+                seen = msgspec.structs.replace(_SEEN, id=f"r{number}", parent="")
                 observer.begun(seen, is_first=True)
                 observer.step_begun(seen, _CALL)
                 observer.step_ended(seen, _CALL, ObservedOutcome())

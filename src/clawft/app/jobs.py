@@ -24,7 +24,7 @@ from clawft.config.jobs import RunsSettings
 from clawft.config.loader import config_files
 from clawft.errors import ClawftError
 from clawft.jobs import is_installed, missing
-from clawft.jobs.schedule import find_zone
+from clawft.jobs.schedule.jobs import find_zone
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

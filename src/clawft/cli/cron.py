@@ -28,8 +28,7 @@ from clawft.cli.cron_jobs import (
 from clawft.cli.options import check_queue, format_option, open_here
 from clawft.cli.output import one_line, print_json, print_table, say, show_error
 from clawft.cli.prompts import confirm
-from clawft.jobs.schedule import ScheduledJob, find_job, find_zone, make_job, name_zone
-from clawft.jobs.schedule.jobs import ScheduledTask
+from clawft.jobs.schedule.jobs import ScheduledJob, ScheduledTask, find_job, find_zone, make_job, name_zone
 
 if TYPE_CHECKING:
     from clawft.cli.cron_report import CronReporter

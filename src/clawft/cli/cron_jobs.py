@@ -15,7 +15,7 @@ from clawft.cli.options import open_here
 from clawft.cli.output import one_line, say
 from clawft.config.jobs import RunsSettings
 from clawft.files import is_there
-from clawft.jobs.schedule import ScheduledJob, claim, find_zone
+from clawft.jobs.schedule.jobs import ScheduledJob, claim, find_zone
 
 if TYPE_CHECKING:
     from clawft.jobs.runs import Runs

@@ -13,8 +13,7 @@ from clawft.cli.cron_jobs import CronJobs, render_action, show_time
 from clawft.cli.output import clean, escape_unsafe, show_diagnostic, show_error
 from clawft.errors import ClawftError, Diagnostic
 from clawft.jobs.run_state import OVER, Run
-from clawft.jobs.schedule import ScheduledJob
-from clawft.jobs.schedule.jobs import Status
+from clawft.jobs.schedule.jobs import ScheduledJob, Status
 from clawft.jobs.schedule.store import FiredJob, get_run_outcome
 
 _CODES: dict[Status, int] = {"ok": 0, "waiting": 3, "interrupted": 130}

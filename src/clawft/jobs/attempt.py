@@ -69,7 +69,7 @@ class Attempt:
         self._ending: Ending = ""
         self._error = ""
         self.journal: RunJournal | None = None
-        self.watched = ObservedAttempt()
+        self.watched = ObservedAttempt(run)
 
     def end(self, ending: Ending, *, at_once: bool = True) -> None:
         """Have it end: at once, or before its next step."""

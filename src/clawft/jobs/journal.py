@@ -62,7 +62,7 @@ class RunJournal:
         self.stop: Callable[[], None] = lambda: None
         self.warn: Callable[[ClawftError], None] = lambda _error: None
         self.note: Callable[..., object] = lambda *_, **__: None  # writes a line of the audit log
-        self.watched = ObservedAttempt()
+        self.watched = ObservedAttempt(run)
         self.drafts: dict[str, SessionDraft] = {}
         self.active = 0  # steps that are being done, without those that wait for a person
         self.waiting = 0

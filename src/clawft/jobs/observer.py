@@ -17,24 +17,6 @@ from clawft.messages import Usage
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-class ObservedRun(Struct, frozen=True):
-    """A run that is being done, in its so-manieth attempt, by a worker."""
-
-    run: str = ""
-    kind: str = ""
-    queue: str = ""
-    attempt: int = 1
-    worker: str = ""
-    started: str = ""  # when the first attempt began
-    parent: str = ""
-    fleet: str = ""
-
-    @classmethod
-    def of(cls, run: Run) -> "ObservedRun":
-        started = run.started or run.created
-        return cls(run.id, run.kind, run.queue, run.attempt, run.worker, started, run.parent, run.fleet)
-
-
 class ObservedStep(Struct, frozen=True):
     """A step, by its place in the conversation."""
 
@@ -58,37 +40,28 @@ class ObservedOutcome(Struct, frozen=True):
     ms: int | None = None  # how long a step took, as it is recorded
 
 
-class AnsweredQuestion(Struct, frozen=True):
-    """A question that a person answered."""
-
-    key: str
-    kind: str
-    asked: str
-    answered: str | None  # None: just now
-
-
 class RunObserver:
     """One who looks away. What an observer does takes no time and raises nothing."""
 
-    def begun(self, seen: ObservedRun, *, is_first: bool) -> None:
+    def begun(self, seen: Run, *, is_first: bool) -> None:
         """An attempt begins here; `is_first` where nobody did anything about the run before."""
 
-    def ended(self, seen: ObservedRun, outcome: ObservedOutcome) -> None:
+    def ended(self, seen: Run, outcome: ObservedOutcome) -> None:
         """An attempt ends here: with the status that the run has now, or '' where another worker goes on with it.
 
         With neither a status nor an error it broke off, and is begun again.
         """
 
-    def step_begun(self, seen: ObservedRun, step: ObservedStep) -> None:
+    def step_begun(self, seen: Run, step: ObservedStep) -> None:
         """A step is being done, since nothing is recorded of it."""
 
-    def step_ended(self, seen: ObservedRun, step: ObservedStep, outcome: ObservedOutcome) -> None:
+    def step_ended(self, seen: Run, step: ObservedStep, outcome: ObservedOutcome) -> None:
         """It is over."""
 
-    def answered(self, seen: ObservedRun, asked: AnsweredQuestion) -> None:
+    def answered(self, seen: Run, asked: PendingQuestion) -> None:
         """A person answered, and the run goes on with that."""
 
-    def doubted(self, seen: ObservedRun, step: ObservedStep, how: Literal["checked", "asked"]) -> None:
+    def doubted(self, seen: Run, step: ObservedStep, how: Literal["checked", "asked"]) -> None:
         """A step was in flight when its worker died: its outcome was looked up, or a person is asked."""
 
     def retried(self) -> None:
@@ -107,8 +80,8 @@ class RunObserver:
 class ObservedAttempt:
     """One attempt, and who watches it."""
 
-    def __init__(self, run: Run | None = None, observer: RunObserver | None = None) -> None:
-        self._seen = ObservedRun.of(run) if run is not None else ObservedRun()
+    def __init__(self, run: Run, observer: RunObserver | None = None) -> None:
+        self._seen = run
         self._observer = observer or RunObserver()
         self.why_ending: Callable[[], str] = lambda: ""
 
@@ -139,9 +112,7 @@ class ObservedAttempt:
 
     def answered(self, question: PendingQuestion) -> None:
         if not question.taken:  # else the run went on with it before, and was begun again
-            self._observer.answered(
-                self._seen, AnsweredQuestion(question.key, question.kind, question.asked, question.answered)
-            )
+            self._observer.answered(self._seen, question)
 
     def doubted(self, place: str, step: TurnStep, how: Literal["checked", "asked"]) -> None:
         self._observer.doubted(self._seen, ObservedStep(place, step.kind, step.name, step.repeatable), how)

@@ -148,7 +148,7 @@ def make_row(run: str, request: RunRequest, queue: str, created: str) -> dict[st
     }
 
 
-def to_run(row: "RowMapping") -> Run:
+def to_run(row: "RowMapping | dict[str, Any]") -> Run:
     values = dict(row)
     usage = Usage(values.pop("input_tokens"), values.pop("output_tokens"))
     request, error = values.pop("request"), values.pop("error")

@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.files import replace_file
 from clawft.jobs.database import make_url, open_engine
 from clawft.jobs.run_state import OVER, PendingQuestion, Run, WorkerRow, new_run_id
-from clawft.jobs.schedule import find_zone
+from clawft.jobs.schedule.jobs import find_zone
 from clawft.jobs.schedule.store import ScheduleStore
 from clawft.jobs.store import RunStore
 from clawft.jobs.worker_registry import is_dead, this_host

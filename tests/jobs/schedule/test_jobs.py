@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from clawft.errors import ClawftError, NotFound
-from clawft.jobs.schedule import ScheduledJob, claim, find_job, make_job, new_job_id
-from clawft.jobs.schedule.jobs import MAX_TEXT, ScheduledTask
+from clawft.jobs.schedule.jobs import MAX_TEXT, ScheduledJob, ScheduledTask, claim, find_job, make_job, new_job_id
 
 NOW = datetime(2026, 6, 1, 10, 30, tzinfo=UTC)
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError
-from clawft.jobs.schedule import Schedule, find_zone, name_zone, parse_schedule
-from clawft.jobs.schedule.jobs import MAX_COUNTED, check_due
+from clawft.jobs.schedule.jobs import MAX_COUNTED, Schedule, check_due, find_zone, name_zone, parse_schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = datetime(2026, 6, 1, 10, 30, tzinfo=UTC)

@@ -13,8 +13,7 @@ from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError
 from clawft.jobs.database import JOB, RUN, SCHEDULE, RunTables, insert_new
 from clawft.jobs.run_state import RunProblem, new_run_id
-from clawft.jobs.schedule import JobClaim, ScheduledJob, ScheduledTask, claim
-from clawft.jobs.schedule.jobs import TIMEOUT_S, Status
+from clawft.jobs.schedule.jobs import TIMEOUT_S, JobClaim, ScheduledJob, ScheduledTask, Status, claim
 from clawft.jobs.store import RunStore
 
 _GOING_ON = ("queued", "running", "waiting")

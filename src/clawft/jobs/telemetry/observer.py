@@ -8,8 +8,8 @@ from typing import Any, Concatenate, Literal, ParamSpec
 from msgspec import Struct
 
 from clawft.jobs.engine import RecordedStep
-from clawft.jobs.observer import AnsweredQuestion, ObservedOutcome, ObservedRun, ObservedStep, RunObserver
-from clawft.jobs.run_state import OVER, Run, WorkerRow
+from clawft.jobs.observer import ObservedOutcome, ObservedStep, RunObserver
+from clawft.jobs.run_state import OVER, PendingQuestion, Run, WorkerRow
 from clawft.jobs.store import RunStore
 from clawft.jobs.telemetry.export import (
     Meters,
@@ -84,7 +84,7 @@ class _Open(Struct):
 class _Held(Struct, frozen=True):
     """An attempt that a dead worker was doing."""
 
-    seen: ObservedRun
+    seen: Run
     start_ns: int
     end_ns: int
 
@@ -115,16 +115,16 @@ class Telemetry(RunObserver):
         self._steps: dict[tuple[str, str], _Open] = {}
 
     @_safe
-    def begun(self, seen: ObservedRun, *, is_first: bool) -> None:
-        self._attempts.setdefault((seen.run, seen.attempt), _Open.now())
+    def begun(self, seen: Run, *, is_first: bool) -> None:
+        self._attempts.setdefault((seen.id, seen.attempt), _Open.now())
         if is_first:
             self._meters.started.add(1, {"weft.run.kind": seen.kind})
 
     @_safe
-    def ended(self, seen: ObservedRun, outcome: ObservedOutcome) -> None:
+    def ended(self, seen: Run, outcome: ObservedOutcome) -> None:
         if not outcome.status and outcome.error not in _ELSEWHERE:
             return  # the database broke it off, and it is begun again here
-        attempt = self._attempts.pop((seen.run, seen.attempt), None) or _Open.now()
+        attempt = self._attempts.pop((seen.id, seen.attempt), None) or _Open.now()
         if outcome.error != "lost":  # else it was sent by the worker that declared this one dead
             self._send_attempt(seen, attempt.start_ns, attempt.end_ns, outcome)
         if outcome.status in OVER:
@@ -132,12 +132,12 @@ class Telemetry(RunObserver):
             self._send_run(seen, attempt.end_ns, outcome)
 
     @_safe
-    def step_begun(self, seen: ObservedRun, step: ObservedStep) -> None:
-        self._steps[seen.run, step.place] = _Open.now()
+    def step_begun(self, seen: Run, step: ObservedStep) -> None:
+        self._steps[seen.id, step.place] = _Open.now()
 
     @_safe
-    def step_ended(self, seen: ObservedRun, step: ObservedStep, outcome: ObservedOutcome) -> None:
-        done = self._steps.pop((seen.run, step.place), None) or _Open.now()
+    def step_ended(self, seen: Run, step: ObservedStep, outcome: ObservedOutcome) -> None:
+        done = self._steps.pop((seen.id, step.place), None) or _Open.now()
         took_ns = done.took_ns if outcome.ms is None else outcome.ms * 1_000_000
         model = _describe_model(step)
         if outcome.error not in _ELSEWHERE:
@@ -151,9 +151,9 @@ class Telemetry(RunObserver):
             self._meters.cost.add(outcome.cost_usd, model)
         self._spans.send(
             TraceSpan(
-                run=seen.run,
-                id=span_id(seen.run, seen.attempt, seen.worker, step.place, done.begun_ns),  # it may be tried again
-                parent=span_id(seen.run, seen.attempt, seen.worker),
+                run=seen.id,
+                id=span_id(seen.id, seen.attempt, seen.worker, step.place, done.begun_ns),  # it may be tried again
+                parent=span_id(seen.id, seen.attempt, seen.worker),
                 name=_name(step),
                 start_ns=done.start_ns,
                 end_ns=done.start_ns + took_ns,
@@ -170,16 +170,16 @@ class Telemetry(RunObserver):
         )
 
     @_safe
-    def answered(self, seen: ObservedRun, asked: AnsweredQuestion) -> None:
+    def answered(self, seen: Run, asked: PendingQuestion) -> None:
         start_ns, end_ns = read_ns(asked.asked), read_ns(asked.answered) if asked.answered else time.time_ns()
         for (run, place), step in self._steps.items():
-            if run == seen.run and asked.key.startswith((f"{place}?", f"{place}~")):
+            if run == seen.id and asked.key.startswith((f"{place}?", f"{place}~")):
                 step.waited_ns += min(step.took_ns, max(0, end_ns - max(start_ns, step.start_ns)))
         self._spans.send(
             TraceSpan(
-                run=seen.run,
-                id=span_id(seen.run, "wait", asked.key),
-                parent=span_id(seen.run),  # it may have gone on over several attempts
+                run=seen.id,
+                id=span_id(seen.id, "wait", asked.key),
+                parent=span_id(seen.id),  # it may have gone on over several attempts
                 name=f"wait {asked.kind}",
                 start_ns=start_ns,
                 end_ns=end_ns,
@@ -188,7 +188,7 @@ class Telemetry(RunObserver):
         )
 
     @_safe
-    def doubted(self, seen: ObservedRun, step: ObservedStep, how: Literal["checked", "asked"]) -> None:
+    def doubted(self, seen: Run, step: ObservedStep, how: Literal["checked", "asked"]) -> None:
         labels = {"weft.run.kind": seen.kind, "gen_ai.tool.name": step.name, "weft.step.doubt": how}
         self._meters.doubted.add(1, labels)
 
@@ -198,7 +198,7 @@ class Telemetry(RunObserver):
 
     def find_held(self, worker: WorkerRow) -> object:
         try:
-            return [_Held(ObservedRun.of(run), *times) for run, *times in self._records.held_by(worker.id)]
+            return [_Held(run, *times) for run, *times in self._records.held_by(worker.id)]
         except Exception as error:
             self.complain(error)
             return []
@@ -218,13 +218,13 @@ class Telemetry(RunObserver):
     def complain(self, error: Exception) -> None:
         self._delivery.fail(error)
 
-    def _send_attempt(self, seen: ObservedRun, start_ns: int, end_ns: int, outcome: ObservedOutcome) -> None:
+    def _send_attempt(self, seen: Run, start_ns: int, end_ns: int, outcome: ObservedOutcome) -> None:
         status = {"weft.run.status": outcome.status} if outcome.status else {}
         self._spans.send(
             TraceSpan(
-                run=seen.run,
-                id=span_id(seen.run, seen.attempt, seen.worker),
-                parent=span_id(seen.run),
+                run=seen.id,
+                id=span_id(seen.id, seen.attempt, seen.worker),
+                parent=span_id(seen.id),
                 name=f"attempt {seen.attempt}",
                 start_ns=start_ns,
                 end_ns=end_ns,
@@ -233,17 +233,17 @@ class Telemetry(RunObserver):
             )
         )
 
-    def _send_run(self, seen: ObservedRun, end_ns: int, outcome: ObservedOutcome) -> None:
+    def _send_run(self, seen: Run, end_ns: int, outcome: ObservedOutcome) -> None:
         more: dict[str, Any] = {"weft.run.queue": seen.queue, "weft.run.status": outcome.status}
         more |= {"weft.run.fleet": seen.fleet} if seen.fleet else {}
         more |= {"weft.run.steps": outcome.steps, **_count(outcome)}
         self._spans.send(
             TraceSpan(
-                run=seen.run,
-                id=span_id(seen.run),
+                run=seen.id,
+                id=span_id(seen.id),
                 parent=None,
                 name=f"run {seen.kind}",
-                start_ns=read_ns(seen.started),
+                start_ns=read_ns(seen.started or seen.created),
                 end_ns=end_ns,
                 attributes={**_describe_run(seen), **more},
                 error=outcome.error,
@@ -260,11 +260,11 @@ def _interrupt(outcome: ObservedOutcome) -> dict[str, Any]:
     return {"weft.interrupted": outcome.error} if outcome.error in _ELSEWHERE else {}
 
 
-def _describe_run(seen: ObservedRun) -> dict[str, Any]:
-    return {"weft.run.id": seen.run, "weft.run.kind": seen.kind}
+def _describe_run(seen: Run) -> dict[str, Any]:
+    return {"weft.run.id": seen.id, "weft.run.kind": seen.kind}
 
 
-def _describe(seen: ObservedRun) -> dict[str, Any]:
+def _describe(seen: Run) -> dict[str, Any]:
     return {**_describe_run(seen), "weft.attempt": seen.attempt, "weft.worker.id": seen.worker}
 
 

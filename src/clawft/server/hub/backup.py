@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from clawft import __version__
 from clawft.errors import ClawftError, Refused
 from clawft.files import NEW, exchange_folders, remove_folder, sync_folder
-from clawft.server.hub.database import COLUMNS, KEYS, SCHEMA, Execute, Row, empty_tables, set_counters
+from clawft.server.hub.database import SCHEMA, Execute, Row
 from clawft.server.hub.model import HubFile
 from clawft.server.hub.queries import update_search_words
 from clawft.server.hub.store import DATABASE, LOCK, HubStore
@@ -30,122 +30,6 @@ _PAGE = 200  # rows that are read at once
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Tell = Callable[[int, int], None]  # how many blobs are done, of how many
-
-
-class BackupMember(Struct, frozen=True):
-    """One member of the tar."""
-
-    sha256: str
-    size: int
-
-
-class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of a backup."""
-
-    format: str
-    schema: int
-    weft: str
-    created: int
-    skills: int
-    versions: int
-    files: dict[str, BackupMember]
-
-
-def write_backup(store: HubStore, path: str, *, force: bool = False, tell: Tell | None = None) -> Manifest:
-    """Write all that a store holds into a new file. It is there whole, or not at all. Raises: ClawftError."""
-    store.flush()
-    if os.path.lexists(path) and not force:
-        raise Refused("hub-backup-exists", "There is such a file already", path=path, hint="Name another, or --force")
-    folder, name = os.path.split(os.path.abspath(path))
-    partial = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.new")
-    try:
-        descriptor = os.open(partial, _NEW, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                manifest = _Writer(file).write(store, tell)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(partial)
-            raise
-        sync_folder(folder)
-    except OSError as error:
-        raise ClawftError(
-            "hub-backup", f"The backup cannot be written: {error.strerror or error}", path=path
-        ) from error
-    return manifest
-
-
-class _Writer:
-    """The tar that is being written."""
-
-    def __init__(self, file: io.BufferedWriter) -> None:
-        self._tar = tarfile.TarFile(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT)
-        self._files: dict[str, BackupMember] = {}
-
-    def write(self, store: HubStore, tell: Tell | None) -> Manifest:
-        counts: dict[str, int] = {}
-        with store.database.snapshot() as execute:
-            for table in COLUMNS:
-                counts[table] = 0
-                for part, rows in enumerate(_read_rows(execute, table)):
-                    counts[table] += len(rows)
-                    lines = [msgspec.json.encode(row) + b"\n" for row in rows]
-                    self._add(f"{TABLES}{table}/{part:06}.jsonl", b"".join(lines))
-            used = execute("SELECT DISTINCT sha256 FROM hub_use ORDER BY sha256", ())
-        # What a version uses is never taken away, so these are there however long this takes.
-        for number, (sha256,) in enumerate(used, 1):
-            self._add(f"{BLOBS}{sha256}", _read_blob(store, sha256))
-            if tell is not None:
-                tell(number, len(used))
-        manifest = Manifest(
-            format=FORMAT,
-            schema=SCHEMA,
-            weft=__version__,
-            created=time.time_ns() // 1_000_000,
-            skills=counts["hub_skill"],
-            versions=counts["hub_version"],
-            files=self._files,
-        )
-        self._put(MANIFEST, msgspec.json.encode(manifest))
-        self._tar.close()
-        return manifest
-
-    def _add(self, name: str, content: bytes) -> None:
-        self._files[name] = BackupMember(hashlib.sha256(content).hexdigest(), len(content))
-        self._put(name, content)
-
-    def _put(self, name: str, content: bytes) -> None:
-        member = tarfile.TarInfo(name)
-        member.size, member.mode = len(content), 0o600
-        self._tar.addfile(member, io.BytesIO(content))
-
-
-def _read_rows(execute: Execute, table: str) -> Iterator[list[Row]]:
-    """Every row of a table, in the order of its key, some at a time."""
-    columns, keys = ", ".join(COLUMNS[table]), KEYS[table]
-    marks = ", ".join("?" * len(keys))
-    places = [COLUMNS[table].index(key) for key in keys]
-    order = ", ".join(keys)
-    last: tuple[Any, ...] = ()
-    while True:
-        after = f"WHERE ({order}) > ({marks})" if last else ""
-        rows = execute(f"SELECT {columns} FROM {table} {after} ORDER BY {order} LIMIT {_PAGE}", last)
-        yield rows
-        if len(rows) < _PAGE:
-            return
-        last = tuple(rows[-1][place] for place in places)
-
-
-def _read_blob(store: HubStore, sha256: str) -> bytes:
-    """Bytes that are what they were: a backup of damaged ones would only be found out when it is needed."""
-    content = store.get_blob(sha256)
-    if hashlib.sha256(content).hexdigest() != sha256:
-        hint = "Restore an earlier backup, or publish it again"
-        raise ClawftError("hub-damaged", "Bytes of the hub are not what was published", path=sha256, hint=hint)
-    return content
 
 
 _Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -219,17 +103,130 @@ class _Token(_Row, frozen=True):
     used: _Number
 
 
+# What is backed up, in the order that tables may be filled; what is searched is made of it.
 _KINDS = {"hub_skill": _Skill, "hub_version": _Version, "hub_tag": _Tag, "hub_use": _Use, "hub_token": _Token}
+_KEYS = {"hub_tag": ("skill", "tag"), "hub_use": ("version", "sha256")}  # all others have an id
 _DECODERS: dict[str, msgspec.json.Decoder[Any]] = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
 _FILES = msgspec.json.Decoder(tuple[HubFile, ...])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _FRONT = msgspec.json.Decoder(dict[str, Any])
 
 
-def parse_row(table: str, line: bytes) -> tuple[Any, ...]:
-    """A line of a backup as the values of a row. Raises: ValueError."""
-    row = msgspec.structs.asdict(_DECODERS[table].decode(line))
-    return tuple(row[column] for column in COLUMNS[table])
+class BackupMember(Struct, frozen=True):
+    """One member of the tar."""
+
+    sha256: str
+    size: int
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The contents of a backup."""
+
+    format: str
+    schema: int
+    weft: str
+    created: int
+    skills: int
+    versions: int
+    files: dict[str, BackupMember]
+
+
+def write_backup(store: HubStore, path: str, *, force: bool = False, tell: Tell | None = None) -> Manifest:
+    """Write all that a store holds into a new file. It is there whole, or not at all. Raises: ClawftError."""
+    store.flush()
+    if os.path.lexists(path) and not force:
+        raise Refused("hub-backup-exists", "There is such a file already", path=path, hint="Name another, or --force")
+    folder, name = os.path.split(os.path.abspath(path))
+    partial = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.new")
+    try:
+        descriptor = os.open(partial, _NEW, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                manifest = _Writer(file).write(store, tell)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)
+            raise
+        sync_folder(folder)
+    except OSError as error:
+        raise ClawftError(
+            "hub-backup", f"The backup cannot be written: {error.strerror or error}", path=path
+        ) from error
+    return manifest
+
+
+class _Writer:
+    """The tar that is being written."""
+
+    def __init__(self, file: io.BufferedWriter) -> None:
+        self._tar = tarfile.TarFile(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT)
+        self._files: dict[str, BackupMember] = {}
+
+    def write(self, store: HubStore, tell: Tell | None) -> Manifest:
+        counts: dict[str, int] = {}
+        with store.database.snapshot() as execute:
+            for table in _KINDS:
+                counts[table] = 0
+                for part, rows in enumerate(_read_rows(execute, table)):
+                    counts[table] += len(rows)
+                    lines = [msgspec.json.encode(row) + b"\n" for row in rows]
+                    self._add(f"{TABLES}{table}/{part:06}.jsonl", b"".join(lines))
+            used = execute("SELECT DISTINCT sha256 FROM hub_use ORDER BY sha256", ())
+        # What a version uses is never taken away, so these are there however long this takes.
+        for number, (sha256,) in enumerate(used, 1):
+            self._add(f"{BLOBS}{sha256}", _read_blob(store, sha256))
+            if tell is not None:
+                tell(number, len(used))
+        manifest = Manifest(
+            format=FORMAT,
+            schema=SCHEMA,
+            weft=__version__,
+            created=time.time_ns() // 1_000_000,
+            skills=counts["hub_skill"],
+            versions=counts["hub_version"],
+            files=self._files,
+        )
+        self._put(MANIFEST, msgspec.json.encode(manifest))
+        self._tar.close()
+        return manifest
+
+    def _add(self, name: str, content: bytes) -> None:
+        self._files[name] = BackupMember(hashlib.sha256(content).hexdigest(), len(content))
+        self._put(name, content)
+
+    def _put(self, name: str, content: bytes) -> None:
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = len(content), 0o600
+        self._tar.addfile(member, io.BytesIO(content))
+
+
+def _read_rows(execute: Execute, table: str) -> Iterator[list[Row]]:
+    """Every row of a table, in the order of its key, some at a time."""
+    fields, keys = _KINDS[table].__struct_fields__, _KEYS.get(table, ("id",))
+    columns = ", ".join(fields)
+    marks = ", ".join("?" * len(keys))
+    places = [fields.index(key) for key in keys]
+    order = ", ".join(keys)
+    last: tuple[Any, ...] = ()
+    while True:
+        after = f"WHERE ({order}) > ({marks})" if last else ""
+        rows = execute(f"SELECT {columns} FROM {table} {after} ORDER BY {order} LIMIT {_PAGE}", last)
+        yield rows
+        if len(rows) < _PAGE:
+            return
+        last = tuple(rows[-1][place] for place in places)
+
+
+def _read_blob(store: HubStore, sha256: str) -> bytes:
+    """Bytes that are what they were: a backup of damaged ones would only be found out when it is needed."""
+    content = store.get_blob(sha256)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        hint = "Restore an earlier backup, or publish it again"
+        raise ClawftError("hub-damaged", "Bytes of the hub are not what was published", path=sha256, hint=hint)
+    return content
 
 
 def find_needed(table: str, line: bytes) -> set[str]:
@@ -314,12 +311,15 @@ def restore_shared(path: str, store: HubStore, *, force: bool = False) -> Manife
     """Put a backup into the database that instances share, in one transaction. Raises: ClawftError."""
     manifest = check_backup(path)
     with store.database.write() as execute:
-        if any(execute(f"SELECT 1 FROM {table} LIMIT 1", ()) for table in COLUMNS):
+        if any(execute(f"SELECT 1 FROM {table} LIMIT 1", ()) for table in _KINDS):
             if not force:
                 raise _not_empty("The database has a hub already")
-            empty_tables(execute)
+            for table in (*reversed(_KINDS), "hub_text", "hub_blob"):
+                execute(f"DELETE FROM {table}", ())
         _fill(path, store, execute)
-        set_counters(execute)
+        for table in ("hub_skill", "hub_version"):  # it counts on from the rows that came with their numbers
+            highest = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
+            execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {highest}, false)", ())
     return manifest
 
 
@@ -331,10 +331,10 @@ def _fill(path: str, store: HubStore, execute: Execute) -> None:
                 if store.blobs.put_within(content, execute) != name.removeprefix(BLOBS):
                     raise _damaged(path, "it changed meanwhile")
             elif table := _table_of(name):
-                columns = COLUMNS[table]
+                columns = _KINDS[table].__struct_fields__
                 statement = f"INSERT INTO {table}({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
                 for line in content.splitlines():
-                    execute(statement, parse_row(table, line))
+                    execute(statement, msgspec.structs.astuple(_DECODERS[table].decode(line)))
     for (skill,) in execute("SELECT id FROM hub_skill", ()):
         update_search_words(execute, store.database.dialect, skill)
 
@@ -376,7 +376,7 @@ def _read_manifest(content: bytes, path: str) -> Manifest:
 def _table_of(name: str) -> str:
     """The table whose rows a member has; '' if it has none."""
     folder, _, table = os.path.dirname(name).rpartition("/")
-    return table if f"{folder}/" == TABLES and table in COLUMNS else ""
+    return table if f"{folder}/" == TABLES and table in _KINDS else ""
 
 
 def _check_replaceable(folder: str, *, force: bool) -> None:

@@ -94,28 +94,6 @@ class SqliteDatabase:
 
 
 SCHEMA = 1  # the newest; a change adds a step to _STEPS
-# What is backed up, in the order that tables may be filled; what is searched is made of it.
-COLUMNS = {
-    "hub_skill": (
-        *("id", "owner", "slug", "display_name", "summary", "created", "updated", "latest", "downloads", "deleted"),
-    ),
-    "hub_version": (
-        *("id", "skill", "version", "created", "changelog", "publisher", "files", "bytes", "digest", "fingerprint"),
-        *("archive", "archive_size", "download", "download_size", "verdict", "reasons", "engine", "yanked", "front"),
-        *("dependencies", "candidate", "bundle"),
-    ),
-    "hub_tag": ("skill", "tag", "version"),
-    "hub_use": ("version", "sha256"),
-    "hub_token": ("id", "hash", "owner", "scopes", "label", "created", "expires", "revoked", "used"),
-}
-KEYS = {
-    "hub_skill": ("id",),
-    "hub_version": ("id",),
-    "hub_tag": ("skill", "tag"),
-    "hub_use": ("version", "sha256"),
-    "hub_token": ("id",),
-}
-
 _FIRST = (
     """CREATE TABLE hub_skill(id {serial}, owner TEXT NOT NULL, slug TEXT {bytes} NOT NULL, display_name TEXT NOT NULL,
     summary TEXT NOT NULL, created BIGINT NOT NULL, updated BIGINT NOT NULL, latest TEXT NOT NULL DEFAULT '',
@@ -170,19 +148,6 @@ def prepare_tables(database: HubDatabase) -> None:
         if schema < SCHEMA:
             execute("DELETE FROM hub_meta WHERE key = 'schema'", ())
             execute("INSERT INTO hub_meta(key, value) VALUES ('schema', ?)", (str(SCHEMA),))
-
-
-def empty_tables(execute: Execute) -> None:
-    """Take away every row of a PostgreSQL."""
-    for table in (*reversed(COLUMNS), "hub_text", "hub_blob"):
-        execute(f"DELETE FROM {table}", ())
-
-
-def set_counters(execute: Execute) -> None:
-    """Let a PostgreSQL count on from the rows that came with their numbers."""
-    for table in ("hub_skill", "hub_version"):
-        highest = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
-        execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {highest}, false)", ())
 
 
 def _make_first(execute: Execute, dialect: Literal["sqlite", "postgres"]) -> None:

@@ -73,11 +73,11 @@ def _refuse(code: str, message: str) -> Refused:
 
 MAX_PAGE = 200
 SORTS = {"updated": "updated", "created": "created", "downloads": "downloads", "name": "slug"}  # to columns
-SKILL = "id, owner, slug, display_name, summary, created, updated, latest, downloads, deleted"
+SKILL = ", ".join(HubSkill.__struct_fields__)
 RELEASE = """v.version, v.created, substr(v.changelog, 1, 600), v.verdict, v.digest, v.fingerprint, v.archive,
 v.archive_size, v.reasons, v.engine, v.yanked"""  # of a changelog what a list shows: there may be a thousand
-VERSION = """id, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size,
-verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front"""
+_VERSION_FIELDS = [name for name in HubVersion.__struct_fields__ if name != "tags"]
+VERSION = ", ".join(_VERSION_FIELDS)
 _BOTH = f"{', '.join(f's.{name}' for name in SKILL.split(', '))}, {RELEASE}"
 _JOINED = "hub_skill s JOIN hub_version v ON v.skill = s.id AND v.version = s.latest"
 _WEIGHTS = "8.0, 3.0, 4.0"  # name, summary, tags
@@ -91,54 +91,19 @@ def read_files(column: str) -> tuple[HubFile, ...]:
 
 
 def read_skill(row: Sequence[Any]) -> HubSkill:
-    skill, owner, slug, display_name, summary, created, updated, latest, downloads, deleted = row
-    return HubSkill(
-        skill, owner, slug, display_name, summary, created, updated, latest, downloads=downloads, deleted=bool(deleted)
-    )
+    fields = dict(zip(HubSkill.__struct_fields__, row, strict=True))
+    return HubSkill(**fields | {"deleted": bool(fields["deleted"])})
 
 
 def read_release(row: Sequence[Any]) -> HubRelease:
-    version, created, changelog, verdict, digest, fingerprint, archive, archive_size, reasons, engine, yanked = row
-    return HubRelease(
-        version=version,
-        created=created,
-        changelog=changelog,
-        verdict=verdict,
-        digest=digest,
-        fingerprint=fingerprint,
-        archive=archive,
-        archive_size=archive_size,
-        reasons=_NAMES.decode(reasons),
-        engine=engine,
-        yanked=yanked,
-    )
+    fields = dict(zip(HubRelease.__struct_fields__, row, strict=True))
+    return HubRelease(**fields | {"reasons": _NAMES.decode(fields["reasons"])})
 
 
 def read_version(row: Sequence[Any], tags: tuple[str, ...]) -> HubVersion:
-    _, skill, version, created, changelog, publisher, files, digest, fingerprint, archive, archive_size = row[:11]
-    verdict, reasons, engine, yanked, download, download_size, dependencies, bundle, front = row[11:]
-    return HubVersion(
-        skill=skill,
-        version=version,
-        created=created,
-        changelog=changelog,
-        publisher=publisher,
-        files=read_files(files),
-        digest=digest,
-        fingerprint=fingerprint,
-        archive=archive,
-        archive_size=archive_size,
-        verdict=verdict,
-        reasons=_NAMES.decode(reasons),
-        engine=engine,
-        yanked=yanked,
-        tags=tags,
-        download=download,
-        download_size=download_size,
-        dependencies=_NAMES.decode(dependencies),
-        bundle=bundle,
-        front=front,
-    )
+    fields = dict(zip(_VERSION_FIELDS, row, strict=True))
+    decoded = {name: _NAMES.decode(fields[name]) for name in ("reasons", "dependencies")}
+    return HubVersion(**fields | decoded | {"files": read_files(fields["files"]), "tags": tags})
 
 
 def _read_both(row: Sequence[Any], score: float = 0) -> HubListing:
@@ -248,21 +213,18 @@ def add_version(
 ) -> None:
     """Write down a version, which bytes it needs, and its tags."""
     row: dict[str, Any] = {
+        **msgspec.structs.asdict(checked),
+        **msgspec.structs.asdict(made),
         "skill": skill,
         "version": draft.version,
         "changelog": draft.changelog,
         "files": _json(draft.files),
         "bytes": sum(file.size for file in draft.files),
-        "digest": checked.digest,
-        "fingerprint": checked.fingerprint,
-        "verdict": checked.verdict,
         "reasons": _json(checked.reasons),
-        "engine": checked.engine,
-        "front": checked.front,
         "dependencies": _json(checked.dependencies),
         "candidate": int(not draft.tags or "latest" in draft.tags),
-        **msgspec.structs.asdict(made),
     }
+    del row["summary"]  # of the skill
     marks = ", ".join("?" * len(row))
     statement = f"INSERT INTO hub_version({', '.join(row)}) VALUES ({marks}) RETURNING id"
     ((version,),) = execute(statement, tuple(row.values()))

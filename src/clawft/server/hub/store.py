@@ -284,7 +284,7 @@ class HubStore:
         if not rows:
             return None
         tags = self.database.read(
-            "SELECT tag FROM hub_tag WHERE skill = ? AND version = ? ORDER BY tag", (skill, rows[0][2])
+            "SELECT tag FROM hub_tag WHERE skill = ? AND version = ? ORDER BY tag", (skill, rows[0][1])
         )
         return read_version(rows[0], tuple(tag for (tag,) in tags))
 

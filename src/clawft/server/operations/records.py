@@ -19,21 +19,8 @@ from clawft.errors import ClawftError
 from clawft.jobs import is_installed
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon
+from clawft.server.protocol import records as messages
 from clawft.server.protocol.envelope import copy_fields, to_problem
-from clawft.server.protocol.records import (
-    AuditList,
-    AuditVerdict,
-    GetSession,
-    GetUsage,
-    ListAudit,
-    ListSessions,
-    SessionAnswer,
-    SessionsList,
-    UsageAnswer,
-    UsageBudget,
-    UsageSum,
-    VerifyAudit,
-)
 from clawft.server.views.records import page_of, view_audit_line, view_audit_verdict, view_session
 from clawft.server.views.runs import view_skill_usage
 from clawft.trust.audit.log import make_unreadable_error
@@ -42,23 +29,23 @@ from clawft.trust.audit.reader import AuditQuery, select_lines, verify_log
 MOST = 100_000  # lines that are looked at for one list
 
 
-async def list_audit(daemon: Daemon, _call: DaemonCall, request: ListAudit) -> AuditList:
+async def list_audit(daemon: Daemon, _call: DaemonCall, request: messages.ListAudit) -> messages.AuditList:
     """Raises: ClawftError."""
     app = daemon.app
     return await to_thread.run_sync(lambda: _list(app, request), limiter=daemon.reading)
 
 
-def _list(app: App, request: ListAudit) -> AuditList:
+def _list(app: App, request: messages.ListAudit) -> messages.AuditList:
     wanted = copy_fields(AuditQuery, request, text=request.text.strip(), since=_parse_time(request.since))
     try:
         found = select_lines(app.audit, request.limit, wanted, most=MOST)
     except OSError as error:
         raise make_unreadable_error(error, app.audit) from error
     lines = tuple(map(view_audit_line, reversed(found.lines)))
-    return AuditList(lines=lines, next=found.reached, unreadable=found.unreadable)
+    return messages.AuditList(lines=lines, next=found.reached, unreadable=found.unreadable)
 
 
-async def verify_audit(daemon: Daemon, _call: DaemonCall, _request: VerifyAudit) -> AuditVerdict:
+async def verify_audit(daemon: Daemon, _call: DaemonCall, _request: messages.VerifyAudit) -> messages.AuditVerdict:
     """Raises: ClawftError."""
     app = daemon.app
     try:
@@ -81,12 +68,12 @@ def _parse_time(text: str) -> datetime | None:
 MAX_BYTES = 64 << 20  # of a session that is read whole for one answer
 
 
-async def list_sessions(daemon: Daemon, _call: DaemonCall, request: ListSessions) -> SessionsList:
+async def list_sessions(daemon: Daemon, _call: DaemonCall, request: messages.ListSessions) -> messages.SessionsList:
     app = daemon.app
     return await to_thread.run_sync(lambda: _list_sessions(app, request), limiter=daemon.reading)
 
 
-def _list_sessions(app: App, request: ListSessions) -> SessionsList:
+def _list_sessions(app: App, request: messages.ListSessions) -> messages.SessionsList:
     store = app.sessions
     if query := request.search.strip():
         hits = store.search(query, request.limit * MAX_PER_SESSION)
@@ -95,20 +82,20 @@ def _list_sessions(app: App, request: ListSessions) -> SessionsList:
     else:
         hits = ()
         sessions, cursor = store.page(request.limit, request.cursor, forks=request.forks)
-    return SessionsList(
+    return messages.SessionsList(
         sessions=tuple(view_session(session, hits) for session in sessions),
         cursor=cursor,
         diagnostics=tuple(map(to_problem, store.diagnostics)),
     )
 
 
-async def get_session(daemon: Daemon, _call: DaemonCall, request: GetSession) -> SessionAnswer:
+async def get_session(daemon: Daemon, _call: DaemonCall, request: messages.GetSession) -> messages.SessionAnswer:
     """Raises: ClawftError."""
     app = daemon.app
     return await to_thread.run_sync(lambda: _read(app, request), limiter=daemon.reading)
 
 
-def _read(app: App, request: GetSession) -> SessionAnswer:
+def _read(app: App, request: messages.GetSession) -> messages.SessionAnswer:
     store = app.sessions
     summary = store.get(request.key)
     if summary.bytes > MAX_BYTES:
@@ -116,7 +103,7 @@ def _read(app: App, request: GetSession) -> SessionAnswer:
         raise ClawftError("session-too-large", message, path=summary.path, hint="Run: weft sessions export")
     transcript = store.read(request.key)
     return copy_fields(
-        SessionAnswer,
+        messages.SessionAnswer,
         transcript,
         created=transcript.header.created,
         cwd=transcript.header.cwd,
@@ -136,13 +123,13 @@ MAX_SKILLS = 500
 MAX_NAMES = 1_000  # of models and sessions that are looked at, those first that cost most
 
 
-async def get_usage(daemon: Daemon, _call: DaemonCall, request: GetUsage) -> UsageAnswer:
+async def get_usage(daemon: Daemon, _call: DaemonCall, request: messages.GetUsage) -> messages.UsageAnswer:
     """Raises: ClawftError."""
     app = daemon.app
     return await to_thread.run_sync(lambda: _load(app, request), limiter=daemon.reading)
 
 
-def _load(app: App, request: GetUsage) -> UsageAnswer:
+def _load(app: App, request: messages.GetUsage) -> messages.UsageAnswer:
     since, until = _parse_range(request)
     own, problem = _load_own(app, since, until), None
     try:
@@ -150,7 +137,7 @@ def _load(app: App, request: GetUsage) -> UsageAnswer:
     except ClawftError as error:  # what is known here is shown all the same
         shared, problem = _Sums(), to_problem(error.diagnostic)
     days = tuple(sorted(_merge(own.days, shared.days), key=lambda one: one.name))
-    return UsageAnswer(
+    return messages.UsageAnswer(
         since=since,
         until=until,
         total=_add_up("", days),
@@ -158,7 +145,7 @@ def _load(app: App, request: GetUsage) -> UsageAnswer:
         models=tuple(sorted(_merge(own.models, shared.models), key=_most_first))[: request.limit],
         sessions=tuple(sorted(_merge(own.sessions, shared.sessions), key=_most_first))[: request.limit],
         skills=tuple(view_skill_usage(app)[:MAX_SKILLS]),
-        budget=copy_fields(UsageBudget, app.config.agents.budget),
+        budget=copy_fields(messages.UsageBudget, app.config.agents.budget),
         problem=problem,
     )
 
@@ -201,7 +188,7 @@ def _sum_up(records: UsageRecords, since: str, until: str) -> _Sums:
     )
 
 
-def _merge(*several: Sequence[LedgerSum]) -> list[UsageSum]:
+def _merge(*several: Sequence[LedgerSum]) -> list[messages.UsageSum]:
     """Those of a name as one."""
     by_name: dict[str, list[LedgerSum]] = {}
     for ledger_sum in chain(*several):
@@ -209,11 +196,11 @@ def _merge(*several: Sequence[LedgerSum]) -> list[UsageSum]:
     return [_add_up(name, sums) for name, sums in by_name.items()]
 
 
-def _most_first(one: UsageSum) -> tuple[float, int, str]:
+def _most_first(one: messages.UsageSum) -> tuple[float, int, str]:
     return -one.usd, -one.tokens, one.name
 
 
-def _parse_range(request: GetUsage) -> tuple[str, str]:
+def _parse_range(request: messages.GetUsage) -> tuple[str, str]:
     """Raises: ClawftError for what are no days, or too many."""
     try:
         until = date.fromisoformat(request.until) if request.until else date.today()
@@ -225,8 +212,8 @@ def _parse_range(request: GetUsage) -> tuple[str, str]:
     return since.isoformat(), until.isoformat()
 
 
-def _add_up(name: str, sums: Sequence[LedgerSum | UsageSum]) -> UsageSum:
-    return UsageSum(
+def _add_up(name: str, sums: Sequence[LedgerSum | messages.UsageSum]) -> messages.UsageSum:
+    return messages.UsageSum(
         name=name,
         calls=sum(sum_.calls for sum_ in sums),
         input_tokens=sum(sum_.input_tokens for sum_ in sums),

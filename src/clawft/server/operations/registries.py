@@ -24,19 +24,8 @@ from clawft.install.transaction.targets import find_site
 from clawft.scanner.power_changes import PowerChange
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon, record_request
+from clawft.server.protocol import registries as messages
 from clawft.server.protocol.envelope import diagnostic_json, to_problem
-from clawft.server.protocol.registries import (
-    FailedRegistry,
-    InstallPlan,
-    InstallProgress,
-    InstallSkill,
-    ListRegistries,
-    PlanInstall,
-    RegistriesList,
-    RegistryFound,
-    SearchRegistry,
-    SkillInstalled,
-)
 from clawft.server.views.details import load_body
 from clawft.server.views.install_plans import find_unmet, list_objections, name_plan, planned_json
 from clawft.server.views.registries import view_registries, view_registry_hit
@@ -46,30 +35,37 @@ from clawft.server.views.skills import digest_of, view_skill
 Tell = Callable[[int, int], None]
 
 
-async def list_registries(daemon: Daemon, _call: DaemonCall, _request: ListRegistries) -> RegistriesList:
+async def list_registries(
+    daemon: Daemon, _call: DaemonCall, _request: messages.ListRegistries
+) -> messages.RegistriesList:
     app = daemon.app  # whether a token is known may be asked of a keyring: in a thread
-    return RegistriesList(registries=await to_thread.run_sync(view_registries, app, limiter=daemon.reading))
+    return messages.RegistriesList(registries=await to_thread.run_sync(view_registries, app, limiter=daemon.reading))
 
 
-async def search_registry(daemon: Daemon, _call: DaemonCall, request: SearchRegistry) -> RegistryFound:
+async def search_registry(
+    daemon: Daemon, _call: DaemonCall, request: messages.SearchRegistry
+) -> messages.RegistryFound:
     """Raises: ClawftError."""
     async with open_sources(daemon.app) as sources:
         asked = choose_registries(sources, request.registry)
         searched = await search_registries(sources, asked, request.query, request.limit)
     failed = tuple(
-        FailedRegistry(registry=name, problem=to_problem(diagnostic)) for name, diagnostic in searched.failed.items()
+        messages.FailedRegistry(registry=name, problem=to_problem(diagnostic))
+        for name, diagnostic in searched.failed.items()
     )
-    return RegistryFound(query=request.query, results=tuple(map(view_registry_hit, searched.hits)), failed=failed)
+    return messages.RegistryFound(
+        query=request.query, results=tuple(map(view_registry_hit, searched.hits)), failed=failed
+    )
 
 
-async def plan_install(daemon: Daemon, call: DaemonCall, request: PlanInstall) -> InstallPlan:
+async def plan_install(daemon: Daemon, call: DaemonCall, request: messages.PlanInstall) -> messages.InstallPlan:
     """Raises: ClawftError."""
     app = daemon.app.copy().refresh()
     work = _Work(app, request.reference, request.scope, _teller(call))
     return await to_thread.run_sync(work.plan, limiter=daemon.installing)
 
 
-async def install_skill(daemon: Daemon, call: DaemonCall, request: InstallSkill) -> SkillInstalled:
+async def install_skill(daemon: Daemon, call: DaemonCall, request: messages.InstallSkill) -> messages.SkillInstalled:
     """Raises: Refused for what speaks against it, and for what is not as it was planned; ClawftError."""
     app = daemon.app.copy().refresh()
     work = _Work(app, request.reference, request.scope, _teller(call))
@@ -77,7 +73,7 @@ async def install_skill(daemon: Daemon, call: DaemonCall, request: InstallSkill)
     generation = await daemon.registry.live.refresh()
     found = [skill for skill in generation.app.skills if skill.found.folder in placed.folders]
     described = await to_thread.run_sync(lambda: [view_skill(status, digest_of(status)) for status in found])
-    return SkillInstalled(
+    return messages.SkillInstalled(
         skills=tuple(described), generation=generation.number, diagnostics=tuple(map(to_problem, placed.notes))
     )
 
@@ -89,7 +85,7 @@ def _teller(call: DaemonCall) -> Tell:
     def tell(done: int, total: int) -> None:
         if last_sent[0] != (done, total):
             last_sent[0] = (done, total)
-            loop.call_soon_threadsafe(call.send, InstallProgress(done=done, total=total))
+            loop.call_soon_threadsafe(call.send, messages.InstallProgress(done=done, total=total))
 
     return tell
 
@@ -109,12 +105,12 @@ class _Work(Struct, frozen=True):
     scope: Literal["user", "project"]
     tell: Tell
 
-    def plan(self) -> InstallPlan:
+    def plan(self) -> messages.InstallPlan:
         """Raises: ClawftError."""
         with self._begin() as transaction:
             plans = self._look(transaction)
             objections = list_objections((plan.name, plan.objections) for plan in plans)
-            return InstallPlan(
+            return messages.InstallPlan(
                 reference=self.reference,
                 scope=self.scope,
                 plan=name_plan(transaction, plans),

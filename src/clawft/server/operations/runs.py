@@ -14,20 +14,8 @@ from clawft.app.jobs import complete_request
 from clawft.errors import ClawftError, NotFound
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon, record_request
+from clawft.server.protocol import records as messages
 from clawft.server.protocol.envelope import to_problem
-from clawft.server.protocol.records import (
-    AnswerRun,
-    CancelRun,
-    GetRun,
-    ListRuns,
-    RetryRun,
-    RunAnswer,
-    RunDetail,
-    RunEntry,
-    RunsList,
-    RunStarted,
-    StartRun,
-)
 from clawft.server.views.runs import view_run, whole_json
 
 if TYPE_CHECKING:
@@ -40,20 +28,20 @@ MAX_TIMELINE = 2_000  # entries
 _CURSOR = re.compile(r"([0-9TZ:.+-]{1,40})/([\w.-]{1,128})")
 
 
-async def list_runs(daemon: Daemon, _call: DaemonCall, request: ListRuns) -> RunsList:
+async def list_runs(daemon: Daemon, _call: DaemonCall, request: messages.ListRuns) -> messages.RunsList:
     """Raises: ClawftError."""
     after = _parse_cursor(request.cursor)
     none = daemon.runs.why_unavailable()
     if none is not None:
-        return RunsList(runs=(), counts={}, missing=to_problem(none))
+        return messages.RunsList(runs=(), counts={}, missing=to_problem(none))
 
-    def load(runs: "Runs") -> RunsList:
+    def load(runs: "Runs") -> messages.RunsList:
         store = runs.store
         found = store.page(request.limit + 1, after, request.statuses, request.fleet)
         rows, questions = found[: request.limit], store.questions()
         cursor = f"{rows[-1].created}/{rows[-1].id}" if len(found) > len(rows) else ""
         listed = tuple(view_run(row, questions) for row in rows)
-        return RunsList(runs=listed, counts=store.counts(request.fleet), cursor=cursor)
+        return messages.RunsList(runs=listed, counts=store.counts(request.fleet), cursor=cursor)
 
     return await daemon.runs.use(load)
 
@@ -66,17 +54,17 @@ def _parse_cursor(text: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-async def get_run(daemon: Daemon, call: DaemonCall, request: GetRun) -> RunAnswer:
+async def get_run(daemon: Daemon, call: DaemonCall, request: messages.GetRun) -> messages.RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
-    def load(runs: "Runs") -> RunDetail:
+    def load(runs: "Runs") -> messages.RunDetail:
         return _describe(runs, _find(runs, call, request.run))
 
-    return RunAnswer(run=await daemon.runs.use(load))
+    return messages.RunAnswer(run=await daemon.runs.use(load))
 
 
-async def start_run(daemon: Daemon, call: DaemonCall, request: StartRun) -> RunStarted:
+async def start_run(daemon: Daemon, call: DaemonCall, request: messages.StartRun) -> messages.RunStarted:
     """Raises: ClawftError."""
     app = daemon.app
     if request.skill:
@@ -84,7 +72,7 @@ async def start_run(daemon: Daemon, call: DaemonCall, request: StartRun) -> RunS
     elif not request.text.strip():
         raise ClawftError("request-invalid", "Name a skill, or say what is to be done")
 
-    def start(runs: "Runs") -> RunStarted:
+    def start(runs: "Runs") -> messages.RunStarted:
         asked = _to_request(app, call, request)
         what = f"/{request.skill} {asked.text}" if request.skill else asked.text
         with record_request(app, call, f"start a run: {what}", session=asked.session):
@@ -92,15 +80,17 @@ async def start_run(daemon: Daemon, call: DaemonCall, request: StartRun) -> RunS
         try:
             runs.ensure_worker()
         except ClawftError as error:  # it is queued all the same, so its id must be known
-            return RunStarted(run=run, session=asked.session or f"run:{run}", problem=to_problem(error.diagnostic))
-        return RunStarted(run=run, session=runs.store.get(run).session)
+            return messages.RunStarted(
+                run=run, session=asked.session or f"run:{run}", problem=to_problem(error.diagnostic)
+            )
+        return messages.RunStarted(run=run, session=runs.store.get(run).session)
 
     started = await daemon.runs.use(start)
     daemon.runs.refresh_soon()
     return started
 
 
-def _to_request(app: App, call: DaemonCall, request: StartRun) -> RunRequest:
+def _to_request(app: App, call: DaemonCall, request: messages.StartRun) -> RunRequest:
     return complete_request(
         app,
         RunRequest(
@@ -116,11 +106,11 @@ def _to_request(app: App, call: DaemonCall, request: StartRun) -> RunRequest:
     )
 
 
-async def cancel_run(daemon: Daemon, call: DaemonCall, request: CancelRun) -> RunAnswer:
+async def cancel_run(daemon: Daemon, call: DaemonCall, request: messages.CancelRun) -> messages.RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
-    def cancel(runs: "Runs") -> RunDetail:
+    def cancel(runs: "Runs") -> messages.RunDetail:
         run = _find(runs, call, request.run)
         with record_request(daemon.app, call, f"cancel run {run.id}", session=run.session):
             now = runs.cancel(run.id)
@@ -130,11 +120,11 @@ async def cancel_run(daemon: Daemon, call: DaemonCall, request: CancelRun) -> Ru
     return await _change(daemon, cancel)
 
 
-async def retry_run(daemon: Daemon, call: DaemonCall, request: RetryRun) -> RunAnswer:
+async def retry_run(daemon: Daemon, call: DaemonCall, request: messages.RetryRun) -> messages.RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
-    def retry(runs: "Runs") -> RunDetail:
+    def retry(runs: "Runs") -> messages.RunDetail:
         run = _find(runs, call, request.run)
         with record_request(daemon.app, call, f"retry run {run.id}", session=run.session):
             again = runs.resume(run.id) if run.status == "cancelled" else runs.retry(run.id)
@@ -144,11 +134,11 @@ async def retry_run(daemon: Daemon, call: DaemonCall, request: RetryRun) -> RunA
     return await _change(daemon, retry)
 
 
-async def answer_run(daemon: Daemon, call: DaemonCall, request: AnswerRun) -> RunAnswer:
+async def answer_run(daemon: Daemon, call: DaemonCall, request: messages.AnswerRun) -> messages.RunAnswer:
     """Raises: ClawftError."""
     _need_runs(daemon, request.run)
 
-    def answer(runs: "Runs") -> RunDetail:
+    def answer(runs: "Runs") -> messages.RunDetail:
         run = runs.store.get(runs.store.resolve(request.run))
         question = next((question for question in runs.store.questions(run.id) if question.key == request.key), None)
         if question is None:
@@ -165,10 +155,10 @@ async def answer_run(daemon: Daemon, call: DaemonCall, request: AnswerRun) -> Ru
     return await _change(daemon, answer)
 
 
-async def _change(daemon: Daemon, work: "Callable[[Runs], RunDetail]") -> RunAnswer:
+async def _change(daemon: Daemon, work: "Callable[[Runs], messages.RunDetail]") -> messages.RunAnswer:
     detail = await daemon.runs.use(work)
     daemon.runs.refresh_soon()
-    return RunAnswer(run=detail)
+    return messages.RunAnswer(run=detail)
 
 
 def _need_runs(daemon: Daemon, run: str) -> None:
@@ -188,11 +178,11 @@ def _find(runs: "Runs", call: DaemonCall, text: str) -> "Run":
     return run
 
 
-def _describe(runs: "Runs", run: "Run") -> RunDetail:
+def _describe(runs: "Runs", run: "Run") -> messages.RunDetail:
     whole = whole_json(runs, run)
     timeline = whole["timeline"]
-    return RunDetail(
-        summary=msgspec.convert(whole, RunEntry),
+    return messages.RunDetail(
+        summary=msgspec.convert(whole, messages.RunEntry),
         result=whole["result"] and whole["result"][:MAX_RESULT],
         timeline=tuple(timeline[-MAX_TIMELINE:]),
         totals=whole["totals"],
@@ -200,7 +190,7 @@ def _describe(runs: "Runs", run: "Run") -> RunDetail:
     )
 
 
-def _only_asked(detail: RunDetail) -> RunDetail:
+def _only_asked(detail: messages.RunDetail) -> messages.RunDetail:
     """Return only the questions of a run: a caller who may answer them but does not own the run sees nothing else of
     it."""
     asked = tuple(entry for entry in detail.timeline if entry["kind"] == "wait")

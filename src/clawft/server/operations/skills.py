@@ -15,27 +15,7 @@ from clawft.scanner.findings import VERDICTS, Report
 from clawft.scanner.reports.json import report_fields
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon, record_request
-from clawft.server.protocol.skills import (
-    ApproveSkill,
-    BlockSkill,
-    EnableSkill,
-    FoundSkill,
-    GetSkill,
-    GetSkillFile,
-    ListSkills,
-    ReviewSkill,
-    RevokeSkill,
-    ScanResult,
-    ScanSkill,
-    SearchSkills,
-    SkillAnswer,
-    SkillDecided,
-    SkillFile,
-    SkillReview,
-    SkillsFound,
-    SkillsList,
-    SkillSummary,
-)
+from clawft.server.protocol import skills as messages
 from clawft.server.views.details import load_skill_file, view_skill_detail
 from clawft.server.views.review import review_json
 from clawft.server.views.skills import digest_of, view_skill
@@ -47,7 +27,7 @@ from clawft.trust.status import SkillStatus
 MAX_SCANNED = 100
 
 
-async def list_skills(daemon: Daemon, _call: DaemonCall, request: ListSkills) -> SkillsList:
+async def list_skills(daemon: Daemon, _call: DaemonCall, request: messages.ListSkills) -> messages.SkillsList:
     described = await daemon.registry.describe()
     if not request.state:
         return described.answer
@@ -55,14 +35,14 @@ async def list_skills(daemon: Daemon, _call: DaemonCall, request: ListSkills) ->
     return msgspec.structs.replace(described.answer, skills=matching)
 
 
-async def get_skill(daemon: Daemon, _call: DaemonCall, request: GetSkill) -> SkillAnswer:
+async def get_skill(daemon: Daemon, _call: DaemonCall, request: messages.GetSkill) -> messages.SkillAnswer:
     generation = await daemon.registry.live.refresh()
     app = generation.app
     detail = await to_thread.run_sync(lambda: view_skill_detail(app, app.get_skill(request.name)))
-    return SkillAnswer(generation=generation.number, skill=detail)
+    return messages.SkillAnswer(generation=generation.number, skill=detail)
 
 
-async def get_skill_file(daemon: Daemon, call: DaemonCall, request: GetSkillFile) -> SkillFile:
+async def get_skill_file(daemon: Daemon, call: DaemonCall, request: messages.GetSkillFile) -> messages.SkillFile:
     """Raises: ClawftError."""
     app = (await daemon.registry.live.refresh()).app
     status = await to_thread.run_sync(app.get_skill, request.name)
@@ -71,20 +51,22 @@ async def get_skill_file(daemon: Daemon, call: DaemonCall, request: GetSkillFile
     return await to_thread.run_sync(load_skill_file, status, request.path, request.digest, limiter=daemon.reading)
 
 
-async def search_skills(daemon: Daemon, _call: DaemonCall, request: SearchSkills) -> SkillsFound:
+async def search_skills(daemon: Daemon, _call: DaemonCall, request: messages.SearchSkills) -> messages.SkillsFound:
     app = (await daemon.registry.live.refresh()).app
     statuses = [skill for skill in app.skills if skill.found.skill and skill.state != "shadowed"]
     states = {id(status.found.skill): status.state for status in statuses}
     skills = [status.found.skill for status in statuses if status.found.skill]
     ranked = await to_thread.run_sync(match_context, request.query, skills, request.limit)
     results = tuple(
-        FoundSkill(name=hit.skill.name, score=hit.score, description=hit.skill.description, state=states[id(hit.skill)])
+        messages.FoundSkill(
+            name=hit.skill.name, score=hit.score, description=hit.skill.description, state=states[id(hit.skill)]
+        )
         for hit in ranked
     )
-    return SkillsFound(query=request.query, results=results)
+    return messages.SkillsFound(query=request.query, results=results)
 
 
-async def scan_skill(daemon: Daemon, call: DaemonCall, request: ScanSkill) -> ScanResult:
+async def scan_skill(daemon: Daemon, call: DaemonCall, request: messages.ScanSkill) -> messages.ScanResult:
     """Raises: ClawftError."""
     if bool(request.name) == bool(request.path):
         raise ClawftError("request-invalid", "Name a skill, or give the path of a folder: one of both")
@@ -94,7 +76,7 @@ async def scan_skill(daemon: Daemon, call: DaemonCall, request: ScanSkill) -> Sc
     else:
         reports = await to_thread.run_sync(_scan_named, daemon.app, request.name, limiter=daemon.reading)
     results: tuple[dict[str, Any], ...] = tuple(msgspec.to_builtins(report_fields(report)) for report in reports)
-    return ScanResult(verdict=max((report.verdict for report in reports), key=VERDICTS.index), results=results)
+    return messages.ScanResult(verdict=max((report.verdict for report in reports), key=VERDICTS.index), results=results)
 
 
 def _scan_named(app: App, name: str) -> list[Report]:
@@ -114,12 +96,12 @@ def _scan_path(path: str) -> list[Report]:
     return [scan_target(target) for target in targets]
 
 
-async def review_skill(daemon: Daemon, _call: DaemonCall, request: ReviewSkill) -> SkillReview:
+async def review_skill(daemon: Daemon, _call: DaemonCall, request: messages.ReviewSkill) -> messages.SkillReview:
     review = await to_thread.run_sync(_review, daemon.app.copy().refresh(), request.name)
-    return SkillReview(review=review_json(review))
+    return messages.SkillReview(review=review_json(review))
 
 
-async def approve_skill(daemon: Daemon, call: DaemonCall, request: ApproveSkill) -> SkillDecided:
+async def approve_skill(daemon: Daemon, call: DaemonCall, request: messages.ApproveSkill) -> messages.SkillDecided:
     """Raises: Refused where the skill is not what was looked at."""
 
     def approve() -> None:
@@ -135,12 +117,12 @@ async def approve_skill(daemon: Daemon, call: DaemonCall, request: ApproveSkill)
     return await _tell(daemon, request.name)
 
 
-async def revoke_skill(daemon: Daemon, call: DaemonCall, request: RevokeSkill) -> SkillDecided:
+async def revoke_skill(daemon: Daemon, call: DaemonCall, request: messages.RevokeSkill) -> messages.SkillDecided:
     await to_thread.run_sync(_revoke, daemon.app.copy().refresh(), call, request.name)
     return await _tell(daemon, request.name)
 
 
-async def block_skill(daemon: Daemon, call: DaemonCall, request: BlockSkill) -> SkillDecided:
+async def block_skill(daemon: Daemon, call: DaemonCall, request: messages.BlockSkill) -> messages.SkillDecided:
     def block() -> None:
         app = daemon.app.copy().refresh()
         if not _has_namesake(app, app.get_skill(request.name)):
@@ -151,7 +133,7 @@ async def block_skill(daemon: Daemon, call: DaemonCall, request: BlockSkill) -> 
     return await _tell(daemon, request.name)
 
 
-async def enable_skill(daemon: Daemon, call: DaemonCall, request: EnableSkill) -> SkillDecided:
+async def enable_skill(daemon: Daemon, call: DaemonCall, request: messages.EnableSkill) -> messages.SkillDecided:
     await to_thread.run_sync(lambda: _switch(daemon.app.copy().refresh(), call, request.name, enabled=True))
     return await _tell(daemon, request.name)
 
@@ -196,11 +178,11 @@ def _recorded(app: App, call: DaemonCall, subject: str) -> AbstractContextManage
     return record_request(app, call, subject)
 
 
-async def _tell(daemon: Daemon, name: str) -> SkillDecided:
+async def _tell(daemon: Daemon, name: str) -> messages.SkillDecided:
     generation = await daemon.registry.live.reload()
     status = generation.app.get_skill(name)
-    return SkillDecided(skill=await to_thread.run_sync(_describe, status))
+    return messages.SkillDecided(skill=await to_thread.run_sync(_describe, status))
 
 
-def _describe(status: SkillStatus) -> SkillSummary:
+def _describe(status: SkillStatus) -> messages.SkillSummary:
     return view_skill(status, digest_of(status))
