@@ -22,6 +22,7 @@ from clawft.plugins.runtime import (
     log_path,
 )
 from clawft.plugins.settings import record_secrets
+from clawft.sandbox.child import close_tasks
 from clawft.trust.plugins import PluginStatus, get_plugin_entry
 
 Decided = tuple[Sequence[PluginStatus], PluginsSettings]
@@ -169,9 +170,7 @@ class Plugins:
             for hosted in (*reversed(self._order), *self._hosted.values()):  # these may be about to run
                 async with hosted.lock:
                     await self._close(hosted)
-        group.cancel_scope.cancel()
-        # Not told of the caller's error, which it would wrap into a group.
-        await group.__aexit__(None, None, None)
+        await close_tasks(group)
 
     async def call(self, plugin_id: str, what: str, **arguments: Any) -> Any:
         """Have a plugin do something.

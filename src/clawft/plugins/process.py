@@ -1,9 +1,8 @@
 """A Python plugin at work: a process of its own in the sandbox, kept, and spoken with over its pipes."""
 
 import os
-import signal
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -27,7 +26,8 @@ from clawft.plugins.runtime import (
     log_path,
     render_refusal,
 )
-from clawft.sandbox.process import BROKEN, Finished, Launch, PipedProcess, open_piped_process
+from clawft.sandbox.child import ChildProcess, LineTooLong
+from clawft.sandbox.process import BROKEN, Finished, Launch
 from clawft.trust.run_copies import open_skill_copy
 
 _GRACE_S = 1.0  # for a call to end that was cancelled, and for a process to tell how it ended
@@ -60,30 +60,27 @@ class PythonProcess:
         self._group = group
         self._find_inbound = find_inbound
         self._log = PluginLog(log_path(around.workspace.user_dir, job.id), around.secrets.mask)
-        self._talk = PluginConnection(self._send, around.secrets.mask)
-        self._up = anyio.Event()  # it runs, or it failed to
-        self._over = anyio.Event()
-        self._unwanted = anyio.Event()
-        self._piped: PipedProcess | None = None
+        self._child = ChildProcess(self._prepare, self._hear)
+        self._talk = PluginConnection(self._child.send, around.secrets.mask)
         self._copy = ""
-        self._words = b""
+        self._room, self._printed_at = _FLOOD_BYTES, anyio.current_time()  # for what it prints
         self._refused: set[str] = set()
 
     @property
     def alive(self) -> bool:
-        return self._up.is_set() and self._talk.failure is None and not self._unwanted.is_set()
+        child = self._child
+        return child.started.is_set() and self._talk.failure is None and not child.unwanted.is_set()
 
     async def start(self) -> None:
         """Raises: ClawftError."""
-        self._group.start_soon(self._live_on)
+        self._group.start_soon(self._live)
         try:
             with anyio.fail_after(self.job.times.init_s):
-                await self._up.wait()
+                await self._child.started.wait()
                 start = msgspec.to_builtins(self._describe_start()) if self._copy else None
                 await self._talk.order("start", parameters=start, grace_s=_GRACE_S)
         except BaseException as error:
-            self._unwanted.set()
-            await self._bury()
+            await self._child.bury()
             if isinstance(error, TimeoutError):
                 message = f"It was not ready within {self.job.times.init_s:g} seconds"
                 raise PluginFailed(message, code="plugin-timeout", hint="See plugins.init_timeout_s") from error
@@ -127,7 +124,7 @@ class PythonProcess:
             if self.alive:
                 await self._shut_down()
         finally:
-            await self._bury()
+            await self._child.bury()
 
     async def _run_channel(self, parameters: dict[str, Any]) -> Any:
         """Nothing limits how long a channel runs, so it is looked at from time to time."""
@@ -167,98 +164,85 @@ class PythonProcess:
         if named:
             raise PluginFailed(f"It left behind {'; '.join(named)[:500]}", code="plugin-leaks")
 
-    async def _bury(self) -> None:
-        """Wait until nothing of it is left."""
-        self._unwanted.set()
-        with anyio.CancelScope(shield=True):
-            await self._over.wait()  # bounded: its process is being ended
-
-    async def _live_on(self) -> None:
+    async def _live(self) -> None:
         """Run the process until the host closes it: a cancellation would not let the plugin shut down."""
         with anyio.CancelScope(shield=True):
-            await self._live()
+            await self._child.live(self._read_messages, self._keep_fresh)
 
-    async def _live(self) -> None:
-        """Start the process, and stay with it until nobody wants it."""
+    @asynccontextmanager
+    async def _prepare(self) -> AsyncIterator[Launch]:
+        """The launch in a copy of what was granted; who waits hears why it ended, or was not started."""
         job, around = self.job, self._around
         try:
             for folder in (os.path.dirname(job.data_dir), job.data_dir):
                 os.makedirs(folder, mode=0o700, exist_ok=True)
             async with (
-                open_skill_copy(around.workspace.user_dir, job.folder, job.digest) as copy,
+                open_skill_copy(around.workspace.user_dir, job.folder, job.digest) as self._copy,
                 around.sandbox.prepare(
                     job.words,
                     cwd=job.data_dir,
                     env={**job.env, **job.own_env},
-                    confinement=job.confine(copy),
+                    confinement=job.confine(self._copy),
                     record=self._record,
                 ) as launch,
-                open_piped_process(launch, patient=False) as piped,
             ):
-                self._copy, self._piped = copy, piped
-                piped.group.start_soon(self._read_errors, piped)
-                piped.group.start_soon(self._read_lines, piped, launch)
-                piped.group.start_soon(_keep_fresh, copy)
-                self._up.set()
-                await self._unwanted.wait()
+                yield launch
+            if self._child.ended is not None:
+                self._end(self._explain_end(self._child.ended))
         except ClawftError as error:
             self._end(_name(error, job))
+            raise
         except OSError as error:
             self._end(PluginFailed(f"It cannot be started: {error}", code="plugin-start"))
+            raise
         finally:
             self._end(PluginFailed("Its process was ended", code="plugin-ended"))
             self._log.close()
-            self._up.set()
-            self._over.set()
 
     def _end(self, error: ClawftError) -> None:
         """Have it ended, for this reason."""
         self._talk.end(error)
-        self._unwanted.set()
+        self._child.unwanted.set()
 
     def _look_over(self) -> None:
         """A talk that is over ends the process."""
         if self._talk.failure is not None:
-            self._unwanted.set()
+            self._child.unwanted.set()
 
-    async def _send(self, line: bytes) -> None:
-        assert self._piped is not None
-        await self._piped.stdin.send(line)
-
-    async def _read_errors(self, piped: PipedProcess) -> None:
+    def _hear(self, chunk: bytes) -> None:
         """Copy the process's stderr to its log, and end a process that prints too much."""
-        room, last = _FLOOD_BYTES, anyio.current_time()
-        with suppress(*BROKEN):
-            async for chunk in piped.stderr:
-                now = anyio.current_time()
-                room, last = min(_FLOOD_BYTES, room + (now - last) * _FLOOD_RATE) - len(chunk), now
-                if room < 0:
-                    self._end(PluginFailed("It prints without end", code="plugin-flooded"))
-                    return
-                self._words = (self._words + chunk)[-_LAST_WORDS:]
-                self._log.add(chunk)
+        now = anyio.current_time()
+        self._room = min(_FLOOD_BYTES, self._room + (now - self._printed_at) * _FLOOD_RATE) - len(chunk)
+        self._printed_at = now
+        if self._room < 0:
+            self._end(PluginFailed("It prints without end", code="plugin-flooded"))
+        else:
+            self._log.add(chunk)
 
-    async def _read_lines(self, piped: PipedProcess, launch: Launch) -> None:
-        rest = bytearray()
+    async def _read_messages(self) -> None:
         try:
-            async for chunk in piped.stdout:
-                rest += chunk
-                if b"\n" in chunk:
-                    *lines, left = rest.split(b"\n")
-                    rest = bytearray(left)
-                    for line in lines:
-                        match self._talk.hear(bytes(line)):
-                            case GuestRequest() as ask:
-                                piped.group.start_soon(self._answer, ask)
-                            case RefusalReport() as told:
-                                self._note_refusal(told)
-                if len(rest) > MAX_LINE:
-                    raise make_protocol_error(f"a line of more than {MAX_LINE} bytes")
+            async for line in self._child.read_lines(MAX_LINE):
+                match self._talk.hear(line):
+                    case GuestRequest() as ask:
+                        self._child.piped.group.start_soon(self._answer, ask)
+                    case RefusalReport() as told:
+                        self._note_refusal(told)
+        except LineTooLong:
+            self._end(make_protocol_error(f"a line of more than {MAX_LINE} bytes"))
         except PluginFailed as error:
             self._end(error)
         except BROKEN:
             pass
-        self._end(await self._find_end(piped, launch))
+        if not self._child.unwanted.is_set():
+            await self._child.leave(_GRACE_S)
+
+    async def _keep_fresh(self) -> None:
+        """Touch the copy at intervals: old copies are removed as left over from a killed process, and this one may run
+        for weeks."""
+        while True:
+            await anyio.sleep(_FRESH_S)
+            with suppress(OSError):
+                os.utime(self._copy)
 
     async def _answer(self, ask: GuestRequest) -> None:
         with suppress(PluginError):  # it may be gone
@@ -271,21 +255,12 @@ class PythonProcess:
             raise ChannelError(f"Nobody takes messages of the channel '{ask.channel[:80]}'", code="channel-closed")
         return await deliver_received(ask, inbound)
 
-    async def _find_end(self, piped: PipedProcess, launch: Launch) -> ClawftError:
-        """Find the reason why a process ended unasked."""
-        if not self._unwanted.is_set():
-            with anyio.move_on_after(_GRACE_S):
-                await piped.process.wait()
-        code = piped.process.returncode
-        words = self._words
-        finished = Finished(-signal.SIGKILL if code is None else code, b"", words, 0)
-        try:
-            finished = launch.finish(finished) if launch.finish else finished
-        except ClawftError as error:
-            return error
+    def _explain_end(self, finished: Finished) -> ClawftError:
+        """Return the reason why a process ended unasked."""
         if finished.exceeded in _EXCEEDED:
             message, kind, hint = _EXCEEDED[finished.exceeded]
             return PluginFailed(message, code=kind, hint=hint)
+        words = self._child.words[-_LAST_WORDS:]
         last = self._around.secrets.mask(words.decode("utf-8", "replace")).strip().rpartition("\n")[2]
         suffix = f": {last[:200]}" if last else ""
         return PluginFailed(f"Its process ended by itself, with code {finished.code}{suffix}", code="plugin-ended")
@@ -306,15 +281,6 @@ class PythonProcess:
         if decision == "deny":
             self._log.say(render_refusal(self.job.id, subject, rule))
         write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
-
-
-async def _keep_fresh(copy: str) -> None:
-    """Touch the copy at intervals: old copies are removed as left over from a killed process, and this one may run for
-    weeks."""
-    while True:
-        await anyio.sleep(_FRESH_S)
-        with suppress(OSError):
-            os.utime(copy)
 
 
 def _name(error: ClawftError, job: PluginLaunch) -> ClawftError:

@@ -17,6 +17,7 @@ from clawft.agent.mcp.launch import LaunchTerms, resolve_launch
 from clawft.agent.mcp.remote import RemoteError, RemoteResult, RemoteToolListing, split_name
 from clawft.config.tools import McpSettings, ServerSettings
 from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.sandbox.child import close_tasks
 from clawft.trust.programs import make_launcher
 from clawft.workspace import Workspace
 
@@ -89,10 +90,8 @@ class McpHub:
             async with anyio.create_task_group() as closing:
                 for server in self._servers.values():
                     closing.start_soon(server.close)
-        self._group.cancel_scope.cancel()
         self._servers, self._settings = {}, {}
-        # Not told of the caller's error, which it would wrap into a group.
-        await self._group.__aexit__(None, None, None)
+        await close_tasks(self._group)
 
     async def tools(self) -> RemoteToolListing:
         """The tools of all servers, which are started at once as needed; what failed is in the diagnostics."""

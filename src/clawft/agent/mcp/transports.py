@@ -3,12 +3,12 @@
 import errno
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import anyio
 import httpx2
-from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -18,7 +18,8 @@ from clawft.agent.mcp.launch import HttpLaunch, ServerConfinement, StdioLaunch
 from clawft.agent.mcp.remote import clean_text
 from clawft.config.redaction import Secrets
 from clawft.errors import Refused
-from clawft.sandbox.process import BROKEN, Launch, open_piped_process
+from clawft.sandbox.child import ChildProcess, LineTooLong
+from clawft.sandbox.process import BROKEN, Launch
 from clawft.trust.programs import find_program
 
 MAX_MESSAGE_BYTES = 24_000_000  # one message of a server, whichever way it comes: 16 MB of a skill in base64
@@ -117,8 +118,17 @@ async def open_stdio(
     launch: StdioLaunch, watch: ConnectionWatch, name: str = "", confine: ServerConfinement | None = None
 ) -> AsyncGenerator[Streams, None]:
     """Start a server and speak with it. Raises: OSError if it cannot be started; Refused if it cannot be confined."""
-    async with _prepare(launch, name, confine) as program, _speak(program, watch) as streams:
-        yield streams
+    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    child = ChildProcess(partial(_prepare, launch, name, confine), watch.hear, patient=True)
+    try:
+        async with child.open() as tasks:
+            tasks.start_soon(_read_messages, child, to_session, watch)
+            tasks.start_soon(_write_messages, child, from_session, watch)
+            yield from_server, to_server
+    finally:
+        for stream in (to_session, from_server, to_server, from_session):
+            stream.close()
 
 
 def _prepare(launch: StdioLaunch, name: str, confine: ServerConfinement | None) -> AbstractAsyncContextManager[Launch]:
@@ -136,37 +146,16 @@ def _prepare(launch: StdioLaunch, name: str, confine: ServerConfinement | None) 
     )
 
 
-@asynccontextmanager
-async def _speak(program: Launch, watch: ConnectionWatch) -> AsyncGenerator[Streams, None]:
-    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    try:
-        async with open_piped_process(program) as piped:
-            piped.group.start_soon(_read_messages, piped.stdout, to_session, watch)
-            piped.group.start_soon(_read_words, piped.stderr, watch)
-            piped.group.start_soon(_write_messages, piped.stdin, from_session, watch)
-            yield from_server, to_server
-    finally:
-        with anyio.CancelScope(shield=True):
-            await _close_all(to_session, from_server, to_server, from_session)
-
-
 async def _read_messages(
-    stdout: ByteReceiveStream, to_session: MemoryObjectSendStream[SessionMessage | Exception], watch: ConnectionWatch
+    child: ChildProcess, to_session: MemoryObjectSendStream[SessionMessage | Exception], watch: ConnectionWatch
 ) -> None:
-    rest = bytearray()
     try:
         async with to_session:
-            async for chunk in stdout:
-                *ends, begun = chunk.split(b"\n")
-                for end in ends:
-                    line, rest = bytes(rest + end), bytearray()
-                    if message := _parse_line(line, watch):
-                        await to_session.send(message)
-                rest += begun
-                if len(rest) > MAX_MESSAGE_BYTES:
-                    watch.hear(f"\nIt sent a message of more than {MAX_MESSAGE_BYTES} bytes\n".encode())
-                    return
+            async for line in child.read_lines(MAX_MESSAGE_BYTES):
+                if message := _parse_line(line, watch):
+                    await to_session.send(message)
+    except LineTooLong:
+        watch.hear(f"\nIt sent a message of more than {MAX_MESSAGE_BYTES} bytes\n".encode())
     except BROKEN:
         pass  # the session or the server is gone: that is what the end says
     finally:
@@ -184,24 +173,12 @@ def _parse_line(line: bytes, watch: ConnectionWatch) -> SessionMessage | None:
         return None
 
 
-async def _read_words(stderr: ByteReceiveStream, watch: ConnectionWatch) -> None:
-    with suppress(*BROKEN):
-        async for chunk in stderr:
-            watch.hear(chunk)
-
-
 async def _write_messages(
-    stdin: ByteSendStream, from_session: MemoryObjectReceiveStream[SessionMessage], watch: ConnectionWatch
+    child: ChildProcess, from_session: MemoryObjectReceiveStream[SessionMessage], watch: ConnectionWatch
 ) -> None:
     try:
         async with from_session:
             async for item in from_session:
-                await stdin.send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await child.send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
     except BROKEN:
         watch.end()
-
-
-async def _close_all(*resources: AsyncResource) -> None:
-    for resource in resources:
-        with suppress(*BROKEN):
-            await resource.aclose()
