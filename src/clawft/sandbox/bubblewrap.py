@@ -9,7 +9,6 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from types import TracebackType
 
 import anyio
 from anyio import Event
@@ -187,21 +186,16 @@ class BubblewrapRun:
         self._passed.append(args)
         line = (bwrap, "--args", str(args), "--", *job.words)
         self.launch = Launch(
-            line, "/", {}, tuple(self._passed), self._attend, self._kill, settle=self._settle, finish=self.finish
+            line, "/", {}, tuple(self._passed), self._attend, self._kill, settle=self._settle, finish=self._finish
         )
 
-    def __enter__(self) -> "BubblewrapRun":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._close_passed()
         for descriptor in (self._status, self._block, self._pidfd):
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def finish(self, finished: Finished) -> Finished:
+    def _finish(self, finished: Finished) -> Finished:
         """Return the result of the program itself, not of bubblewrap. Raises: ClawftError if it was never started."""
         self._read_status()
         if self._failure:

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 import anyio
@@ -111,21 +110,16 @@ class LandlockRun:
         descriptors = (self._task, self._theirs.fileno())
         line = (sys.executable, "-I", "-S", _LAUNCHER, *map(str, descriptors))
         self.launch = Launch(
-            line, "/", {}, descriptors, self._attend, self._kill, settle=self._settle, finish=self.finish
+            line, "/", {}, descriptors, self._attend, self._kill, settle=self._settle, finish=self._finish
         )
 
-    def __enter__(self) -> "LandlockRun":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         os.close(self._task)
         self._tell.close()
         self._theirs.close()
         _remove(self._private)
 
-    def finish(self, finished: Finished) -> Finished:
+    def _finish(self, finished: Finished) -> Finished:
         """Return the result of the program itself, not of the launcher. Raises: ClawftError if it was never started."""
         with suppress(BlockingIOError):
             self._receive()

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+from contextlib import closing
 from functools import partial
 from threading import Thread
 from typing import Literal
@@ -79,9 +80,8 @@ def _try(confine: "type[LandlockRun] | partial[BubblewrapRun]", limits: Resource
 
     async def run() -> None:
         try:
-            with confine(job) as confined:
+            with closing(confine(job)) as confined:
                 done = await run_launch(confined.launch, timeout_s=_PROBE_S, max_bytes=2000, streams=Streams())
-                done = confined.finish(done)
             message = done.output.decode("utf-8", "replace").strip() or f"it ended with {done.code}"
             reasons.append(message[-300:] if done.code else "")
         except (ClawftError, OSError, ExceptionGroup) as error:

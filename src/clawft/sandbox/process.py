@@ -161,7 +161,7 @@ async def run_process(
 
 
 async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, streams: Streams) -> Finished:
-    """Run a launch as `run_process` does, with the launch's own attendant. Raises: OSError."""
+    """Run a launch as `run_process` does, attended as it says. Raises: OSError; what its `finish` raises."""
     started = anyio.current_time()
     running = _Running(_start(launch, streams), launch, streams, max_bytes)
     try:
@@ -170,7 +170,7 @@ async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, stream
         with CancelScope(shield=True):
             await running.end()
     output = running.output
-    return Finished(
+    finished = Finished(
         -signal.SIGKILL if running.process.returncode is None else running.process.returncode,
         output.content(),
         running.errors.content(),
@@ -182,6 +182,7 @@ async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, stream
         flooded=running.flooded,
         saved_to=output.saved_to,
     )
+    return launch.finish(finished) if launch.finish else finished
 
 
 def _start(launch: Launch, streams: Streams) -> "subprocess.Popen[bytes]":

@@ -5,7 +5,7 @@ Which of them works here is found by really running a tiny program in it, once, 
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from threading import Lock
 
 from anyio import to_thread
@@ -20,7 +20,7 @@ from clawft.sandbox.listener import PROXY_PORT
 from clawft.sandbox.place import CHANGED
 from clawft.sandbox.placeholder import Placeholders
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
-from clawft.sandbox.process import Finished, Launch, Streams, run_launch, run_process
+from clawft.sandbox.process import Finished, Launch, Streams, run_launch
 from clawft.sandbox.proxy import Gate, Record, proxy_env
 from clawft.sandbox.view import ConfinedProgram, SandboxView, ViewBuilder
 from clawft.trust.network import UrlPolicy
@@ -77,17 +77,13 @@ class Sandbox:
 
         Raises: Refused; ClawftError if the sandbox cannot be made; OSError if nothing can be started.
         """
-        found = self._found if self._found else await to_thread.run_sync(self._find)
-        words = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
-        if found.status.kind in ("off", "none"):
-            if found.status.kind == "none":
-                await self._ask_without(found.status.reason, ask)
-            return await run_process(words, cwd=cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+        words = ("/bin/sh", "-c", command) if isinstance(command, str) else command
         for attempt in range(_ATTEMPTS):
             try:
-                with self._confine(found, (words, cwd, env), confinement, record) as confined:
-                    done = await run_launch(confined.launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
-                    return confined.finish(done)
+                async with self.prepare(
+                    words, cwd=cwd, env=env, confinement=confinement, ask=ask, record=record
+                ) as launch:
+                    return await run_launch(launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
             except ClawftError as error:  # nothing was started yet; what is exchanged may also be in bubblewrap's way
                 if error.code not in (CHANGED, FAILED) or attempt == _ATTEMPTS - 1:
                     raise
@@ -101,35 +97,32 @@ class Sandbox:
         cwd: str,
         env: Mapping[str, str],
         confinement: Confinement,
+        ask: Ask | None = None,
         record: Record = lambda *_: None,
     ) -> AsyncIterator[Launch]:
         """A program that the caller starts and speaks with for as long as it likes, such as an MCP server.
 
-        The caller runs `attend` beside it and `settle` after it. Nobody is asked: without a sandbox it is not started.
+        The caller runs `attend` beside it and `settle` after it. `ask` and `record` are as for `run`.
 
         Raises: Refused.
         """
         found = self._found if self._found else await to_thread.run_sync(self._find)
-        if found.status.kind == "off":
-            yield Launch(tuple(words), cwd, env)
-            return
+        bare = Launch(tuple(words), cwd, env)
         if found.status.kind == "none":
-            await self._ask_without(found.status.reason, None)
-        with self._confine(found, (tuple(words), cwd, env), confinement, record) as confined:
-            yield confined.launch
+            await self._ask_without(found.status.reason, ask)
+        if found.status.kind in ("off", "none"):
+            yield bare
+            return
+        with self._confine(found, bare, confinement, record) as launch:
+            yield launch
 
     @contextmanager
     def _confine(
-        self,
-        found: UsableSandbox,
-        program: tuple[tuple[str, ...], str, Mapping[str, str]],
-        confinement: Confinement,
-        record: Record,
-    ) -> Iterator[LandlockRun | BubblewrapRun]:
-        """A program (its words, folder and environment) in the sandbox that there is."""
-        words, cwd, env = program
+        self, found: UsableSandbox, bare: Launch, confinement: Confinement, record: Record
+    ) -> Iterator[Launch]:
+        """A program in the sandbox that there is."""
         by_children = found.status.kind == "landlock"
-        view = self._viewer.view(confinement, env.get("PATH", os.defpath), by_children=by_children)
+        view = self._viewer.view(confinement, bare.env.get("PATH", os.defpath), by_children=by_children)
         places = Placeholders(path for _, guard in view.writable for path in guard.missing)
         try:
             hosts, hint = confinement.hosts, confinement.host_hint
@@ -137,11 +130,11 @@ class Sandbox:
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if gate else {})}
             limits = confinement.limits or self.limits
             job = ConfinedProgram(
-                words, cwd, {**env, **own}, _keep_held(view, places), limits, gate, confinement.quiet_s
+                bare.words, bare.cwd, {**bare.env, **own}, _keep_held(view, places), limits, gate, confinement.quiet_s
             )
             base = found.least if confinement.least else found.base
-            with LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job) as confined:
-                yield confined
+            with closing(LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job)) as confined:
+                yield confined.launch
         finally:
             places.release()
 
