@@ -13,72 +13,18 @@ import anyio
 import msgspec
 from anyio import CancelScope
 from anyio.lowlevel import current_token
-from msgspec import Struct
 
 from clawft.config.extensions import PluginsSettings
 from clawft.contracts import ToolOutput
 from clawft.errors import Refused
-from clawft.plugins.component_host import ComponentFiles, ComponentRoots, ComponentSettings, ComponentWeb, HostFunctions
-from clawft.plugins.launch import PluginTimeouts, find_paths
+from clawft.plugins.component_host import ComponentFiles, ComponentWeb, HostFunctions
+from clawft.plugins.launch import PluginLaunch
 from clawft.plugins.runtime import Health, PluginEnvironment, PluginFailed, PluginLog, log_path, render_refusal
-from clawft.plugins.settings import find_granted_env, resolve_plugin_config
 from clawft.sandbox.wasm import CompiledCache, StoreGuard, WasmError, import_wasmtime, load_wasm
-from clawft.trust.network import parse_grant
-from clawft.trust.plugins import PluginStatus, get_plugin_entry
 from clawft.trust.run_copies import open_skill_copy
 
 if TYPE_CHECKING:
     from clawft.plugins.component_instance import ComponentInstance, LinkedComponent
-
-
-class ComponentLaunch(Struct, frozen=True):
-    """A component that may run as it was granted. `digest` is that of `folder`; `env` are the variables it gets."""
-
-    id: str
-    version: str
-    folder: str
-    digest: str
-    module: str
-    data_dir: str
-    config: dict[str, Any]
-    env: Mapping[str, str]
-    granted_env: tuple[str, ...]
-    hosts: tuple[str, ...]
-    readable: tuple[str, ...]
-    writable: tuple[str, ...]
-    times: PluginTimeouts
-
-
-def make_component_launch(
-    status: PluginStatus, settings: PluginsSettings, around: PluginEnvironment
-) -> ComponentLaunch:
-    """Build the launch of a component. Raises: ClawftError for what cannot be granted, or a secret that cannot be
-    read."""
-    found, manifest, grant = status.found, status.found.manifest, status.grant
-    assert manifest is not None
-    assert grant is not None
-    if not manifest.wasm_module:
-        raise WasmError("wasm-no-module", "The manifest names no wasm_module", path=found.file)
-    entry, permissions = get_plugin_entry(found, settings), status.permissions
-    readable, writable = find_paths(status, around)
-    for host in permissions.network:
-        parse_grant(host)
-    call_s = entry.call_timeout_s or settings.wasm.timeout_s or settings.call_timeout_s
-    return ComponentLaunch(
-        manifest.id,
-        manifest.version,
-        found.folder,
-        grant.digest,
-        manifest.wasm_module,
-        os.path.join(around.workspace.user_dir, "plugin-data", manifest.id),
-        resolve_plugin_config(status, entry, around.environ),
-        find_granted_env(status, entry, around.environ),
-        permissions.env_vars,
-        permissions.network,
-        readable,
-        writable,
-        PluginTimeouts(settings.init_timeout_s, call_s, settings.shutdown_timeout_s),
-    )
 
 
 T = TypeVar("T")
@@ -199,7 +145,7 @@ class _Call:
 class Component:
     """One component, from its start to its end: a `PluginInstance`."""
 
-    def __init__(self, job: ComponentLaunch, settings: PluginsSettings, around: PluginEnvironment) -> None:
+    def __init__(self, job: PluginLaunch, settings: PluginsSettings, around: PluginEnvironment) -> None:
         self.job = job
         self._settings = settings.wasm
         self._around = around
@@ -220,7 +166,7 @@ class Component:
     async def start(self) -> None:
         """Load, compile and check it, and have it get ready. Raises: ClawftError."""
         import_wasmtime()
-        self._web = ComponentWeb(self.job.hosts, self._around.sandbox.web, self._record, current_token())
+        self._web = ComponentWeb(self.job.permissions.network, self._around.sandbox.web, self._record, current_token())
         self._worker = ComponentThread(f"plugin {self.job.id}")
         try:
             await self._in_thread(self._prepare, await self._copy())
@@ -266,7 +212,7 @@ class Component:
         """Raises: PluginFailed, once it has ended."""
         try:
             if self.alive:
-                with anyio.move_on_after(self.job.times.shutdown_s + _GRACE_S):  # a call may be under way before it
+                with anyio.move_on_after(self.job.shutdown_s + _GRACE_S):  # a call may be under way before it
                     await self._in_thread(self._shut_down)
         finally:
             await self._end()
@@ -300,8 +246,9 @@ class Component:
     def _prepare(self, call: _Call, copy: str) -> None:
         from clawft.plugins.component_instance import LinkedComponent, check_world
 
-        path = os.path.join(copy, self.job.module)
-        shown = os.path.join(self.job.folder, self.job.module)
+        module = self.job.manifest.wasm_module
+        assert module is not None
+        path, shown = os.path.join(copy, module), os.path.join(self.job.folder, module)
         data = load_wasm(path, self._settings, shown)
         cache = CompiledCache(self._around.workspace.user_dir, self._around.audit.seal)
         component = cache.compile_component(data, shown)
@@ -316,20 +263,17 @@ class Component:
             raise
 
     def _make_functions(self, copy: str) -> HostFunctions:
-        job, workspace = self.job, self._around.workspace
-        data_dir, own = os.path.realpath(job.data_dir), os.path.realpath(copy)
-        roots = ComponentRoots(data_dir, own, job.readable, job.writable, workspace.project, workspace.home)
-        settings = ComponentSettings(job.config, job.env, job.granted_env)
         assert self._web is not None
-        return HostFunctions(settings, ComponentFiles(roots), self._web, self._log, self._record)
+        files = ComponentFiles(self.job, copy, self._around.workspace)
+        return HostFunctions(self.job, files, self._web, self._log, self._record)
 
     def _revive(self, call: _Call, linked: "LinkedComponent", *, check: bool = False) -> "ComponentInstance":
         """A fresh instance that is ready. Raises: PluginFailed."""
         from clawft.plugins.component_instance import ComponentLimits
 
-        end = time.monotonic() + self.job.times.init_s
+        end = time.monotonic() + self.job.init_s
         limits = ComponentLimits(self._settings.fuel, self._settings.memory_mb * _MB)
-        instance = linked.instantiate(limits, self.job.times.init_s)
+        instance = linked.instantiate(limits, self.job.init_s)
         try:
             call.use(instance.guard)
             self._begin(instance)
@@ -346,10 +290,9 @@ class Component:
 
     def _check_info(self, info: tuple[str, str, str]) -> None:
         id, _, version = info
-        if (id, version) != (self.job.id, self.job.version):
-            message = (
-                f"It says that it is {id[:100]} {version[:40]}; its manifest says {self.job.id} {self.job.version}"
-            )
+        own = self.job.manifest
+        if (id, version) != (own.id, own.version):
+            message = f"It says that it is {id[:100]} {version[:40]}; its manifest says {own.id} {own.version}"
             raise PluginFailed(message, code="plugin-start", hint="Build it anew, or correct its manifest")
 
     def _begin(self, instance: "ComponentInstance") -> None:
@@ -366,7 +309,7 @@ class Component:
             instance = self._instance
             call.use(instance.guard)
             self._begin(instance)
-            content, is_error = instance.execute_tool(name, arguments, self.job.times.call_s)
+            content, is_error = instance.execute_tool(name, arguments, self.job.call_s)
             if len(content) > _MAX_CONTENT:
                 message = f"{name}: It gave {len(content)} characters; {_MAX_CONTENT} is the limit"
                 raise PluginFailed(message, code="plugin-result")
@@ -383,7 +326,7 @@ class Component:
         try:
             call.use(self._instance.guard)
             self._begin(self._instance)
-            self._instance.shutdown(self.job.times.shutdown_s)
+            self._instance.shutdown(self.job.shutdown_s)
         except WasmError as error:
             raise self._fail(error, "shutdown") from error
 

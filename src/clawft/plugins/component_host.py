@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 from anyio import CancelScope, from_thread
 from anyio.lowlevel import EventLoopToken
-from msgspec import Struct, structs
+from msgspec import structs
 
 from clawft.agent.tools.file_access import read_file_at, write_file_at
 from clawft.config.tools import WebSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError
 from clawft.files import is_within, real_path
+from clawft.plugins.launch import PluginLaunch
 from clawft.plugins.runtime import PluginLog
 from clawft.sandbox.addresses import FetchError
 from clawft.sandbox.net import FetchBody, FetchedPage, fetch
@@ -24,7 +25,7 @@ from clawft.sandbox.rate_limit import RateLimiter
 from clawft.sandbox.secret_files import holds_secret
 from clawft.trust.network import PolicyViolation, UrlPolicy, UrlTarget, find_grant
 from clawft.trust.protected_paths import is_private, is_protected, own_folders, steers_in_home
-from clawft.workspace import resolve_path
+from clawft.workspace import Workspace, resolve_path
 
 MAX_FILE_BYTES = 4 << 20
 MAX_WRITTEN_BYTES = 256 << 20  # by one plugin, from its start to its end
@@ -39,23 +40,13 @@ class ComponentAccessDenied(PluginError):
         super().__init__(message, code="plugin-denied")
 
 
-class ComponentRoots(Struct, frozen=True):
-    """The folders that a component may access. `own` is the approved copy of its folder; the other paths are
-    resolved."""
-
-    data_dir: str
-    own: str
-    readable: tuple[str, ...]
-    writable: tuple[str, ...]
-    project: str
-    home: str
-
-
 class ComponentFiles:
-    """Reads and writes texts for one plugin."""
+    """Reads and writes texts for one plugin, whose `copy` is that of its folder which was approved."""
 
-    def __init__(self, roots: ComponentRoots) -> None:
-        self._roots = roots
+    def __init__(self, job: PluginLaunch, copy: str, workspace: Workspace) -> None:
+        self._job = job
+        self._own, self._data_dir = os.path.realpath(copy), os.path.realpath(job.data_dir)
+        self._workspace = workspace
         self._written = 0
 
     def read(self, path: str) -> str:
@@ -86,17 +77,17 @@ class ComponentFiles:
         if path.startswith(_PLUGIN):
             if write:
                 raise ComponentAccessDenied(f"'{path}' may not be written: the plugin's own folder is only read")
-            return _below(path, path.removeprefix(_PLUGIN), self._roots.own)
+            return _below(path, path.removeprefix(_PLUGIN), self._own)
         if path.startswith((_PROJECT, "/", "~/")):
             return self._find_granted(path, write=write)
-        return _below(path, path, self._roots.data_dir)
+        return _below(path, path, self._data_dir)
 
     def _find_granted(self, path: str, *, write: bool) -> str:
-        roots = self._roots
+        job = self._job
         inner = f"./{path.removeprefix(_PROJECT)}" if path.startswith(_PROJECT) else path
-        full = resolve_path(inner, roots.project, roots.home)
+        full = resolve_path(inner, self._workspace.project, self._workspace.home)
         real = real_path(full)
-        places = roots.writable if write else (*roots.writable, *roots.readable)
+        places = job.writable if write else (*job.writable, *job.readable)
         # The innermost one counts: it may name what would be closed in another.
         root = max((place for place in places if is_within(real, place)), key=len, default="")
         if not root:
@@ -110,7 +101,7 @@ class ComponentFiles:
         if any(is_private(inner_path) for inner_path in inner) or (set(inner) != {"."} and holds_secret(places[1])):
             raise ComponentAccessDenied(f"'{path}' is a place for secrets, and was not granted by name")
         if write:
-            home = real_path(self._roots.home)
+            home = real_path(self._workspace.home)
             steering = is_within(home, root) and any(steers_in_home(place, home) for place in places)
             steering = steering or any(map(is_protected, inner))
             if steering or any(is_within(places[1], folder) for folder in own_folders()):
@@ -235,14 +226,6 @@ MAX_LINES = 1000  # messages of one call
 Answer = tuple[bool, str | None]
 
 
-class ComponentSettings(Struct, frozen=True):
-    """The settings that a component may read. `env` holds the granted variables that are set."""
-
-    config: Mapping[str, Any]
-    env: Mapping[str, str]
-    granted_env: tuple[str, ...]
-
-
 class HostFunctions:
     """The functions of the interface `host`. They wait, so they are called from the thread of the component.
 
@@ -250,9 +233,9 @@ class HostFunctions:
     """
 
     def __init__(
-        self, settings: ComponentSettings, files: ComponentFiles, web: ComponentWeb, log: PluginLog, record: Record
+        self, job: PluginLaunch, files: ComponentFiles, web: ComponentWeb, log: PluginLog, record: Record
     ) -> None:
-        self._values = settings
+        self._job = job
         self._files = files
         self._web = web
         self._log = log
@@ -278,9 +261,9 @@ class HostFunctions:
 
     def get_config(self, key: str) -> str | None:
         """A setting; `a.b` is `b` in the table `a`. What is no text is given as JSON."""
-        found: Any = self._values.config.get(key)
+        found: Any = self._job.config.get(key)
         if found is None:
-            found = self._values.config
+            found = self._job.config
             for part in key.split("."):
                 found = found.get(part) if isinstance(found, Mapping) else None
         if found is None or isinstance(found, str):
@@ -289,10 +272,10 @@ class HostFunctions:
 
     def get_env(self, name: str) -> str | None:
         """A variable that was granted by name, if it is set."""
-        if name not in self._values.granted_env:
+        if name not in self._job.permissions.env_vars:
             self._record("denial", f"variable {name}", "deny", "not granted")
             return None
-        return self._values.env.get(name)
+        return self._job.env.get(name)
 
     def log(self, level: int, message: str) -> None:
         """A line of the plugin's log."""

@@ -72,28 +72,20 @@ def _put_result(value: Any, answer: tuple[bool, str | None]) -> None:
     value.of.result.val = None if text is None else _boxed(text)
 
 
-def _option(value: Any) -> str | None:
-    return _text(value.of.option[0]) if value.of.option else None
-
-
 def _pairs(value: Any) -> list[tuple[str, str]]:
     entries = value.of.list
     tuples = (entries.data[index].of.tuple.data for index in range(entries.size))
     return [(_text(pair[0]), _text(pair[1])) for pair in tuples]
 
 
-def _number(value: Any) -> int:
-    return int(value.of.u8)
-
-
 # How the parameters and the result of each kind of function of the host are taken and given.
 _TAKE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "get-config": (_text,),
     "get-env": (_text,),
-    "log": (_number, _text),
+    "log": (lambda value: int(value.of.u8), _text),
     "read-file": (_text,),
     "write-file": (_text, _text),
-    "http-request": (_text, _text, _pairs, _option),
+    "http-request": (_text, _text, _pairs, lambda value: _text(value.of.option[0]) if value.of.option else None),
 }
 _GIVE: dict[str, Callable[[Any, Any], None]] = {
     "get-config": _put_option,
@@ -296,7 +288,7 @@ class LinkedComponent:
         try:
             return self._instantiate(limits, timeout_s)
         except WasmError as error:
-            if self._memories > 1 or not _has_several_memories(error):
+            if self._memories > 1 or "memory count too high" not in str(error.__cause__):
                 raise
         self._memories = _MAX_MEMORIES  # from now on, too
         return self._instantiate(limits, timeout_s)
@@ -379,10 +371,6 @@ class ComponentInstance:
             if failure is not None:
                 raise failure from error
             raise (guard.why or explain_trap(error)) from error
-
-
-def _has_several_memories(error: WasmError) -> bool:
-    return "memory count too high" in str(error.__cause__)
 
 
 def _define(host: Any, name: str, callback: Any) -> None:

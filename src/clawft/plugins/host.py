@@ -286,30 +286,26 @@ class Plugins:
 
     def _make(self, status: PluginStatus) -> PluginInstance:
         """Raises: ClawftError."""
-        manifest, grant = status.found.manifest, status.grant
+        manifest = status.found.manifest
         assert manifest is not None
-        assert grant is not None
         if self._group is None:
             raise PluginFailed("The host of plugins is not open", code="plugin-start")
-        if manifest.wasm_module:
-            return self._make_component(status)
-        from clawft.plugins.launch import make_plugin_launch
-        from clawft.plugins.process import PythonProcess  # most runtimes have no plugin
+        from clawft.plugins.launch import make_plugin_launch, make_python_program  # most runtimes have no plugin
 
         job = make_plugin_launch(status, self.settings, self.around)
+        if manifest.wasm_module:
+            from clawft.plugins.component import Component
+
+            self._notes.start(status, self.settings, (job.config, job.env))
+            return Component(job, self.settings, self.around)
+        from clawft.plugins.process import PythonProcess
+
+        program = make_python_program(job, self.settings, self.around)
         self._notes.start(status, self.settings, (job.config, job.env))
         if self.around.sandbox.settings.mode == "off":
             message = "It runs WITHOUT a sandbox, with all your rights: sandbox.mode is 'off'"
             self._notes.announce(status, "plugin-bare", message, "See: weft help security")
-        return PythonProcess(job, self.around, self._group, lambda channel: self._inbound.get((status.id, channel)))
-
-    def _make_component(self, status: PluginStatus) -> PluginInstance:
-        """Raises: ClawftError."""
-        from clawft.plugins.component import Component, make_component_launch
-
-        job = make_component_launch(status, self.settings, self.around)
-        self._notes.start(status, self.settings, (job.config, job.env))
-        return Component(job, self.settings, self.around)
+        return PythonProcess(program, self.around, self._group, lambda channel: self._inbound.get((status.id, channel)))
 
     async def _close(self, hosted: _Hosted) -> None:
         running, hosted.running = hosted.running, None

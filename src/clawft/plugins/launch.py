@@ -32,120 +32,126 @@ _PROCESSES, _WITH_SHELL = 64, 256
 _QUIET_S = 3600.0  # an IMAP connection waits for up to 29 minutes
 
 
-class PluginTimeouts(Struct, frozen=True):
-    """The timeouts of a plugin's operations, in seconds."""
+class PluginLaunch(Struct, frozen=True):
+    """A plugin that may run as it was granted, in a process or as a component. `env` are the variables it was
+    granted."""
 
+    status: PluginStatus
+    manifest: PluginManifest
+    digest: str  # of its folder
+    data_dir: str
+    config: dict[str, Any]
+    env: Mapping[str, str]
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
     init_s: float
     call_s: float
     shutdown_s: float
 
+    @property
+    def id(self) -> str:
+        return self.manifest.id
 
-class PluginLaunch(Struct, frozen=True):
-    """A plugin that may run as it was granted. `digest` is that of `folder`; `env` are all variables that it gets."""
+    @property
+    def folder(self) -> str:
+        return self.status.found.folder
 
-    id: str
-    version: str
-    folder: str
-    digest: str
-    permissions: Permissions
-    module: str
-    name: str
-    package: str
-    data_dir: str
-    config: dict[str, Any]
+    @property
+    def permissions(self) -> Permissions:
+        return self.status.permissions
+
+
+def make_plugin_launch(status: PluginStatus, settings: PluginsSettings, around: PluginEnvironment) -> PluginLaunch:
+    """Build the launch of a plugin. Raises: ClawftError for what cannot be granted, or a secret that cannot be read."""
+    manifest, grant, entry = status.found.manifest, status.grant, get_plugin_entry(status.found, settings)
+    assert manifest is not None
+    assert grant is not None
+    for host in status.permissions.network:
+        parse_grant(host)
+    readable, writable = find_paths(status, around)
+    wasm_s = settings.wasm.timeout_s if manifest.wasm_module else None
+    return PluginLaunch(
+        status,
+        manifest,
+        grant.digest,
+        os.path.join(around.workspace.user_dir, "plugin-data", manifest.id),
+        resolve_plugin_config(status, entry, around.environ),
+        find_granted_env(status, entry, around.environ),
+        readable,
+        writable,
+        settings.init_timeout_s,
+        entry.call_timeout_s or wasm_s or settings.call_timeout_s,
+        settings.shutdown_timeout_s,
+    )
+
+
+class PythonProgram(Struct, frozen=True):
+    """The program of a Python plugin: what of it is loaded, in which environment, within which limits."""
+
+    job: PluginLaunch
+    code: tuple[str, str, str]  # the module, the class, and the package that its folder is loaded as
     env: Mapping[str, str]
-    own_env: Mapping[str, str]
-    readable: tuple[str, ...]
-    writable: tuple[str, ...]
-    declared: DeclaredParts
     limits: ResourceLimits
-    times: PluginTimeouts
 
     @property
     def words(self) -> tuple[str, ...]:
         return (sys.executable, "-I", "-B", _GUEST, *_find_packages())
 
-    def start(self, copy: str) -> PluginStart:
-        """Build the first message to the plugin's process."""
+    def start(self, copy: str, *, confined: bool) -> PluginStart:
+        """Build the first message to the plugin's process. Raises: ClawftError."""
+        job, (module, name, package) = self.job, self.code
+        declared = DeclaredParts(
+            tuple(tool.name for tool in job.manifest.tools),
+            job.manifest.channels,
+            tuple((stage.name, stage.phase.value) for stage in job.manifest.stages),
+            job.manifest.memory,
+        )
         return PluginStart(
             copy,
-            self.module,
-            self.name,
-            self.data_dir,
-            self.package,
-            self.config,
-            tuple(self.env),
-            self.permissions.network,
-            self.declared,
-            "" if self.permissions.shell else _find_filter().hex(),
+            module,
+            name,
+            job.data_dir,
+            package,
+            job.config,
+            tuple(job.env),
+            job.permissions.network,
+            declared,
+            "" if job.permissions.shell else _find_filter().hex(),
             self.limits.data_bytes,
+            job.id,
+            (*job.readable, *job.writable),
+            confined,
         )
 
     def confine(self, copy: str) -> Confinement:
         """Build the confinement of the plugin's process."""
+        job = self.job
         return Confinement(
-            writable=self.writable,
-            whole={"program": _find_interpreter(), "named": self.readable},
-            own=(self.data_dir,),
+            writable=job.writable,
+            whole={"program": _find_interpreter(), "named": job.readable},
+            own=(job.data_dir,),
             hidden=("/etc/passwd", "/etc/group"),
             mounts=((copy, copy),),
-            hosts=self.permissions.network,
+            hosts=job.permissions.network,
             limits=self.limits,
-            least=not self.permissions.shell,
+            least=not job.permissions.shell,
             only=True,
-            host_hint=f"If its manifest asks for it: weft plugins grant {self.id} --network {{host}}",
+            host_hint=f"If its manifest asks for it: weft plugins grant {job.id} --network {{host}}",
             quiet_s=_QUIET_S,
         )
 
 
-def make_plugin_launch(status: PluginStatus, settings: PluginsSettings, around: PluginEnvironment) -> PluginLaunch:
-    """Build the launch of a Python plugin. Raises: ClawftError for what cannot be granted, or a secret that cannot be
-    read."""
-    found, manifest = status.found, status.found.manifest
-    assert manifest is not None
-    assert status.grant is not None
-    entry, workspace, permissions = get_plugin_entry(found, settings), around.workspace, status.permissions
-    module, name, package = find_code(found)
-    data_dir = os.path.join(workspace.user_dir, "plugin-data", manifest.id)
-    readable, writable = find_paths(status, around)
-    for host in permissions.network:
-        parse_grant(host)
-    memory = settings.memory_mb + _ROOM_MB
-    return PluginLaunch(
-        manifest.id,
-        manifest.version,
-        found.folder,
-        status.grant.digest,
-        permissions,
-        module,
-        name,
-        package,
-        data_dir,
-        resolve_plugin_config(status, entry, around.environ),
-        find_granted_env(status, entry, around.environ),
-        _own_env(data_dir, permissions, around),
-        readable,
-        writable,
-        _declare(manifest),
-        structs.replace(
-            around.sandbox.limits,
-            memory_bytes=memory * _MB,
-            data_bytes=memory * _MB,
-            processes=_WITH_SHELL if permissions.shell else _PROCESSES,
-        ),
-        PluginTimeouts(
-            settings.init_timeout_s, entry.call_timeout_s or settings.call_timeout_s, settings.shutdown_timeout_s
-        ),
-    )
-
-
-def _declare(manifest: PluginManifest) -> DeclaredParts:
-    return DeclaredParts(
-        tuple(tool.name for tool in manifest.tools),
-        manifest.channels,
-        tuple((stage.name, stage.phase.value) for stage in manifest.stages),
-        manifest.memory,
-    )
+def make_python_program(job: PluginLaunch, settings: PluginsSettings, around: PluginEnvironment) -> PythonProgram:
+    """Build the program of a Python plugin. Raises: ClawftError."""
+    memory, has_shell = (settings.memory_mb + _ROOM_MB) * _MB, job.permissions.shell
+    processes = _WITH_SHELL if has_shell else _PROCESSES
+    limits = structs.replace(around.sandbox.limits, memory_bytes=memory, data_bytes=memory, processes=processes)
+    # Of the user's own environment only PATH, for a plugin that may start programs.
+    path = around.sandbox.launcher.limit_path(around.environ.get("PATH", os.defpath)) if has_shell else os.defpath
+    # Tells projects apart, and nothing of them.
+    project = blake2b(around.workspace.project.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    own = {"HOME": job.data_dir, "PATH": path, "LANG": "C.UTF-8", "CLAWFT_PROJECT_ID": project}
+    return PythonProgram(job, find_code(job.status.found), {**job.env, **own}, limits)
 
 
 def find_paths(status: PluginStatus, around: PluginEnvironment) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -226,17 +232,6 @@ def _find_interpreter() -> tuple[str, ...]:
 def _find_packages() -> list[str]:
     """Find the folders where packages are installed; also the user's, which an isolated interpreter does not search."""
     return [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-
-
-def _own_env(data_dir: str, permissions: Permissions, around: PluginEnvironment) -> dict[str, str]:
-    """Build the environment that every process needs; of the user's own only PATH, for a plugin that may start
-    programs."""
-    path = os.defpath
-    if permissions.shell:
-        path = around.sandbox.launcher.limit_path(around.environ.get("PATH", os.defpath))
-    # Tells projects apart, and nothing of them.
-    project = blake2b(around.workspace.project.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-    return {"HOME": data_dir, "PATH": path, "LANG": "C.UTF-8", "CLAWFT_PROJECT_ID": project}
 
 
 def _find_filter() -> bytes:

@@ -8,12 +8,11 @@ from typing import Any
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
-from msgspec import structs
 
 from clawft.contracts import ChannelError, PluginError
 from clawft.errors import ClawftError, Refused
-from clawft.plugins.guest.wire import MAX_LINE, GuestRequest, PluginStart, RefusalReport
-from clawft.plugins.launch import PluginLaunch
+from clawft.plugins.guest.wire import MAX_LINE, GuestRequest, RefusalReport
+from clawft.plugins.launch import PluginLaunch, PythonProgram
 from clawft.plugins.protocol import PluginConnection, deliver_received, make_protocol_error, read_result
 from clawft.plugins.runtime import (
     MAX_REFUSALS,
@@ -50,12 +49,13 @@ class PythonProcess:
 
     def __init__(
         self,
-        job: PluginLaunch,
+        program: PythonProgram,
         around: PluginEnvironment,
         group: TaskGroup,
         find_inbound: Callable[[str], InboundReceiver | None],
     ) -> None:
-        self.job = job
+        self.job = job = program.job
+        self._program = program
         self._around = around
         self._group = group
         self._find_inbound = find_inbound
@@ -75,27 +75,24 @@ class PythonProcess:
         """Raises: ClawftError."""
         self._group.start_soon(self._live)
         try:
-            with anyio.fail_after(self.job.times.init_s):
+            with anyio.fail_after(self.job.init_s):
                 await self._child.started.wait()
-                start = msgspec.to_builtins(self._describe_start()) if self._copy else None
+                confined = self._around.sandbox.settings.mode != "off"
+                start = msgspec.to_builtins(self._program.start(self._copy, confined=confined)) if self._copy else None
                 await self._talk.order("start", parameters=start, grace_s=_GRACE_S)
         except BaseException as error:
             await self._child.bury()
             if isinstance(error, TimeoutError):
-                message = f"It was not ready within {self.job.times.init_s:g} seconds"
+                message = f"It was not ready within {self.job.init_s:g} seconds"
                 raise PluginFailed(message, code="plugin-timeout", hint="See plugins.init_timeout_s") from error
             raise
-
-    def _describe_start(self) -> PluginStart:
-        opened, confined = (*self.job.readable, *self.job.writable), self._around.sandbox.settings.mode != "off"
-        return structs.replace(self.job.start(self._copy), id=self.job.id, opened=opened, confined=confined)
 
     async def call(self, what: str, parameters: Mapping[str, Any]) -> Any:
         """A call of `start_channel` lasts as long as the channel. Raises: PluginError; PluginFailed."""
         plain = msgspec.to_builtins(dict(parameters))
         if what == "start_channel":
             return await self._run_channel(plain)
-        limit_s = self.job.times.call_s
+        limit_s = self.job.call_s
         try:
             with anyio.fail_after(limit_s):
                 value = await self._talk.order("call", what, plain, grace_s=_GRACE_S)
@@ -132,7 +129,7 @@ class PythonProcess:
         async def look() -> None:
             before: Health = "healthy"
             while self.alive:
-                await anyio.sleep(min(_LOOK_S, self.job.times.call_s))
+                await anyio.sleep(min(_LOOK_S, self.job.call_s))
                 now = await self.health()
                 if now == before == "hangs":
                     self._end(PluginFailed("It does nothing any more, and does not answer", code="plugin-hangs"))
@@ -142,9 +139,7 @@ class PythonProcess:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
             try:
-                await self._talk.order(
-                    "call", "start_channel", parameters, grace_s=self.job.times.shutdown_s + _GRACE_S
-                )
+                await self._talk.order("call", "start_channel", parameters, grace_s=self.job.shutdown_s + _GRACE_S)
             except PluginError as raised:  # not in a group
                 error = raised
             finally:
@@ -155,10 +150,10 @@ class PythonProcess:
 
     async def _shut_down(self) -> None:
         try:
-            with anyio.fail_after(self.job.times.shutdown_s):
+            with anyio.fail_after(self.job.shutdown_s):
                 left = await self._talk.order("shutdown")
         except TimeoutError as error:
-            message = f"It did not end within {self.job.times.shutdown_s:g} seconds"
+            message = f"It did not end within {self.job.shutdown_s:g} seconds"
             raise PluginFailed(message, code="plugin-timeout", hint="See plugins.shutdown_timeout_s") from error
         named = [f"{kind} {', '.join(map(str, names))}" for kind, names in dict(left or {}).items() if names]
         if named:
@@ -179,10 +174,10 @@ class PythonProcess:
             async with (
                 open_skill_copy(around.workspace.user_dir, job.folder, job.digest) as self._copy,
                 around.sandbox.prepare(
-                    job.words,
+                    self._program.words,
                     cwd=job.data_dir,
-                    env={**job.env, **job.own_env},
-                    confinement=job.confine(self._copy),
+                    env=self._program.env,
+                    confinement=self._program.confine(self._copy),
                     record=self._record,
                 ) as launch,
             ):
@@ -250,7 +245,7 @@ class PythonProcess:
 
     async def _deliver(self, ask: GuestRequest) -> bool:
         """Raises: PluginError."""
-        inbound = self._find_inbound(ask.channel) if ask.channel in self.job.declared.channels else None
+        inbound = self._find_inbound(ask.channel) if ask.channel in self.job.manifest.channels else None
         if inbound is None:
             raise ChannelError(f"Nobody takes messages of the channel '{ask.channel[:80]}'", code="channel-closed")
         return await deliver_received(ask, inbound)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from clawft.config.extensions import PluginEntry, PluginsSettings, find_plugin_secrets, replace_references
@@ -94,21 +96,16 @@ def record_secrets(
 
     Raises: Refused if that cannot be written.
     """
+    config: Any
     config, env = config_and_env
     entry, manifest = get_plugin_entry(status.found, settings), status.found.manifest
     hidden = [name for name, value in env.items() if _is_secret(name, value, entry)]
     written = [*find_plugin_secrets(entry.config if config else {}, manifest.config_schema if manifest else None)]
-    secrets.add([*(env[name] for name in hidden), *(str(_get(config, path)) for path, _ in written)])
+    secrets.add([*(env[name] for name in hidden), *(str(reduce(getitem, path, config)) for path, _ in written)])
     digest = status.grant.digest if status.grant else ""
     rule = f'plugins.entries."{status.id}"'
     for name in (*hidden, *(secret.env or secret.keystore for _, secret in written if secret.is_reference)):
         audit.write("secret", name, decision="used", rule=rule, digest=digest, detail={"plugin": status.id})
-
-
-def _get(value: Any, path: Path) -> Any:
-    for part in path:
-        value = value[part]
-    return value
 
 
 def _is_secret(name: str, value: str, entry: PluginEntry) -> bool:

@@ -34,7 +34,10 @@ class RequestPiece(Struct, frozen=True):
 
 def split_request(request: ModelRequest) -> list[RequestPiece]:
     """All texts of a request: the system prompt, what tools say of themselves, and each message."""
-    pieces = [_piece("tools", _show_tool(tool)) for tool in request.tools]
+    pieces = [
+        _piece("tools", {"name": tool.name, "description": tool.description, "parameters": tool.parameters})
+        for tool in request.tools
+    ]
     for message in request.messages:
         is_system = message.role == "system"
         pieces.append(_piece("system" if is_system else "messages", _show_message(message)))
@@ -44,10 +47,6 @@ def split_request(request: ModelRequest) -> list[RequestPiece]:
 def _piece(where: Literal["system", "tools", "messages"], plain: Any) -> RequestPiece:
     encoded = msgspec.json.encode((where, plain))
     return RequestPiece(where, plain, blake2b(encoded, digest_size=16).digest(), len(encoded))
-
-
-def _show_tool(tool: ModelTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def _show_message(message: Message) -> Any:
@@ -99,13 +98,9 @@ def read_changes(batch: Sequence[RequestPiece], answer: Mapping[str, Any]) -> di
     changes: dict[bytes, Any] = {}
     for piece in batch:
         after = answer.get("system") if piece.where == "system" else next(left[piece.where])
-        changes[piece.digest] = None if after == _as_shown(piece.plain) else _CHECKS[piece.where](piece.plain, after)
+        before = msgspec.json.decode(msgspec.json.encode(piece.plain))  # where a tuple is a list
+        changes[piece.digest] = None if after == before else _CHECKS[piece.where](piece.plain, after)
     return changes
-
-
-def _as_shown(plain: Any) -> Any:
-    """As it was on its way to the stage and back, where a tuple is a list."""
-    return msgspec.json.decode(msgspec.json.encode(plain))
 
 
 def _check_text(before: str | None, after: Any) -> Any:

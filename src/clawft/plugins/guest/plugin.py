@@ -87,12 +87,7 @@ class PluginParts:
         self.memory: dict[str, MemoryBackend] = {}
         for part in parts:
             self._take(part, declared)
-        self.tools = self._choose_tools()
         self._check(declared)
-
-    def _choose_tools(self) -> ToolProvider | None:
-        """A skill that is all it has may do both."""
-        return self.tools or next(iter(self.skills.values()), None)
 
     def _take(self, part: Any, declared: DeclaredParts) -> None:
         """One part may be several things; what it is called by tells which."""
@@ -111,6 +106,7 @@ class PluginParts:
             self.memory.setdefault(name, part)
 
     def _check(self, declared: DeclaredParts) -> None:
+        self.tools = self.tools or next(iter(self.skills.values()), None)  # a skill that is all it has may do both
         missing = [f"a part with execute_tool for the tool '{name}'" for name in declared.tools if self.tools is None]
         for kind, names, known in (
             ("channel", declared.channels, self.channels),
