@@ -29,18 +29,8 @@ ETC = (
 LEAST_ETC = ("ld.so.cache", "localtime", "nsswitch.conf", "pki/tls/certs", "ssl/certs")
 # What a folder of programs leans on, from the folder above it; less where that also holds other things of the user.
 _SIBLING_FOLDERS = (
-    "lib",
-    "lib64",
-    "libexec",
-    "share",
-    "include",
-    "plugins",
-    "versions",
-    "installs",
-    "shims",
-    "bin",
-    "pyvenv.cfg",
-)
+    "lib", "lib64", "libexec", "share", "include", "plugins", "versions", "installs", "shims", "bin", "pyvenv.cfg",
+)  # fmt: skip
 _SIBLING_FOLDERS_AT_HOME = ("lib", "lib64", "libexec")
 _FURTHER = {".cargo/bin": ".rustup", ".volta/bin": ".volta/tools"}
 # Where tools put interpreters and other programs, and nothing else: uv, pyenv, nvm, asdf, mise, pipx, rbenv, conda, …
@@ -123,11 +113,7 @@ def _is_open(real: str, home: str, closed: tuple[str, ...]) -> bool:
     """Return whether a folder is neither a place that must stay hidden, nor above or below one, nor the home folder."""
     if real == "/" or (home + "/").startswith(real.rstrip("/") + "/"):
         return False
-    return not any(_overlap(real, path) for path in closed)
-
-
-def _overlap(one: str, other: str) -> bool:
-    return (one + "/").startswith(other + "/") or (other + "/").startswith(one + "/")
+    return not any(f"{real}/".startswith(f"{path}/") or f"{path}/".startswith(f"{real}/") for path in closed)
 
 
 _NEVER = ("/proc", "/sys", "/dev")

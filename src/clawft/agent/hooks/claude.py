@@ -1,7 +1,7 @@
 """Claude Code's words for what hooks get and answer: tools and their arguments, the event on stdin, the answer on
 stdout and in the exit code."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -88,25 +88,15 @@ def _tell_result(context: Mapping[str, Any], cwd: str, home: str) -> dict[str, A
     return call | {"tool_response": response, "duration_ms": context.get("durationMs", 0)}
 
 
-def _tell_prompt(context: Mapping[str, Any], _cwd: str, _home: str) -> dict[str, Any]:
-    return {"prompt": str(context.get("content", ""))}
-
-
-def _tell_start(context: Mapping[str, Any], _cwd: str, _home: str) -> dict[str, Any]:
-    return {"source": str(context.get("source", "startup"))}
-
-
-def _tell_stop(context: Mapping[str, Any], _cwd: str, _home: str) -> dict[str, Any]:
-    active, last = bool(context.get("stopHookActive")), str(context.get("lastMessage", ""))
-    return {"stop_hook_active": active, "last_assistant_message": last}
-
-
-_OWN = {
+_OWN: Mapping[str, Callable[[Mapping[str, Any], str, str], dict[str, Any]]] = {
     "PreToolUse": _tell_call,
     "PostToolUse": _tell_result,
-    "UserPromptSubmit": _tell_prompt,
-    "SessionStart": _tell_start,
-    "Stop": _tell_stop,
+    "UserPromptSubmit": lambda context, *_: {"prompt": str(context.get("content", ""))},
+    "SessionStart": lambda context, *_: {"source": str(context.get("source", "startup"))},
+    "Stop": lambda context, *_: {
+        "stop_hook_active": bool(context.get("stopHookActive")),
+        "last_assistant_message": str(context.get("lastMessage", "")),
+    },
 }
 
 _Text = Annotated[str, Meta(max_length=200_000)]

@@ -109,9 +109,11 @@ class CommandHandler:
         self._clear = clear
         self._own_env = own_env
 
-    def with_job(self, job: CommandLaunch) -> "CommandHandler":
-        """The same with another job."""
-        return CommandHandler(job, self._around, self._clear, self._own_env)
+    def join(self, job: CommandLaunch) -> "CommandHandler":
+        """The same command with what another place says of when it is run, and the stricter of both."""
+        matchers, strict = (*self.job.matchers, *job.matchers), self.job.strict or job.strict
+        both = structs.replace(self.job, matchers=matchers, strict=strict)
+        return CommandHandler(both, self._around, self._clear, self._own_env)
 
     def matches_event(self, event: HookEvent) -> bool:
         job = self.job
@@ -208,7 +210,10 @@ class CommandHandler:
             base |= _put_last(base, cwd)
         own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
         self._record_secrets(event)
-        payload = make_input(event, job.hook.event, _find_base(workspace), workspace.home)
+        # Relative paths of tools start at the current folder if it lies in the project.
+        here, project = real_path(workspace.cwd), real_path(workspace.project)
+        start = here if is_within(here, project) else project
+        payload = make_input(event, job.hook.event, start, workspace.home)
         how: dict[str, object] = {"status": "not run to its end"}
         try:
             finished = await around.sandbox.run(
@@ -303,13 +308,6 @@ def _put_last(env: Mapping[str, str], project: str) -> Mapping[str, str]:
     return {"PATH": os.pathsep.join(ordered)} if folders else {}
 
 
-def _find_base(workspace: Workspace) -> str:
-    """Return the folder that relative paths of tools start at: the current folder if it is inside the project, else the
-    project."""
-    cwd, project = real_path(workspace.cwd), real_path(workspace.project)
-    return cwd if is_within(cwd, project) else project
-
-
 def make_command_handlers(
     statuses: Iterable[CommandHooksStatus],
     settings: HooksSettings,
@@ -331,20 +329,13 @@ def make_command_handlers(
             # Claude Code runs the same command once for an event, wherever it is written.
             key = (job.hook.event, job.hook.command, job.folder)
             if key in known:
-                handlers[known[key]] = _join(handlers[known[key]], job)
+                handlers[known[key]] = handlers[known[key]].join(job)
                 continue
             known[key] = len(handlers)
             found = status.found.skill
             cleared = (lambda found=found: clear(found)) if found is not None else None
             handlers.append(CommandHandler(job, around, cleared, own_env))
     return handlers
-
-
-def _join(handler: CommandHandler, job: CommandLaunch) -> CommandHandler:
-    """The same command with what another place says of when it is run, and the stricter of both."""
-    first = handler.job
-    both = structs.replace(first, matchers=(*first.matchers, *job.matchers), strict=first.strict or job.strict)
-    return handler.with_job(both)
 
 
 def _make_jobs(

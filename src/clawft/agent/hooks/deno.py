@@ -252,7 +252,7 @@ class DenoRunner:
             host_hint=f"Add {{host}} to permissions.net in [hooks.entries.{job.name}] of the config",
         )
         handler = f"file://{quote(os.path.join(place, job.handler))}"
-        record = self._notes.recorder(job) if self._notes else _ignore
+        record: Record = self._notes.recorder(job) if self._notes else lambda *_: None
         return _Program(words, project, {**self._own_env(job), **grants.env}, confinement, handler, record)
 
     def _check_bare(self, grants: HookGrants) -> None:
@@ -286,7 +286,3 @@ def _limit(limits: ResourceLimits, memory_mb: int) -> ResourceLimits:
     return msgspec.structs.replace(
         limits, memory_bytes=(memory_mb + 256) * _MB, data_bytes=(2 * memory_mb + 1280) * _MB, processes=128
     )
-
-
-def _ignore(kind: str, subject: str, decision: str, rule: str) -> None:
-    pass

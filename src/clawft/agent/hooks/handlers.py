@@ -240,12 +240,10 @@ def make_hook_launch(
         settings.max_output_bytes,
         persistent,
         _find_version(found.root) if persistent and not status.digest else "",
-        tuple(name for name in grants.env if _is_secret(name, entry)),
+        tuple(
+            name for name in grants.env if names_secret(name) or (name in entry.env and entry.env[name].is_reference)
+        ),
     )
-
-
-def _is_secret(name: str, entry: HookEntry) -> bool:
-    return names_secret(name) or (name in entry.env and entry.env[name].is_reference)
 
 
 def _find_version(folder: str) -> str:

@@ -66,7 +66,7 @@ def collect_tools(found: list[Tool], server: str, *, trusted: bool) -> RemoteToo
             reasons.append(converted)
         elif converted.name in tools:
             reasons.append(f"it names the tool {tool.name} twice; the first counts")
-        elif (total := total + _size(converted)) > _MAX_TOTAL:
+        elif (total := total + len(converted.description) + _length(converted.parameters)) > _MAX_TOTAL:
             reasons.append(f"its tools take more than {_MAX_TOTAL} characters; {tool.name} and the rest were left out")
             break
         else:
@@ -125,10 +125,6 @@ def _length(schema: dict[str, Any]) -> int:
     return len(msgspec.json.encode(schema))
 
 
-def _size(tool: RemoteTool) -> int:
-    return len(tool.description) + _length(tool.parameters)
-
-
 def _diagnose(server: str, reasons: list[str]) -> tuple[Diagnostic, ...]:
     if len(reasons) > _MAX_REPORTED:
         reasons = [*reasons[:_MAX_REPORTED], f"{len(reasons) - _MAX_REPORTED} more of its tools were left out"]
@@ -153,10 +149,11 @@ def convert_result(result: CallToolResult) -> RemoteResult:
             images.append(part)
         else:
             texts.append(f"[image {part.media_type} left out: there are more than {_MAX_IMAGES}]")
-    structured = _bounded(result.structured_content)
-    text = "\n".join(texts)
-    if not text and not images and result.structured_content is not None:
-        text = _to_json(result.structured_content)
+    text, structured = "\n".join(texts), result.structured_content
+    if structured is not None:
+        encoded = msgspec.json.encode(structured).decode()
+        text = text or ("" if images else encoded)
+        structured = structured if len(encoded) <= MAX_RESULT_CHARS else None  # else too large to pass on
     cut = len(text) > MAX_RESULT_CHARS
     return RemoteResult(cut_text(text, MAX_RESULT_CHARS), tuple(images), result.is_error, structured, cut)
 
@@ -200,12 +197,3 @@ def _note(what: str, media_type: str, data: str) -> str:
 
 def _short(text: str) -> str:
     return cut_text(" ".join(clean_text(text).split()), 200)
-
-
-def _bounded(structured: Any) -> Any:
-    """The structured part, unless it is too large to pass on."""
-    return structured if structured is not None and len(_to_json(structured)) <= MAX_RESULT_CHARS else None
-
-
-def _to_json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

@@ -5,9 +5,9 @@ Use it as an async context manager: leaving it ends every server. Nothing here d
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import msgspec
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clawft.agent.mcp.skill_listing import SkillListing
 
 
+T = TypeVar("T")
 _CLOSE_S = 5.0
 # The SDK logs every request, and what it cannot read with a traceback.
 _LOGGERS = ("mcp.client", "mcp.shared", "client", "httpx2", "httpcore2")
@@ -95,16 +96,7 @@ class McpHub:
 
     async def tools(self) -> RemoteToolListing:
         """The tools of all servers, which are started at once as needed; what failed is in the diagnostics."""
-        servers = dict(self._load())
-        listings: dict[str, RemoteToolListing] = dict.fromkeys(servers, RemoteToolListing())
-
-        async def ask(server: "McpServer") -> None:
-            listings[server.name] = await server.list_tools()
-
-        async with anyio.create_task_group() as group:
-            for server in servers.values():
-                group.start_soon(ask, server)
-        in_order = list(listings.values())
+        in_order = list((await _ask_all(self._load(), lambda server: server.list_tools())).values())
         return RemoteToolListing(
             tuple(tool for listing in in_order for tool in listing.tools),
             self._diagnostics + tuple(found for listing in in_order for found in listing.diagnostics),
@@ -125,16 +117,8 @@ class McpHub:
     async def skills(self, only: str = "") -> "dict[str, SkillListing]":
         """Return the skills that each server, or only one, offers, by server name. Problems with settings are in
         `diagnostics`. Raises: RemoteError if there is no such server."""
-        servers = {only: self._get(only)} if only else dict(self._load())
-        listings: dict[str, SkillListing] = {}
-
-        async def ask(server: "McpServer") -> None:
-            listings[server.name] = await server.list_skills()
-
-        async with anyio.create_task_group() as group:
-            for server in servers.values():
-                group.start_soon(ask, server)
-        return {name: listings[name] for name in servers}
+        servers = {only: self._get(only)} if only else self._load()
+        return await _ask_all(servers, lambda server: server.list_skills())
 
     async def get_skill(self, server: str, uri: str) -> "OfferedSkill | None":
         """One skill of a server, listed or not. Raises: RemoteError."""
@@ -195,14 +179,24 @@ class McpHub:
                 diagnostics.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue
             if confined and settings.sandbox == "none":
-                diagnostics.append(_still_confined(name))
+                message = f"The MCP server '{name}' runs in the sandbox: what a project's config speaks of stays there"
+                hint = f"To let it, say only sandbox = 'none' in [mcp.servers.{name}] of your own config"
+                diagnostics.append(Diagnostic("mcp-sandbox", "warning", message, hint=hint))
             failures = ServerFailures(name, settings, launch.secrets, self._clock)
             connect = self._connect or partial(open_target, name=name, confine=self._confine)
             self._servers[name] = McpServer(name, settings, launch, failures, connect, self._group)
         self._diagnostics += tuple(diagnostics)
 
 
-def _still_confined(name: str) -> Diagnostic:
-    message = f"The MCP server '{name}' runs in the sandbox: what a project's config speaks of stays there"
-    hint = f"To let it, say only sandbox = 'none' in [mcp.servers.{name}] of your own config"
-    return Diagnostic("mcp-sandbox", "warning", message, hint=hint)
+async def _ask_all(servers: "Mapping[str, McpServer]", ask: "Callable[[McpServer], Awaitable[T]]") -> "dict[str, T]":
+    """Ask all servers at once; their answers in the order of the servers."""
+    found: dict[str, T] = {}
+
+    async def run(name: str, server: "McpServer") -> None:
+        found[name] = await ask(server)
+
+    names = list(servers)
+    async with anyio.create_task_group() as group:
+        for name in names:
+            group.start_soon(run, name, servers[name])
+    return {name: found[name] for name in names}

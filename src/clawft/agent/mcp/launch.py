@@ -110,7 +110,7 @@ def resolve_launch(
     if any("\0" in text for text in (*command, *own, *own.values(), cwd)) or any("=" in key or not key for key in own):
         raise ClawftError("mcp-settings", f"The command or a variable of the server '{name}' cannot be passed on")
     confinement = _confine(name, settings, cwd, workspace, terms.hint) if confined else None
-    inherited = _inherit(environ)
+    inherited = {key: value for key, value in environ.items() if key in _INHERITED or key.startswith("LC_")}
     if brought and confinement is not None:
         # It has the folders that it was given, and none for having its program, its start or its PATH there.
         confinement = structs.replace(confinement, readable=settings.readable, only=True)
@@ -197,10 +197,6 @@ def _expand_all(name: str, values: Mapping[str, str], terms: LaunchTerms) -> dic
         return value
 
     return {key: _VARIABLE.sub(fill, value) for key, value in values.items()}
-
-
-def _inherit(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name in _INHERITED or name.startswith("LC_")}
 
 
 def _secrets(written: Mapping[str, str], filled: Mapping[str, str], environ: Mapping[str, str]) -> Secrets:

@@ -58,7 +58,8 @@ class PluginServers:
     async def renew(self, statuses: Iterable[PluginStatus]) -> list[Diagnostic]:
         """Go by what the user decided: servers of plugins that are not ready any more, or were granted something else,
         end, and new ones join. What there is to say, each thing once."""
-        wanted = {status.id: status for status in statuses if status.state == "ready" and _has_servers(status)}
+        ready = (status for status in statuses if status.state == "ready")
+        wanted = {status.id: status for status in ready if status.found.manifest and status.found.manifest.servers}
         async with self._lock:
             for plugin_id, opened in list(self._opened.items()):
                 if plugin_id not in wanted or wanted[plugin_id].grant != opened.grant:
@@ -107,10 +108,6 @@ class _Opened:
         self.names: list[str] = []
 
 
-def _has_servers(one: PluginStatus) -> bool:
-    return one.found.manifest is not None and bool(one.found.manifest.servers)
-
-
 class _Places(Struct, frozen=True):
     """The folders of one plugin: the copy that its programs run on, and that of its data."""
 
@@ -135,7 +132,7 @@ def _make(
     hint = f"Run: weft plugins grant {one.id}"
     if server.command and not one.permissions.shell:
         raise Refused("plugin-withheld", "it was not granted to start programs", hint=hint)
-    find = partial(_find_own, places) if server.literal else partial(_find, places, variables)
+    find = (lambda name: f"${{{name}}}") if server.literal else partial(_find, places, variables)
     terms = LaunchTerms(find, hint, f"Give it one: weft plugins env {one.id}")
     if server.url:
         # What Agent Plugins has in an address or a header is never filled in.
@@ -152,10 +149,11 @@ def _make(
     cwd = fill(server.cwd) if server.cwd else root
     cwd = _inside(cwd if os.path.isabs(cwd) else f"{root}/{cwd}", root, places.data)
     env = {name: fill(value) if server.literal else value for name, value in server.env.items()}
+    prefix = "" if server.literal else "CLAUDE_"
     settings = ServerSettings(
         command=command,
         args=tuple(map(fill, server.args)),
-        env=env | _own_variables(server, places),
+        env=env | {f"{prefix}PLUGIN_ROOT": root, f"{prefix}PLUGIN_DATA": places.data},
         cwd=cwd,
         sandbox="confined",
         hosts=one.permissions.network,
@@ -165,18 +163,9 @@ def _make(
     return settings, terms
 
 
-def _own_variables(server: ServerSpec, places: _Places) -> dict[str, str]:
-    prefix = "" if server.literal else "CLAUDE_"
-    return {f"{prefix}PLUGIN_ROOT": places.root, f"{prefix}PLUGIN_DATA": places.data}
-
-
 def _fill_agent(places: _Places, text: str) -> str:
     """A text of Agent Plugins with its two variables filled in, once; all else stays as it is."""
     return _AGENT.sub(lambda match: places.root if match[1] == "PLUGIN_ROOT" else places.data, text)
-
-
-def _find_own(_places: _Places, name: str) -> str:
-    return f"${{{name}}}"
 
 
 def _find(places: _Places, variables: Mapping[str, str], inner: str) -> str | None:

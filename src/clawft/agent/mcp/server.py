@@ -201,7 +201,8 @@ class McpServer:
             life = await self._come_alive(self._failures.patience_s)
             changes = life.changes
             if life.listing is None or life.listed != changes or life.deaf:
-                life.listing = await self._ask(life, self._fetch)
+                fetch = partial(fetch_tools, server=self.name, trusted=self._settings.trusted)
+                life.listing = await self._ask(life, fetch)
                 life.listed = changes
             return life.listing
         except RemoteError as error:
@@ -256,9 +257,6 @@ class McpServer:
                 life.scope.cancel()  # it would not notice: it waits for the server's greeting
             life.watch.end()
             await life.over.wait()
-
-    async def _fetch(self, session: ClientSession) -> RemoteToolListing:
-        return await fetch_tools(session, self.name, trusted=self._settings.trusted)
 
     async def _come_alive(self, patience_s: float = math.inf) -> _Life:
         """The connection, started if there is none. Raises: RemoteError if it fails, or failed a moment ago."""

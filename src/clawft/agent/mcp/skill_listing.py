@@ -94,7 +94,9 @@ async def fetch_skills(session: ClientSession, server: str) -> SkillListing:
 
 
 def _conclude(server: str, found: list[OfferedSkill], ttl_s: float, *, whole: bool) -> SkillListing:
-    return SkillListing(_sort_out(found), () if whole else (_tell_cut(server),), whole=whole, ttl_s=ttl_s)
+    message = f"The MCP server '{server}' lists more skills than are looked at ({MAX_SKILLS}), or pages without end"
+    cut = Diagnostic("mcp-skill-listing", "warning", message, hint="Name the one you want by its address")
+    return SkillListing(_sort_out(found), () if whole else (cut,), whole=whole, ttl_s=ttl_s)
 
 
 def _measure(entry: Any) -> int:
@@ -148,8 +150,3 @@ def _sort_out(offered: list[OfferedSkill]) -> tuple[OfferedSkill, ...]:
         else OfferedSkill(skill.server, skill.uri, skill.name, problem=twice)
         for skill in offered
     )
-
-
-def _tell_cut(server: str) -> Diagnostic:
-    message = f"The MCP server '{server}' lists more skills than are looked at ({MAX_SKILLS}), or pages without end"
-    return Diagnostic("mcp-skill-listing", "warning", message, hint="Name the one you want by its address")

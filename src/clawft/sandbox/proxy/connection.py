@@ -65,19 +65,8 @@ _AUTHORITY = re.compile(r"(?:\[[^\]]*\]|[^:\[\]/?#@]+):[0-9]{1,5}")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 # Meant for the next program on the way, not for the server (RFC 9110, 7.6.1), or answered by us.
 HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"expect",
-        b"http2-settings",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
+    b"connection expect http2-settings keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
+    b"transfer-encoding upgrade".split()
 )
 # Ours to write, whatever the client wrote.
 _OURS = frozenset({b"host", b"content-length"})

@@ -115,14 +115,11 @@ async def _give_back(answer: httpx2.Response, request: ProxyRequest, connection:
     forwarded.append((b"Connection", b"close"))
     if chunked:
         forwarded.append((b"Transfer-Encoding", b"chunked"))
-    lines = [_status_line(answer.status_code), *(name + b": " + value for name, value in forwarded)]
+    status = f"HTTP/1.1 {answer.status_code} {responses.get(answer.status_code, '')}".encode()
+    lines = [status, *(name + b": " + value for name, value in forwarded)]
     await connection.begin(b"\r\n".join(lines) + b"\r\n\r\n")
     async for piece in answer.aiter_raw(_CHUNK):
         await connection.stream.send(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
     if chunked:
         await connection.stream.send(b"0\r\n\r\n")
     await answer.aclose()
-
-
-def _status_line(status: int) -> bytes:
-    return f"HTTP/1.1 {status} {responses.get(status, '')}".encode()
