@@ -65,7 +65,8 @@ class Origins:
     def _is_installed(self, found: DiscoveredSkill) -> bool:
         """Return whether a skill is, or lies within, what an installer brought; a link counts as what it leads to."""
         return any(
-            is_within(folder, base) and (names >= _ALL or not names.isdisjoint(_parts(folder[len(base) :])))
+            is_within(folder, base)
+            and (names >= _ALL or not names.isdisjoint(_plain(part) for part in folder[len(base) :].split("/") if part))
             for folder in {found.folder, real_path(found.folder)}
             for base, names in self._installed
         )
@@ -122,7 +123,3 @@ def _parse_names(data: bytes) -> frozenset[str]:
 def _plain(name: str) -> str:
     """A name as installers make it the name of a folder: 'My Skill' lies in my-skill."""
     return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-.")
-
-
-def _parts(path: str) -> list[str]:
-    return [_plain(part) for part in path.split("/") if part]

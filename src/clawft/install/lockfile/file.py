@@ -1,5 +1,6 @@
 """The lock file: check, load, write and merge it."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,23 +46,13 @@ def is_plain_path(path: str) -> bool:
     return 0 < len(path) <= MAX_PATH and _ODD.search(path) is None
 
 
-def is_digest(text: str) -> bool:
-    return text.startswith("sha256:") and _HASH.fullmatch(text, 7) is not None
-
-
 def compute_locked(files: Mapping[str, LockedFile]) -> str:
     """Compute the digest that a folder with exactly these files has."""
-    import hashlib
-
     lines = [
         b"%s\0%s\0%d\0%s\n" % (path, b"x" if file.executable else b"-", file.size, file.sha256.encode())
-        for path, file in sorted(_encoded(files.items()))
+        for path, file in sorted((path.encode(), file) for path, file in files.items())
     ]
     return "sha256:" + hashlib.sha256(b"".join(lines)).hexdigest()
-
-
-def _encoded(files: Iterable[tuple[str, LockedFile]]) -> Iterable[tuple[bytes, LockedFile]]:
-    return ((path.encode(), file) for path, file in files)
 
 
 def why_bad_origin(origin: SkillOrigin, commit: str) -> str:
@@ -310,7 +301,7 @@ def _read_files(lines: object) -> dict[str, LockedFile]:
 
 
 def _why_refused(skill: LockedSkill) -> str:
-    if not is_digest(skill.digest):
+    if not (skill.digest.startswith("sha256:") and _HASH.fullmatch(skill.digest, 7)):
         return "its digest is none"
     if not all(map(is_plain_name, (*skill.to, *skill.dependencies))):
         return "'to' and 'dependencies' are lists of names"

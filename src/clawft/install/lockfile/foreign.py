@@ -193,21 +193,11 @@ def find_installed_at(data: bytes | None, path: str, skill: LockedSkill) -> int 
 def drop_clawhub(data: bytes | None, path: str, slug: str) -> str | None:
     """The lock without a skill; None where it does not have it. Raises: ClawftError."""
     document = _open(data, path)
-    if document["skills"].pop(slug, None) is None:
-        return None
-    return render_document(document) + "\n"
-
-
-def _open(data: bytes | None, path: str) -> dict[str, Any]:
-    document: dict[str, Any] = {"version": 1, "skills": {}} if data is None else parse_document(data, path)
-    if document.get("version") != 1:
-        message = "The lock of another installer has a version that is not known here"
-        raise ClawftError("other-lock-invalid", message, path=path, hint="It is left as it is")
-    return document
+    return None if document["skills"].pop(slug, None) is None else render_document(document) + "\n"
 
 
 PROJECT_LOCK = "skills-lock.json"
-_PROJECT_VERSION, _GLOBAL_VERSION = 1, 3
+_GLOBAL_VERSION = 3
 
 
 def find_global_lock(home: str, environ: Mapping[str, str]) -> str:
@@ -223,7 +213,7 @@ def folder_name(name: str) -> str:
 
 def add_project(data: bytes | None, path: str, skill: LockedSkill, computed: str) -> str:
     """`skills-lock.json` with one more skill, in their order. Raises: ClawftError for one that cannot be read."""
-    document = _open_vercel(data, path, _PROJECT_VERSION, {})
+    document = _open(data, path)
     source, kind, url, inside = _describe(skill)
     entry = {**_known(document, skill.name), "source": source}
     _set(entry, "sourceUrl", url if kind in ("git", "gitlab") else "")
@@ -236,7 +226,7 @@ def add_project(data: bytes | None, path: str, skill: LockedSkill, computed: str
 
 def add_global(data: bytes | None, path: str, skill: LockedSkill, tree: str, now: str) -> str:
     """`.skill-lock.json` with one more skill; `now` is in ISO 8601. Raises: ClawftError."""
-    document = _open_vercel(data, path, _GLOBAL_VERSION, {"dismissed": {}})
+    document = _open(data, path, _GLOBAL_VERSION, dismissed={})
     source, kind, url, inside = _describe(skill)
     known = _known(document, skill.name)
     entry = {**known, "source": source, "sourceType": kind, "sourceUrl": url}
@@ -249,17 +239,18 @@ def add_global(data: bytes | None, path: str, skill: LockedSkill, tree: str, now
 
 def drop_project(data: bytes | None, path: str, name: str) -> str | None:
     """The lock without a skill; None where it does not have it. Raises: ClawftError."""
-    document = _open_vercel(data, path, _PROJECT_VERSION, {})
+    document = _open(data, path)
     return None if document["skills"].pop(name, None) is None else _render_project(document)
 
 
 def drop_global(data: bytes | None, path: str, name: str) -> str | None:
     """The same of a user's lock. Raises: ClawftError."""
-    document = _open_vercel(data, path, _GLOBAL_VERSION, {"dismissed": {}})
+    document = _open(data, path, _GLOBAL_VERSION, dismissed={})
     return None if document["skills"].pop(name, None) is None else render_document(document)
 
 
-def _open_vercel(data: bytes | None, path: str, version: int, more: dict[str, Any]) -> dict[str, Any]:
+def _open(data: bytes | None, path: str, version: int = 1, **more: Any) -> dict[str, Any]:
+    """A lock of theirs, or a new one, which also has `more`. Raises: ClawftError."""
     if data is None:
         return {"version": version, "skills": {}, **more}
     document = parse_document(data, path)

@@ -112,8 +112,8 @@ def _check(path: str, data: bytes, own: Secrets | None) -> list[Diagnostic]:
             _say(OWN_SECRET, "One of the secrets of your own config stands in its name", own.mask(path), 0)
         )
     for text in _read(data):
-        if own and own.find(text, 0):
-            line = _find_own(text, own)
+        if own and (match := own.find(text, 0)):
+            line = text.count("\n", 0, match.start()) + 1
             diagnostics.append(_say(OWN_SECRET, "One of the secrets of your own config stands here", path, line))
         ways = itertools.chain(_find_keys(text), _find_forms(text), _find_assigned(text), _find_bare(text))
         found = list(itertools.islice(ways, _MAX_REPORTED))
@@ -185,11 +185,6 @@ def _weigh(text: str) -> float:
 def _shorten(secret: str) -> str:
     """Enough of a secret to find it by."""
     return f"{secret[:6]}{MASK}"
-
-
-def _find_own(text: str, own: Secrets) -> int:
-    match = own.find(text, 0)
-    return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _say(code: str, message: str, path: str, line: int) -> Diagnostic:
@@ -286,7 +281,7 @@ def prepare(
             remaining,
             packed,
             digest,
-            _below(diagnostics, target),
+            tuple(structs.replace(one, path=one.path.removeprefix(f"{target}/")) for one in diagnostics),
             report,
             rules,
         )
@@ -383,9 +378,3 @@ def _check_contents(chosen: ChosenFiles, folder: str, own: Secrets | None) -> It
         if file.path != SIGNATURE:
             data, _ = read_regular(os.path.join(folder, file.path), SKILL.max_file_bytes)
             yield from check_secrets(file.path, data, own)
-
-
-def _below(diagnostics: tuple[Diagnostic, ...], folder: str) -> tuple[Diagnostic, ...]:
-    return tuple(
-        structs.replace(diagnostic, path=diagnostic.path.removeprefix(f"{folder}/")) for diagnostic in diagnostics
-    )

@@ -129,7 +129,11 @@ async def plan_publication(
     parcel = make_parcel(prepared.folder)
     published = await registry.find(owner, slug, parcel.fingerprint) if owner else PublishedVersions(asked=False)
     written = written_version(prepared.found)
-    same = await _find_same(registry, owner, slug, published, parcel) if _may_stay(wish, published) else None
+    same = None
+    if (
+        published.match and wish.part is None and wish.version in ("", published.match)
+    ):  # no other version was asked for
+        same = await _find_same(registry, owner, slug, published, parcel)
     if same:
         if wish.signed and not same.signed:
             message = f"'{registry.name}' has this content as {same.version}, unsigned, and a version never changes"
@@ -160,11 +164,6 @@ async def _choose_owner(registry: PublishingRegistry, wanted: str) -> str:
         return wanted.removeprefix("@").lower()
     own = await registry.whoami()
     return (wanted.removeprefix("@") or own).lower()
-
-
-def _may_stay(wish: PublicationOptions, published: PublishedVersions) -> bool:
-    """Return whether nothing needs to be sent where the content is there: not if another version was asked for."""
-    return bool(published.match) and wish.part is None and wish.version in ("", published.match)
 
 
 async def _find_same(

@@ -39,9 +39,7 @@ _SCP = re.compile(r"(?P<user>[^@/:]*)@(?P<host>\[[^\]/]*\]|[^:/\[\]@]*):(?P<path
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _REMOTE_PATH = re.compile(r"[A-Za-z0-9._~/+@=-]+")  # a shell at the other end reads it
 _NOT_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?=/|$)")
-_PLAIN_TEXT = re.compile(
-    r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
-)
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 def refuse(what: str, why: str, *, hint: str = "") -> NoReturn:
@@ -65,7 +63,7 @@ def read_ref(text: str) -> str:
 def read_path(text: str) -> str:
     """A path below a repository or an archive, without a slash at its ends. Raises: Refused."""
     parts = text.removesuffix("/").split("/") if text else []
-    if len(text) > MAX_PATH or "\\" in text or not _PLAIN_TEXT.fullmatch(text):
+    if len(text) > MAX_PATH or "\\" in text or CONTROL.search(text):
         refuse(text, "is no path of a folder", hint="Write it with '/', below the top of the repository")
     for part in parts:
         if part in ("", ".", "..") or part.casefold() == ".git":
@@ -75,7 +73,7 @@ def read_path(text: str) -> str:
 
 def read_git_url(text: str) -> str:
     """The address of a repository in the one form that git is given. Raises: ClawftError; Refused."""
-    if len(text) > MAX_TEXT or not _PLAIN_TEXT.fullmatch(text):
+    if len(text) > MAX_TEXT or CONTROL.search(text):
         refuse(text, "has a control character, or is too long to be an address")
     scheme = text.partition("://")[0].lower() if "://" in text else ""
     if scheme == "ssh":
@@ -122,7 +120,7 @@ def _read_name(host: str, text: str) -> str:
 
 def _read_file(text: str) -> str:
     path = unquote(text[len("file://") :], errors="surrogateescape")
-    if not path.startswith("/") or not _PLAIN_TEXT.fullmatch(path) or ".." in path.split("/"):
+    if not path.startswith("/") or CONTROL.search(path) or ".." in path.split("/"):
         refuse(text, "is no path of this machine", hint="Write git+file:///path/of/repository")
     return f"file://{quote(path, safe='/~._-+@=:')}"
 

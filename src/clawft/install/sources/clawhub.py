@@ -40,7 +40,6 @@ from clawft.install.sources.model import (
     ResolvedSkill,
     ShownSkill,
     SkillReference,
-    SourceFile,
     SourceHit,
     SourceVerdict,
 )
@@ -188,7 +187,9 @@ class ClawHub:
         if resolved.commit and not resolved.archive and self._repositories is not None:
             return await fetch_handoff(self._repositories, resolved, folder)
         came = await download_archive(self._fetching, resolved, folder)
-        drop_made(folder, resolved.files or ())
+        for name in _MADE.difference(file.path for file in resolved.files or ()):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
         if resolved.files is not None:
             try:
                 check_files(resolved.name, hash_files(folder), resolved.files)
@@ -210,7 +211,11 @@ class ClawHub:
     async def _ask_verdicts(
         self, asked: Sequence[AvailableVersion]
     ) -> dict[tuple[str, str, str], SourceVerdict | None]:
-        items = [_verdict_item(skill) for skill in asked]
+        owners = [{"ownerHandle": skill.origin.owner} if skill.origin.owner else {} for skill in asked]
+        items = [
+            {"slug": skill.origin.slug, **owner, "version": skill.version}
+            for skill, owner in zip(asked, owners, strict=True)
+        ]
         body = msgspec.json.encode({"items": items})
         answer = await self._fetching.ask(
             await self.address("skills/-/security-verdicts"), ClawHubVerdicts, FetchRequest("POST", body)
@@ -266,13 +271,11 @@ class ClawHub:
         _check_names(who, slug, exact)
         listed = found.artifact.files if found.artifact else None
         files = None if listed is None else tuple(file.publish() for file in listed)
-        origin, verdict, notes = (
-            SkillOrigin("clawhub", self._url, who, slug),
-            read_security(found),
-            make_yanked_diagnostic(found),
-        )
+        origin, notes = SkillOrigin("clawhub", self._url, who, slug), make_yanked_diagnostic(found)
         changelog = plain_line(found.changelog or "", MAX_CHANGELOG)
-        named = ResolvedSkill(origin, slug, exact, files=files, verdict=verdict, changelog=changelog, notes=notes)
+        named = ResolvedSkill(
+            origin, slug, exact, files=files, verdict=read_security(found), changelog=changelog, notes=notes
+        )
         packed = found.artifact.archive if found.artifact else None
         digest = _DIGEST.fullmatch(packed.digest) if packed else None
         if packed is None or digest is None:
@@ -307,7 +310,8 @@ class ClawHub:
             description=answer.skill.summary or "",
         )
         if not exact:
-            return await self._resolve_handoff(found)
+            asked = await self.address(f"skills/{quote(slug)}/install", {"ownerHandle": who})  # it lies on GitHub
+            return self._hand_off(found, await self._fetching.ask(asked, ClawHubInstall))
         address = await self.address(f"skills/{quote(slug)}/versions/{quote(exact)}", {"ownerHandle": who})
         try:
             listed = (await self._fetching.ask(address, ClawHubVersion)).version
@@ -348,7 +352,9 @@ class ClawHub:
         """Raises: ClawftError where several owners have the slug, and which, even if the answer itself does not say."""
         if error.status != 409:
             return
-        owners = _read_owners(error.body)
+        owners: list[str] = []
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            owners = msgspec.json.decode(error.body, type=ClawHubAmbiguity).owners()
         if not owners:
             with suppress(ClawftError):
                 asked = {"q": slug, "limit": str(_BATCH), "mode": "exact"}
@@ -401,11 +407,6 @@ class ClawHub:
         asked = dict(parse_qsl(urlsplit(entry.url).query))
         return entry if (entry.version or asked.get("version") or asked.get("commit")) == found.version else None
 
-    async def _resolve_handoff(self, found: ResolvedSkill) -> ResolvedSkill:
-        """A skill that has no version there, since it lies on GitHub. Raises: ClawftError."""
-        address = await self.address(f"skills/{quote(found.origin.slug)}/install", {"ownerHandle": found.origin.owner})
-        return self._hand_off(found, await self._fetching.ask(address, ClawHubInstall))
-
     async def _resolve_skills_sh(self, slug: str) -> ResolvedSkill:
         """Resolve a skill that skills.sh lists through ClawHub. Raises: ClawftError."""
         parts = slug.removeprefix(_SKILLS_SH).split("/")
@@ -423,22 +424,11 @@ class ClawHub:
 
     def _hand_off(self, found: ResolvedSkill, answer: ClawHubInstall) -> ResolvedSkill:
         if not answer.ok or answer.github is None:
-            raise Refused("source-unavailable", f"'{self.name}' does not hand out {found.name}: {_why(answer)}")
+            why = plain_line(answer.message or answer.reason or "it says nothing more", 200)
+            raise Refused("source-unavailable", f"'{self.name}' does not hand out {found.name}: {why}")
         url = handoff_url(answer.github)
         origin = structs.replace(found.origin, path=handoff_path(answer.github))
         return structs.replace(found, origin=origin, commit=answer.github.commit, url=url)
-
-
-def drop_made(folder: str, listed: Sequence[SourceFile]) -> None:
-    """Take out what the registry itself put into the archive, unless it lists it. Raises: OSError."""
-    for name in _MADE.difference(file.path for file in listed):
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, name))
-
-
-def _verdict_item(one: AvailableVersion) -> dict[str, str]:
-    owner = {"ownerHandle": one.origin.owner} if one.origin.owner else {}
-    return {"slug": one.origin.slug, **owner, "version": one.version}
 
 
 def _check_names(owner: str, slug: str, version: str) -> None:
@@ -449,21 +439,9 @@ def _check_names(owner: str, slug: str, version: str) -> None:
             raise ClawftError("reference-invalid", f"{text[:80]!a} is no {what} in a registry")
 
 
-def _read_owners(body: bytes) -> list[str]:
-    """Parse the owners of the skills that share a slug, if an answer lists them."""
-    try:
-        return msgspec.json.decode(body, type=ClawHubAmbiguity).owners()
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return []
-
-
 def _not_found(registry: str, owner: str, slug: str) -> NotFound:
     name = f"@{owner}/{slug}" if owner else slug
     bare = slug.partition("@")[0].rpartition("/")[2]
     return NotFound(
         "source-not-found", f"'{registry}' has no skill '{name}'", hint=f"Run: weft skills search --hub {bare}"
     )
-
-
-def _why(answer: ClawHubInstall) -> str:
-    return plain_line(answer.message or answer.reason or "it says nothing more", 200)

@@ -103,7 +103,11 @@ class GitRepository:
         found = GitRef(resolved.origin.ref, resolved.commit)
         async with self._turn:
             pointers = await self._take(found, read_path(resolved.origin.path), folder)
-        notes = tuple(_tell_pointer(path) for path in pointers)
+        hint = "Install it from an archive that has the file"
+        notes = [
+            Diagnostic("git-lfs", "warning", f"'{path}' is kept elsewhere (Git LFS); only a pointer came", hint=hint)
+            for path in pointers
+        ]
         return structs.replace(resolved, notes=(*resolved.notes, *notes))
 
     async def take(self, reference: SkillReference, folder: str) -> str:
@@ -158,11 +162,13 @@ class GitRepository:
             contents = dict(
                 await objects.read([files[document] for document in documents], _DOCUMENTS, MAX_DOCUMENT_BYTES)
             )
-            return find_skills(
-                {document: contents[files[document]] or b"" for document in documents}, path, skill, _name_of(self._url)
-            )
+            called = self._url.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
+            known = {document: contents[files[document]] or b"" for document in documents}
+            return find_skills(known, path, skill, called)
         except NotFound as error:
-            raise _with_submodules(error, entries, self._url) from error
+            links = [entry.path for entry in entries if entry.mode == "160000"]
+            more = f". Submodules are not followed: {', '.join(links[:5])}" if links else ""
+            raise NotFound(error.code, str(error), path=self._url, hint=f"{error.hint}{more}") from error
 
     async def _take(self, found: GitRef, path: str, folder: str) -> list[str]:
         """Put the files of a folder into another; those that are pointers to what is kept elsewhere."""
@@ -195,7 +201,7 @@ class GitRepository:
             await anyio.to_thread.run_sync(_sweep)
             self._folder = tempfile.mkdtemp(prefix=_PREFIX)
             self._clear = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            self._objects = GitObjects(git, self._folder)
+            self._objects = GitObjects(structs.replace(git, folder=self._folder))
         return self._objects
 
 
@@ -236,22 +242,6 @@ def _above(path: str) -> Iterator[str]:
     while path:
         path = path.rpartition("/")[0]
         yield path
-
-
-def _name_of(url: str) -> str:
-    return url.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
-
-
-def _tell_pointer(path: str) -> Diagnostic:
-    hint = "Install it from an archive that has the file"
-    return Diagnostic("git-lfs", "warning", f"'{path}' is kept elsewhere (Git LFS); only a pointer came", hint=hint)
-
-
-def _with_submodules(error: NotFound, entries: list[GitTreeEntry], url: str) -> ClawftError:
-    diagnostic = error.diagnostic
-    links = [entry.path for entry in entries if entry.mode == "160000"]
-    more = f". Submodules are not followed: {', '.join(links[:5])}" if links else ""
-    return NotFound(diagnostic.code, diagnostic.message, path=url, hint=f"{diagnostic.hint}{more}")
 
 
 class FetchedTree(Struct, frozen=True):

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.install.archive.target import ArchiveLimits, UnpackTarget, refuse
 from clawft.install.sources.address import is_commit
-from clawft.install.sources.git_program import Git, GitWorkspace, check_version
+from clawft.install.sources.git_program import Git, check_version
 
 MAX_PACK = 512 << 20  # bytes of what comes, packed
 MAX_LISTING = 64 << 20
@@ -36,9 +36,8 @@ class GitTreeEntry(Struct, frozen=True):
 class GitObjects:
     """The objects of one repository, in a folder that is thrown away."""
 
-    def __init__(self, git: Git, folder: str) -> None:
+    def __init__(self, git: Git) -> None:
         self._git = git
-        self._folder = folder
         self._partial = False
         self._known: set[str] = set()
         self._checked = False
@@ -48,14 +47,11 @@ class GitObjects:
     def url(self) -> str:
         return self._git.url
 
-    def _room(self, max_bytes: int | None = None) -> GitWorkspace:
-        return GitWorkspace(self._folder, max_bytes or MAX_LISTING)
-
     async def list_refs(self, patterns: Sequence[str]) -> list[tuple[str, str]]:
         """Names of refs with what they point to; a symbolic one points to `ref: NAME`. Raises: ClawftError."""
         await self._check()
-        room = GitWorkspace(self._folder, MAX_REFS, REFS_KB)
-        out = await self._git.need(room, ["ls-remote", "--symref", "--", self.url, *patterns])
+        words = ["ls-remote", "--symref", "--", self.url, *patterns]
+        out = await self._git.need(words, max_bytes=MAX_REFS, max_kb=REFS_KB)
         lines = (line.split("\t", 1) for line in _take(out).decode("utf-8", errors="replace").splitlines())
         return [(parts[1], parts[0]) for parts in lines if len(parts) == 2]
 
@@ -63,8 +59,8 @@ class GitObjects:
         """The tree of a commit. `ref`: where it was found, for servers that give nothing else; `whole`: from those take
         all that there is. Raises: ClawftError."""
         await self._start(commit)
-        room = self._room(MAX_PACK)
-        done, _ = await self._git.run(room, [*_FETCH, "--depth=1", "--filter=blob:none", "--", self.url, commit])
+        words = [*_FETCH, "--depth=1", "--filter=blob:none", "--", self.url, commit]
+        done, _ = await self._git.run(words, max_bytes=MAX_PACK)
         self._partial |= not done.code and _UNFILTERED not in done.output
         if done.code:
             if not whole or not any(sign in done.output for sign in _REFUSED):
@@ -73,18 +69,18 @@ class GitObjects:
 
     async def _fetch_whole(self, ref: str) -> None:
         """From a server that gives only what its refs point to, and maybe only all of that. Raises: ClawftError."""
-        room = self._room(MAX_PACK)
         wanted = [ref] if ref else ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
         depth = ["--depth=1"] if ref else []
-        done, _ = await self._git.run(room, [*_FETCH, *depth, "--", self.url, *wanted])
+        done, _ = await self._git.run([*_FETCH, *depth, "--", self.url, *wanted], max_bytes=MAX_PACK)
         if done.code and depth:
-            done, _ = await self._git.run(room, [*_FETCH, "--", self.url, *wanted])
+            done, _ = await self._git.run([*_FETCH, "--", self.url, *wanted], max_bytes=MAX_PACK)
         if done.code:
             raise self._git.explain(done.output)
 
     async def list_tree(self, commit: str, ref: str) -> list[GitTreeEntry]:
         """Every file of a commit that was fetched, links and submodules among them. Raises: ClawftError."""
-        done, out = await self._git.run(self._room(), ["ls-tree", "-r", "-z", "--full-tree", f"{commit}^{{commit}}"])
+        words = ["ls-tree", "-r", "-z", "--full-tree", f"{commit}^{{commit}}"]
+        done, out = await self._git.run(words, max_bytes=MAX_LISTING)
         if done.code and ref:
             hint = "Try again; a commit can be named instead of a branch"
             raise Refused("source-changed", "The branch moved while it was fetched", path=self.url, hint=hint)
@@ -106,12 +102,12 @@ class GitObjects:
         missing = [oid for oid in oids if oid not in self._known]
         if not self._partial or not missing:
             return
-        room = self._room(MAX_PACK)
         names = "".join(f"{oid}\n" for oid in missing).encode()
         wanted = [*_FETCH, "--depth=1", "--filter=blob:none", "--stdin", "--", self.url]
-        done, _ = await self._git.run(room, wanted, names)
+        done, _ = await self._git.run(wanted, names, max_bytes=MAX_PACK)
         if done.code:  # it leaves files out, and gives none by name
-            await self._git.need(room, [*_FETCH, "--refetch", "--depth=1", "--", self.url, self._commit])
+            words = [*_FETCH, "--refetch", "--depth=1", "--", self.url, self._commit]
+            await self._git.need(words, max_bytes=MAX_PACK)
             self._partial = False
         self._known.update(missing)
 
@@ -123,8 +119,9 @@ class GitObjects:
         wanted = list(dict.fromkeys(oids))
         await self.have(wanted)
         names = "".join(f"{oid}\n" for oid in wanted).encode()
-        room = self._room(max_bytes + 200 * len(wanted) + 4096)
-        return self._split(await self._git.need(room, ["cat-file", "--batch", "--buffer"], names), max_each)
+        room = max_bytes + 200 * len(wanted) + 4096
+        words = ["cat-file", "--batch", "--buffer"]
+        return self._split(await self._git.need(words, names, max_bytes=room), max_each)
 
     def _split(self, path: str, max_each: int) -> Iterator[tuple[str, bytes | None]]:
         """The files in what `cat-file --batch` wrote, one after the other."""
@@ -140,7 +137,7 @@ class GitObjects:
 
     async def _check(self) -> None:
         if not self._checked:
-            await check_version(self._git, self._room())
+            await check_version(self._git)
             self._checked = True
 
     async def _start(self, commit: str) -> None:
@@ -148,9 +145,9 @@ class GitObjects:
         await self._check()
         if not self._commit:
             for name in ("objects", "refs"):
-                os.mkdir(os.path.join(self._folder, name), 0o700)
+                os.mkdir(os.path.join(self._git.folder, name), 0o700)
             for name, text in {"HEAD": _HEAD, "config": _CONFIG if len(commit) == 40 else _CONFIG_SHA256}.items():
-                with open(os.path.join(self._folder, name), "x", encoding="ascii") as file:
+                with open(os.path.join(self._git.folder, name), "x", encoding="ascii") as file:
                     file.write(text)
         self._commit = commit
 

@@ -17,6 +17,7 @@ from clawft.trust.network import InvalidUrl, UrlPolicy, read_host, read_url
 from clawft.trust.programs import Launcher
 
 TIMEOUT_S = 180.0
+_MAX_WRITTEN = 64 << 20
 _OLDEST = (2, 37)  # the first that connects to a given address (http.curloptResolve)
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _PIN = "http.curloptResolve="
@@ -37,34 +38,29 @@ _SSH = (
 _SSH_HOST = re.compile(r"(?:ssh://)?(?:[^@/]*@)?(\[[^\]]*\]|[^:/]*)(?::([0-9]+)(?=/))?")
 
 
-class GitWorkspace(Struct, frozen=True):
-    """The folder where git works, the size limit of the files it writes there, and its memory limit."""
-
-    folder: str
-    max_bytes: int
-    max_kb: int = _MEMORY_KB
-
-
 class Git(Struct, frozen=True):
-    """git for one repository: its program, its words before the command, and its environment."""
+    """git for one repository: its program, its words before the command, its environment, and where it works."""
 
     program: str
     url: str
     config: tuple[str, ...]
     env: Mapping[str, str]
+    folder: str = ""  # where it works, which is made once there is something to do
 
-    async def run(self, room: GitWorkspace, words: Sequence[str], stdin: bytes = b"") -> tuple[Finished, str]:
-        """Run git, and return how it ended and the file that holds its output. Raises: ClawftError if it took too long,
-        or wrote too much."""
-        out = os.path.join(room.folder, f"out-{os.urandom(8).hex()}")
-        limits = (str(max(1, room.max_bytes >> 9)), str(room.max_kb), out)
+    async def run(
+        self, words: Sequence[str], stdin: bytes = b"", *, max_bytes: int = _MAX_WRITTEN, max_kb: int = _MEMORY_KB
+    ) -> tuple[Finished, str]:
+        """Run git, and return how it ended and the file that holds its output. `max_bytes` is the limit of each file
+        that it writes, `max_kb` that of its memory. Raises: ClawftError if it took too long, or wrote too much."""
+        out = os.path.join(self.folder, f"out-{os.urandom(8).hex()}")
+        limits = (str(max(1, max_bytes >> 9)), str(max_kb), out)
         config = [word for setting in self.config for word in ("-c", setting)]
         command = ("/bin/sh", "-c", _LIMITED, "sh", *limits, self.program, *config, *words)
-        env = {**self.env, "HOME": room.folder, "XDG_CONFIG_HOME": room.folder, "GIT_DIR": room.folder}
+        env = {**self.env, "HOME": self.folder, "XDG_CONFIG_HOME": self.folder, "GIT_DIR": self.folder}
         try:
             done = await run_process(
                 command,
-                cwd=room.folder,
+                cwd=self.folder,
                 env=env,
                 timeout_s=TIMEOUT_S,
                 max_bytes=1 << 16,
@@ -78,9 +74,11 @@ class Git(Struct, frozen=True):
             raise Refused("git-too-large", "The repository has more in it than is taken", hint="Nothing was installed")
         return done, out
 
-    async def need(self, room: GitWorkspace, words: Sequence[str], stdin: bytes = b"") -> str:
+    async def need(
+        self, words: Sequence[str], stdin: bytes = b"", *, max_bytes: int = _MAX_WRITTEN, max_kb: int = _MEMORY_KB
+    ) -> str:
         """Run git, and return the file that holds its output. Raises: ClawftError if git failed."""
-        done, out = await self.run(room, words, stdin)
+        done, out = await self.run(words, stdin, max_bytes=max_bytes, max_kb=max_kb)
         if done.code:
             raise self.explain(done.output)
         return out
@@ -210,11 +208,11 @@ async def _find_addresses(host: str, port: int, settings: WebSettings, *, scheme
     return addresses
 
 
-async def check_version(git: Git, room: GitWorkspace) -> None:
+async def check_version(git: Git) -> None:
     """Raises: ClawftError for a git that does not know how to be held to an address, where it has to be."""
     if not any(setting.startswith(_PIN) for setting in git.config):
         return
-    with open(await git.need(room, ["--version"]), "rb") as file:
+    with open(await git.need(["--version"]), "rb") as file:
         found = _VERSION.match(file.read(100))
     if found is None or (int(found[1]), int(found[2])) < _OLDEST:
         hint = f"Version {_OLDEST[0]}.{_OLDEST[1]} or later is needed"

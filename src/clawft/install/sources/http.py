@@ -300,8 +300,12 @@ class SourceConnection:
                     await self._check(response, target)
                     try:
                         yield response, target
+                    except httpx2.TimeoutException:
+                        raise
                     except (httpx2.TransportError, httpx2.StreamError) as error:
-                        raise self._cut_off(error) from error
+                        why = plain_line(str(error) or type(error).__name__, 100)
+                        message = f"{self.asked} ended before all was sent: {why}"
+                        raise Refused("download-truncated", message) from error
                     return
             finally:
                 with anyio.CancelScope(shield=True):
@@ -310,12 +314,6 @@ class SourceConnection:
                 raise FetchError("fetch-redirects", f"{self.asked} redirects what is sent to it")
             target = self.judge(join_url(target.url, location))
         raise FetchError("fetch-redirects", f"{self.asked} redirects more than {self.limits.redirects} times")
-
-    def _cut_off(self, error: Exception) -> Exception:
-        if isinstance(error, httpx2.TimeoutException):
-            return error
-        why = plain_line(str(error) or type(error).__name__, 100)
-        return Refused("download-truncated", f"{self.asked} ended before all was sent: {why}")
 
     async def _send(self, target: UrlTarget, outgoing: FetchRequest, accept: str) -> httpx2.Response:
         """The beginning of an answer, over the connection that is there or a new one. Raises: ClawftError, _Busy."""
@@ -337,7 +335,9 @@ class SourceConnection:
         """The same over a new connection, to an address that was judged. Raises: ClawftError, _Busy."""
 
         async def attempt(address: str) -> httpx2.Response:
-            transport = self._transport(target)
+            # Loading certificates takes longer than many an answer; where there is no TLS there are none to check.
+            verify = (self._ssl or True) if target.scheme == "https" else False
+            transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_POOL)
             self._retired.append(transport)
             try:
                 response = await transport.handle_async_request(self._aim(target, address, outgoing, accept))
@@ -356,11 +356,6 @@ class SourceConnection:
             return await reach(target, policy, self._resolve, attempt)
         except FetchError as error:
             raise self.asked.tell_silence(target.origin, error) from error
-
-    def _transport(self, target: UrlTarget) -> httpx2.AsyncHTTPTransport:
-        # Loading certificates takes longer than many an answer, and where there is no TLS there are none to check.
-        verify = (self._ssl or True) if target.scheme == "https" else False
-        return httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_POOL)
 
     def _give_up(
         self, target: UrlTarget, outgoing: FetchRequest, error: Exception, wait_s: float | None = None

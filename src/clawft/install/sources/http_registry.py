@@ -13,7 +13,7 @@ from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.address import plain_line
 from clawft.install.sources.http import SourceConnection
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference, SourceHit, SourceVerdict
-from clawft.install.sources.remote import download_archive, has_document, make_source_changed_error
+from clawft.install.sources.remote import download_skill_archive
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _ID = re.compile(r"(?:(?P<owner>[A-Za-z0-9][A-Za-z0-9._-]{0,95})[/~])?(?P<slug>[A-Za-z0-9][A-Za-z0-9._-]{0,95})")
@@ -74,10 +74,7 @@ class HttpRegistry:
         return await self._resolve(origin.owner, origin.slug, installed.version if exact else "")
 
     async def download(self, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
-        came = await download_archive(self._fetching, resolved, folder)
-        if not has_document(folder):
-            raise make_source_changed_error(resolved.name, "The archive has no SKILL.md at its top")
-        return came
+        return await download_skill_archive(self._fetching, resolved, folder)
 
     async def check(self, installed: Sequence[AvailableVersion]) -> tuple[SourceVerdict | None, ...]:
         """The contract has no verdicts."""
@@ -96,6 +93,7 @@ class HttpRegistry:
             message = f"'{self.name}' has {wanted} in version {plain_line(listing.version or '(unnamed)', 40)} only"
             raise NotFound("source-not-found", message)
         digest = _SHA256.fullmatch(listing.sha256 or listing.digest or "")
+        message = f"'{self.name}' gives no digest of {slug}: what comes cannot be checked against anything"
         return ResolvedSkill(
             SkillOrigin("contract", self._url, one.owner, slug),
             slug,
@@ -103,7 +101,7 @@ class HttpRegistry:
             url=f"{self._url}/skills/{quote(one.id, safe='~')}/download",
             archive=digest[1] if digest else "",
             description=plain_line(listing.description or ""),
-            notes=() if digest else (self._unverified(slug),),
+            notes=() if digest else (Diagnostic("source-unverified", "warning", message),),
         )
 
     def _pick(self, listed: list[_Listed], owner: str, slug: str) -> _Listed | None:
@@ -115,10 +113,6 @@ class HttpRegistry:
             hint = f"Name one of them: {', '.join(owners[:20])}"
             raise ClawftError("source-ambiguous", f"Several owners have a skill '{slug}'", hint=hint)
         return named[0] if named else None
-
-    def _unverified(self, slug: str) -> Diagnostic:
-        message = f"'{self.name}' gives no digest of {slug}: what comes cannot be checked against anything"
-        return Diagnostic("source-unverified", "warning", message)
 
     async def _ask(self, query: str, limit: int) -> list[_Listed]:
         """Search the registry, and return the hits whose names can be typed. Raises: ClawftError."""

@@ -51,7 +51,8 @@ def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") 
     at = os.path.join(folder, base)
     own = _find_documents(at)
     files = [f"{base}/{name}" if base else name for name in own] if own and not skill else list(_list_files(folder))
-    contents = {path: _read(folder, path) for path in list_documents(files, base, skill)}
+    documents = list_documents(files, base, skill)
+    contents = {path: read_optional(os.path.join(folder, path), MAX_DOCUMENT_BYTES) or b"" for path in documents}
     return find_skills(contents, base, skill, top, holding=not base and os.path.basename(folder) in HOLDING)
 
 
@@ -118,7 +119,11 @@ def _copy(resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
     origin = resolved.origin
     if origin.kind == "folder":
         place = os.path.join(_check_folder(origin.url), origin.path)
-        _check_apart(place, folder)
+        source, target = real_path(place), real_path(folder)
+        # A folder cannot be copied into itself, unless to where nothing is copied from.
+        if is_within(target, source) and LEFT_OUT.isdisjoint(os.path.relpath(target, source).split("/")):
+            message, hint = "The skill's folder holds the one it would go to", "Move the skill into a folder of its own"
+            raise Refused("source-holds-target", message, path=place, hint=hint)
         unpack(place, folder)
         return resolved
     with _unpacked(origin.url, folder) as (place, archive):
@@ -132,14 +137,6 @@ def _check_folder(path: str) -> str:
     if not os.path.isdir(path):
         raise _missing(path)
     return path
-
-
-def _check_apart(place: str, folder: str) -> None:
-    """A folder cannot be copied into itself, unless to where nothing is copied from. Raises: Refused."""
-    source, target = real_path(place), real_path(folder)
-    if is_within(target, source) and LEFT_OUT.isdisjoint(os.path.relpath(target, source).split("/")):
-        hint = "Move the skill into a folder of its own"
-        raise Refused("source-holds-target", "The skill's folder holds the one it would go to", path=place, hint=hint)
 
 
 @contextmanager
@@ -157,17 +154,12 @@ def _unpacked(path: str, within: str | None = None) -> Iterator[tuple[str, str]]
         unpack(copy, place)
         yield place, digest
     except ClawftError as error:
-        raise _rename(error, path, parent) from error
+        diagnostic = error.diagnostic
+        if not diagnostic.path.startswith(parent):
+            raise
+        raise type(error)(diagnostic.code, diagnostic.message, path=path, hint=diagnostic.hint) from error
     finally:
         remove_tree(parent)
-
-
-def _rename(error: ClawftError, path: str, parent: str) -> ClawftError:
-    """The same error, told of the archive that the user knows."""
-    diagnostic = error.diagnostic
-    if not diagnostic.path.startswith(parent):
-        return error
-    return type(error)(diagnostic.code, diagnostic.message, path=path, hint=diagnostic.hint)
 
 
 def _copy_file(path: str, copy: str) -> str:
@@ -222,10 +214,6 @@ def _scan(folder: str) -> list[os.DirEntry[str]]:
     except OSError as error:
         message = f"The folder cannot be read: {error.strerror}"
         raise Unreadable("unreadable", message, path=folder, hint="Name the folder of the one you mean") from error
-
-
-def _read(folder: str, path: str) -> bytes:
-    return read_optional(os.path.join(folder, path), MAX_DOCUMENT_BYTES) or b""
 
 
 def _missing(path: str) -> NotFound:

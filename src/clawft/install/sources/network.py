@@ -1,5 +1,6 @@
 """Open the sources that are asked over the network. Loaded only where one is needed."""
 
+from functools import partial
 from typing import Protocol
 
 from clawft.config.registries import RegistrySettings
@@ -39,11 +40,8 @@ def open_registry(
         return WellKnown(settings.url, fetching, name=name, default=default)
     if settings.kind == "contract":
         return HttpRegistry(name, settings.url, fetching, default=default)
-
-    def open_repository(url: str) -> GitRepository:
-        return GitRepository(url, web, launcher, typed=False)
-
-    return ClawHub(name, settings.url, fetching, open_repository, default=default)
+    repositories = partial(GitRepository, settings=web, launcher=launcher, typed=False)
+    return ClawHub(name, settings.url, fetching, repositories, default=default)
 
 
 def open_address(kind: str, url: str, web: WebSettings, launcher: Launcher, *, typed: bool) -> ClosableSource:

@@ -11,14 +11,13 @@ from msgspec import structs
 
 from clawft.config.registries import CLAWHUB, RegistrySettings
 from clawft.errors import ClawftError, NotFound, Refused, find_close
-from clawft.install.sources.address import MAX_TEXT, read_git_url, read_path, read_ref, refuse
+from clawft.install.sources.address import CONTROL, MAX_TEXT, read_git_url, read_path, read_ref, refuse
 from clawft.install.sources.model import SkillReference
 from clawft.trust.network import UrlTarget, read_url
 from clawft.workspace import resolve_path
 
 ARCHIVES = (".skill", ".zip", ".tar.gz", ".tgz")
 SKILLS_SH = "skills-sh:"  # before a slug: what ClawHub knows of a repository that skills.sh lists
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _PUBLISHED = re.compile(
     rf"(?:@?(?P<owner>{_NAME})/)?(?P<slug>{_NAME})(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9.+_-]{{0,127}}))?"
@@ -38,7 +37,7 @@ def parse_reference(text: str, registries: Mapping[str, RegistrySettings], cwd: 
     """
     if len(text) > MAX_TEXT:
         refuse(text, f"is longer than {MAX_TEXT} characters")
-    if _CONTROL.search(text):
+    if CONTROL.search(text):
         refuse(text, "has a control character, or one that cannot be seen")
     if text.startswith("-"):
         refuse(text, "is an option, and no reference")

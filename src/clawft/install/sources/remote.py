@@ -18,7 +18,7 @@ from clawft.files import remove_tree
 from clawft.install.archive.unpack import unpack_open
 from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.http import DownloadedFile, SourceConnection
-from clawft.install.sources.local import LocalSource
+from clawft.install.sources.local import LocalSource, find_top, move_up
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference, SourceFile
 from clawft.skills.parse.model import LEFT_OUT, slugify
 
@@ -42,7 +42,20 @@ async def download_archive(fetching: SourceConnection, resolved: ResolvedSkill, 
             raise type(error)(
                 diagnostic.code, f"{resolved.name}: {diagnostic.message}", path=came.url, hint=diagnostic.hint
             ) from error
-    return structs.replace(resolved, archive=came.sha256, notes=(*resolved.notes, *_tell(left_out, resolved)))
+    notes = resolved.notes
+    if left_out:
+        shown = ", ".join(left_out[:3]) + (", …" if len(left_out) > 3 else "")
+        message = f"{resolved.name}: no part of a skill, so left out: {shown}"
+        notes = (*notes, Diagnostic("archive-left-out", "note", message))
+    return structs.replace(resolved, archive=came.sha256, notes=notes)
+
+
+async def download_skill_archive(fetching: SourceConnection, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
+    """The same of an archive that must be just the skill. Raises: ClawftError; Refused."""
+    came = await download_archive(fetching, resolved, folder)
+    if not has_document(folder):
+        raise make_source_changed_error(resolved.name, "The archive has no SKILL.md at its top")
+    return came
 
 
 def _unpack(archive: IO[bytes], url: str, folder: str) -> tuple[str, ...]:
@@ -50,12 +63,6 @@ def _unpack(archive: IO[bytes], url: str, folder: str) -> tuple[str, ...]:
     unpacked = unpack_open(archive, url, folder)
     lift_top(folder)
     return unpacked.left_out
-
-
-def _tell(left_out: tuple[str, ...], resolved: ResolvedSkill) -> Iterator[Diagnostic]:
-    if left_out:
-        shown = ", ".join(left_out[:3]) + (", …" if len(left_out) > 3 else "")
-        yield Diagnostic("archive-left-out", "note", f"{resolved.name}: no part of a skill, so left out: {shown}")
 
 
 def has_document(folder: str) -> bool:
@@ -66,15 +73,12 @@ def has_document(folder: str) -> bool:
 def lift_top(folder: str) -> None:
     """Move the content of a folder's only subfolder up where that is a skill, as in a `.skill` archive. Raises:
     OSError."""
-    entries = os.listdir(folder)
-    only = os.path.join(folder, entries[0]) if len(entries) == 1 else ""
-    if not os.path.isdir(only) or not has_document(only):
-        return
-    top = os.path.join(folder, f".top-{os.urandom(8).hex()}")
-    os.rename(only, top)
-    for name in os.listdir(top):
-        os.rename(os.path.join(top, name), os.path.join(folder, name))
-    os.rmdir(top)
+    only = find_top(folder)
+    if only != folder and has_document(only):
+        top = os.path.join(folder, f".top-{os.urandom(8).hex()}")
+        os.rename(only, top)
+        move_up(top, folder)
+        os.rmdir(top)
 
 
 def hash_files(folder: str) -> dict[str, SourceFile]:
@@ -97,7 +101,9 @@ def _hash_below(folder: str, prefix: str) -> Iterator[SourceFile]:
 
 def check_files(name: str, came: dict[str, SourceFile], expected: Iterable[SourceFile]) -> None:
     """Raises: Refused for a file that the source did not list, one that is missing, and one that is another."""
-    listed = {file.path: file for file in expected if not _is_left_out(file.path)}
+    # What `unpack` leaves out is not missed.
+    parts = ((file, file.path.lower().split("/")) for file in expected)
+    listed = {file.path: file for file, at in parts if at[0] != "__macosx" and LEFT_OUT.isdisjoint(at)}
     for path in sorted(came.keys() | listed.keys()):
         if path not in listed:
             raise make_source_changed_error(name, f"'{path[:80]}' came, and the source does not list it")
@@ -105,12 +111,6 @@ def check_files(name: str, came: dict[str, SourceFile], expected: Iterable[Sourc
             raise make_source_changed_error(name, f"'{path[:80]}' is listed by the source, and did not come")
         if came[path] != listed[path]:
             raise make_source_changed_error(name, f"'{path[:80]}' is not what the source says it is")
-
-
-def _is_left_out(path: str) -> bool:
-    """Return whether `unpack` leaves it out."""
-    parts = path.lower().split("/")
-    return parts[0] == "__macosx" or not LEFT_OUT.isdisjoint(parts)
 
 
 def clear_folder(folder: str) -> None:

@@ -84,7 +84,7 @@ def find_skills(
     ranked = _rank([candidate for candidate in held if candidate.path != base], contents, below)
     if holding or base.rpartition("/")[2] in HOLDING:
         ranked = [
-            structs.replace(candidate, rank=0) if _depth(candidate, below) <= _CONTAINED else candidate
+            structs.replace(candidate, rank=0) if candidate.path[len(below) :].count("/") < _CONTAINED else candidate
             for candidate in ranked
         ]
     if skill:
@@ -95,7 +95,8 @@ def find_skills(
         hint = "A skill is a folder with a SKILL.md"
         if ranked:
             hint = f"Some are for its own use; name one to have it: {_list(ranked)}"
-        raise NotFound("source-no-skill", f"There is no skill in {_where(base)}", hint=hint)
+        where = f"'{base}'" if base else "it"
+        raise NotFound("source-no-skill", f"There is no skill in {where}", hint=hint)
     return _unite(placed)
 
 
@@ -109,10 +110,6 @@ def _rank(held: list[RepositorySkill], contents: Mapping[str, bytes], below: str
     plugins = tuple(_plugin_folders(contents, below))
     ranks = ((skill, _rank_of(skill.path[len(below) :], plugins)) for skill in own)
     return sorted((structs.replace(skill, rank=rank) for skill, rank in ranks), key=lambda one: (one.rank, one.path))
-
-
-def _depth(one: RepositorySkill, below: str) -> int:
-    return one.path[len(below) :].count("/") + 1
 
 
 def _rank_of(path: str, plugins: tuple[str, ...]) -> int:
@@ -226,7 +223,3 @@ def _parent(path: str) -> str:
 
 def _below(base: str) -> str:
     return f"{base}/" if base else ""
-
-
-def _where(base: str) -> str:
-    return f"'{base}'" if base else "it"

@@ -14,7 +14,7 @@ from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.address import join_url, plain_line
 from clawft.install.sources.http import HttpError, SourceConnection
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference, SourceHit, SourceVerdict
-from clawft.install.sources.remote import download_archive, has_document, make_source_changed_error
+from clawft.install.sources.remote import download_skill_archive, make_source_changed_error
 from clawft.trust.network import InvalidUrl
 
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
@@ -185,10 +185,7 @@ class WellKnown:
         if entry is None or (entry.url, entry.sha256) != (resolved.url, resolved.archive):
             raise make_source_changed_error(resolved.name, "The index is another one by now")
         if entry.type == "archive":
-            came = await download_archive(self._fetching, resolved, folder)
-            if not has_document(folder):
-                raise make_source_changed_error(resolved.name, "The archive has no SKILL.md at its top")
-            return came
+            return await download_skill_archive(self._fetching, resolved, folder)
         if entry.type == "files":
             return await self._fetch_files(entry, resolved, folder)
         came_file = await self._fetching.download(resolved.url, os.path.join(folder, "SKILL.md"))

@@ -58,11 +58,6 @@ def list_done(journal: TransactionJournal, approved: Sequence[Approval]) -> list
     ]
 
 
-def list_undone(journal: TransactionJournal) -> list[AuditEntry]:
-    """The lines which say that those did not come about."""
-    return [entry._replace(decision=FAILED) for entry in list_done(journal, journal.after.approvals)]
-
-
 def _install_line(journal: TransactionJournal, note: TransactionNote) -> AuditEntry:
     detail = {"transaction": journal.id, **note.facts}
     return AuditEntry("install", note.subject, "done", {"skill": note.name, "digest": note.digest, "detail": detail})
@@ -171,7 +166,9 @@ def _end(journal: TransactionJournal, context: TransactionContext) -> tuple[Diag
     if lost:
         context.journals.mark_undone(journal)
         _undo_all(journal, context)
-        return tuple(_lost(journal, move) for move in lost)
+        message = f"An installation was broken off and its files are gone, so it was taken back ({journal.what})"
+        again = "Install it again"
+        return tuple(Diagnostic("install-lost", "warning", message, move.target, 0, again) for move in lost)
     diagnostics = _place_all(journal, left, recovered=True)
     logged = has_transaction(context.reviewer.stores.audit, journal.id)
     return (*diagnostics, *_decide(journal, context, logged=logged), *_close(journal, context))
@@ -196,7 +193,9 @@ def _place_all(
         if not recovered:
             message = "Another program changed its lock meanwhile"
             raise Refused("install-changed", message, path=text.path, hint="Nothing was installed; try again")
-        diagnostics.append(_left_alone(journal, text))
+        message = f"Another program changed its lock since, so it does not say what was done ({journal.what})"
+        hint = "Run: weft skills verify"
+        diagnostics.append(Diagnostic("install-lock-left", "warning", message, text.path, 0, hint))
     for move in coming:
         _place(move)
     for root in {os.path.dirname(move.target) for move in journal.moves}:
@@ -287,7 +286,8 @@ def _undo_all(journal: TransactionJournal, context: TransactionContext) -> None:
             sync_folder(root)
     _undo_decisions(journal, context)
     if has_transaction(context.reviewer.stores.audit, journal.id):
-        context.reviewer.stores.audit.write_all(list_undone(journal))
+        done = list_done(journal, journal.after.approvals)
+        context.reviewer.stores.audit.write_all([entry._replace(decision=FAILED) for entry in done])
     discard_transaction(journal, context.journals)
     context.reviewer.prune()
 
@@ -418,16 +418,6 @@ def _change_text(text: FileEdit, old: str | None, new: str | None) -> bool:
     os.makedirs(os.path.dirname(text.path), mode=0o755, exist_ok=True)
     replace_file(text.path, new.encode(*TEXT), text.mode)
     return True
-
-
-def _left_alone(journal: TransactionJournal, text: FileEdit) -> Diagnostic:
-    message = f"Another program changed its lock since, so it does not say what was done ({journal.what})"
-    return Diagnostic("install-lock-left", "warning", message, text.path, 0, "Run: weft skills verify")
-
-
-def _lost(journal: TransactionJournal, move: FolderMove) -> Diagnostic:
-    message = f"An installation was broken off and its files are gone, so it was taken back ({journal.what})"
-    return Diagnostic("install-lost", "warning", message, move.target, 0, "Install it again")
 
 
 def _unfinished(what: str, error: ClawftError | OSError) -> Diagnostic:

@@ -102,7 +102,8 @@ def judge_installed(
     if report is not None:
         audited = _judge_report(audited, report, allowed)
     if checked.state == "changed":
-        files = _list_files((*checked.difference.changed, *checked.difference.extra, *checked.difference.missing))
+        paths = (*checked.difference.changed, *checked.difference.extra, *checked.difference.missing)
+        files = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
         why = checked.why or f"Its files are not those of the lock: {files}"
         hint = f"See: weft skills verify {checked.name}. {SYNC}" if checked.ours else ""
         audited = _add(audited, "audit-changed", "warning", why, hint, outcome="unchecked")
@@ -126,7 +127,7 @@ def _judge_report(audited: AuditedSkill, report: Report, allowed: Allowed) -> Au
         return _add(
             audited, "audit-malicious", "error", f"The scanner finds an attack in it: {rules}", outcome="malicious"
         )
-    if locked is not None and locked.verdict in VERDICTS and _worse(report.verdict, locked.verdict):
+    if locked is not None and locked.verdict in VERDICTS[: VERDICTS.index(report.verdict)]:  # it is worse now
         by = f", by weft {locked.engine}" if locked.engine and locked.engine != __version__ else ""
         message = f"It was {locked.verdict} when it was installed{by}; the scanner says {report.verdict} now"
         return _add(audited, "audit-worse", "warning", message)
@@ -148,15 +149,6 @@ def _judge_registry(audited: AuditedSkill, verdict: SourceVerdict) -> AuditedSki
     if verdict.status == "unknown" and verdict.reasons and YANKED not in verdict.reasons:
         return _add(audited, "registry-verdict", "warning", message, outcome="unchecked")
     return audited
-
-
-def _list_files(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
-
-
-def _worse(now: str, before: str) -> bool:
-    order: Sequence[str] = VERDICTS
-    return order.index(now) > order.index(before)
 
 
 def add_unsigned(audited: AuditedSkill) -> AuditedSkill:

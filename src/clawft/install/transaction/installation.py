@@ -56,7 +56,6 @@ from clawft.install.transaction.targets import InstallSite, check_name, staged_n
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.trust.approvals import is_about
 from clawft.trust.approved_copies import ApprovedCopies
-from clawft.trust.overrides import Override
 from clawft.trust.signing.publishers import Publishers, SkillStatement
 from clawft.trust.signing.signatures import check_signature
 
@@ -348,6 +347,7 @@ class Transaction:
             overrides = tuple(made for plan in plans for made in plan.overrides)
             places = list_places(approvals, overrides)
             before = self._decisions(places)
+            newest = {(override.path, override.rule): override for override in (*before.overrides, *overrides)}
             ready = structs.replace(
                 self._journal,
                 moves=tuple(moves),
@@ -355,7 +355,7 @@ class Transaction:
                 texts=foreign_locks.texts,
                 places=places,
                 before=before,
-                after=RecordedDecisions(approvals, _merge(before.overrides, overrides)),
+                after=RecordedDecisions(approvals, tuple(newest.values())),
                 notes=tuple(note_placed(skill, new[skill.name], exact=options.exact) for skill in changed),
             )
             return (*diagnostics, *self._carry_out(ready))
@@ -377,7 +377,7 @@ class Transaction:
                 *(os.path.dirname(place) for place in (*places, *(text.path for text in foreign_locks.texts)))
             )
             moves = [
-                FolderMove(place, self._removed_place(place), old=inode_of(place))
+                FolderMove(place, self._hide(os.path.dirname(place), removed=True), old=inode_of(place))
                 for place in places
                 if os.path.lexists(place)
             ]
@@ -463,17 +463,17 @@ class Transaction:
             foreign_locks.mark_origin(locked, hidden, client)
             yield FolderMove(target, hidden, inode_of(hidden), old, planned.staged.digest)
 
-    def _removed_place(self, place: str) -> str:
+    def _hide(self, root: str, *, removed: bool = False) -> str:
+        """Return a new hidden path in a root."""
         self._count += 1
-        return os.path.join(os.path.dirname(place), staged_name(self._count, self._journal.id, removed=True))
+        return os.path.join(root, staged_name(self._count, self._journal.id, removed=removed))
 
     def _new_place(self, client: str, name: str) -> str:
         """Return a free path in a hidden folder, on the disk where the skill will be. Raises: OSError."""
         root = self.site.roots[client]
         place = os.path.join(self._hidden.get(root, ""), name)
         if root not in self._hidden or place in self._passed:
-            self._count += 1
-            self._hidden[root] = os.path.join(root, staged_name(self._count, self._journal.id))
+            self._hidden[root] = self._hide(root)
             os.mkdir(self._hidden[root], 0o755)
             place = os.path.join(self._hidden[root], name)
         self._passed.add(place)
@@ -488,11 +488,6 @@ def _check_digest(staged: Sequence[StagedSkill], wanted: str) -> None:
     if wanted not in found:
         message = f"'{staged[0].name}' is {staged[0].digest}, and not {wanted}"
         raise Refused("digest-mismatch", message, hint="Nothing was installed")
-
-
-def _merge(known: Sequence[Override], new: Sequence[Override]) -> tuple[Override, ...]:
-    """Exceptions, of which the newest for a rule and a skill takes the place of older ones."""
-    return tuple({(override.path, override.rule): override for override in (*known, *new)}.values())
 
 
 def _distinct(staged: list[StagedSkill]) -> list[StagedSkill]:

@@ -110,21 +110,17 @@ def _vercel_hashes(folder: str, *, tree: bool) -> Iterator[str | None]:
 def _object(site: InstallSite, folder: str) -> VerifiedFolder | None:
     """Return why a folder is not checked: it is missing, leads out of the project, or is too large; None where it can
     be checked. Raises: OSError."""
-    nothing = VerifiedFolder("", site.scope, "", folder, "", "missing", difference=FolderDifference(is_absent=True))
+    unknown = VerifiedFolder("", site.scope, "", folder, "", "unknown")
     if not folder:
-        return structs.replace(nothing, state="unknown", difference=FolderDifference(), why="Its name leads elsewhere")
+        return structs.replace(unknown, why="Its name leads elsewhere")
     if not os.path.isdir(folder):
-        return nothing
+        return structs.replace(unknown, state="missing", difference=FolderDifference(is_absent=True))
     if site.scope == "project" and not is_within(real_path(folder), real_path(site.base)):
-        return structs.replace(
-            nothing, state="unknown", difference=FolderDifference(), why="It lies out of the project"
-        )
+        return structs.replace(unknown, why="It lies out of the project")
     files = size = 0
     for current, _, names in os.walk(folder):
         files += len(names)
         size += sum(os.lstat(os.path.join(current, name)).st_size for name in names)
         if files > MAX_FILES or size > MAX_BYTES or current.count("/", len(folder)) > MAX_DEPTH:
-            return structs.replace(
-                nothing, state="unknown", difference=FolderDifference(), why="It is too large to look at"
-            )
+            return structs.replace(unknown, why="It is too large to look at")
     return None

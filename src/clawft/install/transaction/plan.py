@@ -55,11 +55,7 @@ def _plan(site: InstallSite, lock: Mapping[str, LockedSkill], name: str, going: 
         return Removal(name, there, None, (objection,))
     places = [site.folder(client_name, name) for client_name in locked.to if client_name in site.roots]
     there = tuple(place for place in places if os.path.lexists(place))
-    objections = [
-        Diagnostic("skill-edited", "error", _edited(name), folder, 0, "Keep a copy of what you need, then pass --force")
-        for folder in there
-        if compare_folder(folder, locked.files).any
-    ]
+    objections = [_object_to_edits(name, folder) for folder in there if compare_folder(folder, locked.files).any]
     needed = [skill.name for skill in lock.values() if name in skill.dependencies and skill.name not in going]
     if needed:
         message = f"'{name}' is needed by {', '.join(needed)}"
@@ -68,8 +64,9 @@ def _plan(site: InstallSite, lock: Mapping[str, LockedSkill], name: str, going: 
     return Removal(name, there, locked, tuple(objections))
 
 
-def _edited(name: str) -> str:
-    return f"'{name}' was changed after it was installed; what was changed would be lost"
+def _object_to_edits(name: str, folder: str) -> Diagnostic:
+    message = f"'{name}' was changed after it was installed; what was changed would be lost"
+    return Diagnostic("skill-edited", "error", message, folder, 0, "Keep a copy of what you need, then pass --force")
 
 
 def find_unneeded(lock: Mapping[str, LockedSkill], removed: Sequence[str]) -> list[str]:
@@ -148,8 +145,8 @@ class InstallPlanner(Struct, frozen=True):
             or CLIENTS[:1]
         )
         there = {target: compute_folder_digest(self.site.folder(target, staged.name)) for target in to}
-        taken = tuple(target for target in to if self._is_taken(target, staged, there[target]))
         absent = tuple(target for target in to if not os.path.lexists(self.site.folder(target, staged.name)))
+        taken = tuple(target for target in to if there[target] != staged.digest and target not in absent)
         planned = PlannedSkill(
             staged,
             review,
@@ -174,7 +171,7 @@ class InstallPlanner(Struct, frozen=True):
             planned,
             edits=edits,
             objections=(*objections, *blocked, *([unsigned] if unsigned else [])),
-            notes=(*staged.resolved.notes, *self._name_notes(staged), *warnings, *diagnostics),
+            notes=(*staged.resolved.notes, *_note_name(staged), *warnings, *diagnostics),
             overrides=made,
         )
 
@@ -198,9 +195,6 @@ class InstallPlanner(Struct, frozen=True):
         }
         return tuple(client for client, place in places.items() if _load_signature(place) != ours)
 
-    def _is_taken(self, client: str, staged: StagedSkill, found: str) -> bool:
-        return found != staged.digest and os.path.lexists(self.site.folder(client, staged.name))
-
     def _look_around(self, planned: PlannedSkill) -> tuple[list[Diagnostic], tuple[FileChange, ...] | None]:
         """Check the places that the skill is to be installed to for content that must not just be overwritten."""
         objections: list[Diagnostic] = []
@@ -223,9 +217,7 @@ class InstallPlanner(Struct, frozen=True):
             elif ours and old is not None and planned.there[client] != old.digest:
                 edits = self.approved_copies.compare(old.digest, place)
                 if not self.force:
-                    message = f"'{name}' was changed after it was installed; what was changed would be lost"
-                    hint = "Keep a copy of what you need, then pass --force"
-                    objections.append(Diagnostic("skill-edited", "error", message, place, 0, hint))
+                    objections.append(_object_to_edits(name, place))
         return objections, edits
 
     def _find_shadowed(self, planned: PlannedSkill) -> list[Diagnostic]:
@@ -258,16 +250,15 @@ class InstallPlanner(Struct, frozen=True):
         blocked, found = check_screening(
             planned.review.found, screening, ScreenedSkills((screening,), tuple(known), True)
         )
-        blocking_findings = (
-            [finding for finding in found if finding.code in ("scan-blocked", "scan-failed")] if blocked else []
-        )
-        relative = [
-            structs.replace(finding, path=os.path.relpath(finding.path, folder)) for finding in blocking_findings
-        ]
         rules = dict.fromkeys(f"--allow {finding.rule}" for finding in screening.critical)
-        hint = f'Look at what was found. To use it anyway: {" ".join(rules)} --because "…"'
+        hints = {
+            "scan-blocked": f'Look at what was found. To use it anyway: {" ".join(rules)} --because "…"',
+            "scan-failed": "",
+        }
         blocking += [
-            structs.replace(finding, hint=hint if finding.code == "scan-blocked" else "") for finding in relative
+            structs.replace(finding, path=os.path.relpath(finding.path, folder), hint=hints[finding.code])
+            for finding in (found if blocked else ())
+            if finding.code in hints
         ]
         return blocking, diagnostics
 
@@ -290,13 +281,6 @@ class InstallPlanner(Struct, frozen=True):
                 place = self.site.folder(client, planned.name)
                 made.append(Override(rule, planned.name, place, digest, mark, why, by, at, until, power))
         return tuple(made)
-
-    def _name_notes(self, staged: StagedSkill) -> list[Diagnostic]:
-        skill = staged.found.skill
-        if skill is None or skill.name == staged.name:
-            return []
-        message = f"It calls itself '{skill.name}', and is installed as '{staged.name}'"
-        return [Diagnostic("install-name", "note", message)]
 
     def approvals(self, planned: PlannedSkill) -> tuple[Approval, ...]:
         """Build the approvals that the user gives by agreeing, one for each place."""
@@ -326,6 +310,14 @@ class InstallPlanner(Struct, frozen=True):
             requested=planned.requested or (old is not None and old.requested),
             dependencies=planned.dependencies,
         )
+
+
+def _note_name(staged: StagedSkill) -> list[Diagnostic]:
+    skill = staged.found.skill
+    if skill is None or skill.name == staged.name:
+        return []
+    message = f"It calls itself '{skill.name}', and is installed as '{staged.name}'"
+    return [Diagnostic("install-name", "note", message)]
 
 
 def _place(origin: SkillOrigin) -> tuple[str, ...]:

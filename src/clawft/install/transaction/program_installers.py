@@ -1,10 +1,9 @@
 """Programs that a skill requires, and the installers that it names for them."""
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.skills.discovery.requirements import LocalMachine
 from clawft.skills.parse.dependencies import install_words
@@ -61,21 +60,19 @@ def _describe(one: SkillInstaller, name: str, host: LocalMachine, root: bool) ->
     label = one.label or one.formula or one.cask or one.package or one.module or one.url or one.kind
     made = ProgramInstaller(name, one.kind or "other", label, "shown", bins=one.bins, url=one.url)
     if one.kind == "download":
-        return _with(made, "shown", (), "Fetch it yourself, and check what it is")
+        return structs.replace(made, why="Fetch it yourself, and check what it is")
     words, why = _words(one, root)
     if not words:
-        return _with(made, "shown" if not why else "unfit", (), why or "weft does not run installers of this kind")
+        return structs.replace(
+            made, state="shown" if not why else "unfit", why=why or "weft does not run installers of this kind"
+        )
     if one.os and host.system not in one.os:
-        return _with(made, "unfit", words, f"It is for {', '.join(one.os)}")
+        return structs.replace(made, state="unfit", words=words, why=f"It is for {', '.join(one.os)}")
     if one.bins and all(map(host.has_program, one.bins)):
-        return _with(made, "there", words, f"{', '.join(one.bins)} is there")
+        return structs.replace(made, state="there", words=words, why=f"{', '.join(one.bins)} is there")
     if not host.has_program(words[0]):
-        return _with(made, "unfit", words, f"{words[0]} is not installed")
-    return _with(made, "ready", words, "")
-
-
-def _with(made: ProgramInstaller, state: State, words: Sequence[str], why: str) -> ProgramInstaller:
-    return ProgramInstaller(made.id, made.kind, made.label, state, tuple(words), why, made.bins, made.url)
+        return structs.replace(made, state="unfit", words=words, why=f"{words[0]} is not installed")
+    return structs.replace(made, state="ready", words=words)
 
 
 def _words(one: SkillInstaller, root: bool) -> tuple[tuple[str, ...], str]:

@@ -12,7 +12,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
 from clawft.install.lockfile.file import load_lock
 from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.model import ResolvedSkill, SkillReference, SkillSource
-from clawft.install.sources.selection import SkillSources
+from clawft.install.sources.selection import REGISTRIES, SkillSources
 from clawft.install.transaction.installation import Finder, Tell, Transaction, WantedSkill
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
@@ -109,7 +109,6 @@ def _list(found: Sequence[ResolvedSkill]) -> str:
 
 MAX_BROUGHT = 50
 MAX_ASKED = 200  # most names are of packages and programs, but each is asked for
-_REGISTRIES = ("clawhub", "contract")
 
 
 class _Required(Struct, frozen=True):
@@ -228,8 +227,8 @@ async def _resolve_dependencies(search: _Search, origin: SkillOrigin, required: 
     """The skill of that name where another comes from; with an owner, in a registry. Raises: ClawftError."""
     need = required.need
     version = need.versions[2:] if need.versions.startswith("==") and "," not in need.versions else ""
-    if origin.kind in _REGISTRIES or need.owner:
-        if origin.kind in _REGISTRIES:
+    if origin.kind in REGISTRIES or need.owner:
+        if origin.kind in REGISTRIES:
             source, kind, url = search.sources.find(origin, own=search.own), origin.kind, origin.url
         else:
             name = next(iter(search.sources.registries))

@@ -1,5 +1,6 @@
 """A skill that was downloaded into a hidden folder beside its place: read, and hashed. Nothing of it runs."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from clawft.files import read_regular, remove_tree
 from clawft.install.archive.pack import SIGNATURE
 from clawft.install.archive.unpack import MAX_BYTES
 from clawft.install.lockfile.model import LockedFile
+from clawft.install.sources.local import find_top
 from clawft.install.sources.model import ResolvedSkill
 from clawft.install.transaction.targets import check_name
 from clawft.scanner.findings import Report
@@ -56,7 +58,7 @@ def read_staged(
 
     Raises: ClawftError for what is no skill; Refused for what cannot be bound to a digest.
     """
-    folder = _find_root(place)
+    folder = find_top(place)  # the only folder there, as in archives that were made by hand
     _drop_left_out(folder)
     found = _find_skill(folder, resolved, max_prompt_bytes)
     own = [text for text in (found.skill.name if found.skill else "", resolved.name) if text]
@@ -72,13 +74,6 @@ def read_staged(
         path = os.path.relpath(diagnostic.path, folder) if diagnostic and diagnostic.path else ""
         raise Refused("archive-link", f"{why}, so it is not installed", path=path, hint="Nothing was installed")
     return StagedSkill(resolved, name, found, digest.value, files)
-
-
-def _find_root(place: str) -> str:
-    """Find the skill's root: the top, or the only folder there, as in archives that were made by hand."""
-    names = os.listdir(place)
-    inner = os.path.join(place, names[0]) if len(names) == 1 else ""
-    return inner if inner and os.path.isdir(inner) and not os.path.islink(inner) else place
 
 
 def _drop_left_out(folder: str) -> None:
@@ -111,8 +106,6 @@ def _find_skill(folder: str, resolved: ResolvedSkill, max_prompt_bytes: int) -> 
 
 def _hash_files(folder: str) -> tuple[dict[str, LockedFile], dict[str, Content]]:
     """Every file with its hash; and the same as a digest takes it. Raises: Refused, ClawftError."""
-    import hashlib
-
     files: dict[str, LockedFile] = {}
     contents: dict[str, Content] = {}
     for relative, path, status in list_covered(folder):

@@ -114,15 +114,14 @@ def find_tasks(site: InstallSite, lock: Mapping[str, LockedSkill], find: Find, s
 
 def compare_places(site: InstallSite, skill: LockedSkill, signed: Signed) -> dict[str, FolderDifference]:
     """Compare each folder that a skill was put into with the lock, by client."""
-    places = {client: site.folder(client, skill.name) for client in skill.to if client in site.roots}
-    return {client: _compare(place, skill, signed) for client, place in places.items()}
-
-
-def _compare(place: str, skill: LockedSkill, signed: Signed) -> FolderDifference:
-    difference = compare_folder(place, skill.files)
-    if difference.any or (signature := signed(place, skill)) is None:
-        return difference
-    return compare_signature(signature, known=bool(skill.signed_by))
+    found = {}
+    for client in skill.to:
+        if client in site.roots:
+            place = site.folder(client, skill.name)
+            found[client] = compare_folder(place, skill.files)
+            if not found[client].any and (signature := signed(place, skill)) is not None:
+                found[client] = compare_signature(signature, known=bool(skill.signed_by))
+    return found
 
 
 async def want_exact(sources: SkillSources, site: InstallSite, tasks: Sequence[SyncTask]) -> list[WantedSkill]:
