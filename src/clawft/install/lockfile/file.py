@@ -77,27 +77,9 @@ def why_bad_origin(origin: SkillOrigin, commit: str) -> str:
 
 _TEXT = r'"([^"\\\x00-\x1f\x7f]*)"'
 _LIST = r"\[([^\[\]\\\x00-\x1f\x7f]*)\]"
-# Each with how it is read: a text, a list of texts, or the one truth value that is not the default.
-FIELDS = {
-    "kind": _TEXT,
-    "url": _TEXT,
-    "owner": _TEXT,
-    "slug": _TEXT,
-    "ref": _TEXT,
-    "path": _TEXT,
-    "version": _TEXT,
-    "commit": _TEXT,
-    "archive": _TEXT,
-    "digest": _TEXT,
-    "verdict": _TEXT,
-    "engine": _TEXT,
-    "approved": _TEXT,
-    "signed_by": _TEXT,
-    "pinned": _TEXT,
-    "requested": "(false)",
-    "to": _LIST,
-    "dependencies": _LIST,
-}
+_TEXTS = "kind url owner slug ref path version commit archive digest verdict engine approved signed_by pinned"
+# Each with how it is read: a text, the one truth value that is not the default, or a list of texts.
+FIELDS = dict.fromkeys(_TEXTS.split(), _TEXT) | {"requested": "(false)", "to": _LIST, "dependencies": _LIST}
 _FILE = r'  "[0-9a-f]{64} [0-9]+ [x-] [^"\\\x00-\x1f\x7f]+",\n'
 _BLOCK = re.compile(
     r"\n\[skill\.([A-Za-z0-9_-]+)\]\n"

@@ -281,7 +281,7 @@ def prepare(
             remaining,
             packed,
             digest,
-            tuple(structs.replace(one, path=one.path.removeprefix(f"{target}/")) for one in diagnostics),
+            tuple(structs.replace(problem, path=problem.path.removeprefix(f"{target}/")) for problem in diagnostics),
             report,
             rules,
         )

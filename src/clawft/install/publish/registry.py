@@ -218,11 +218,11 @@ class PublishingRegistry:
     async def _find_again(self, publication: Publication, parcel: Parcel, error: HttpError) -> PublicationResult:
         """The version that is there already, if it is this one. Raises: Refused."""
         there = await self.list_files(publication.owner, publication.slug, publication.version)
-        if there is not None and there == {file.path: file.sha256 for file in parcel.files}:
-            return PublicationResult("", again=True)
-        message = f"'{self.name}' has a version {publication.version} of other content, and versions never change"
         if there is None:
             raise error
+        if there == {file.path: file.sha256 for file in parcel.files}:
+            return PublicationResult("", again=True)
+        message = f"'{self.name}' has a version {publication.version} of other content, and versions never change"
         raise Refused("publish-taken", message, hint="Pass --bump patch, minor or major") from error
 
     async def _find_missing(self, publication: Publication, parcel: Parcel) -> tuple[str, ...]:

@@ -45,6 +45,9 @@ class LocalSource:
         """Put a copy of it into an empty folder. Raises: ClawftError; Refused."""
         return await anyio.to_thread.run_sync(_copy, resolved, folder)
 
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
 
 def find_in_folder(folder: str, base: str = "", skill: str = "", top: str = "") -> tuple[RepositorySkill, ...]:
     """The skills below a folder of this machine, such as one that an archive was unpacked to. Raises: ClawftError."""

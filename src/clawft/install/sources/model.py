@@ -120,6 +120,9 @@ class SkillSource(Downloader, Protocol):
     async def renew(self, installed: AvailableVersion, *, exact: bool = False) -> ResolvedSkill:
         """The newest of what is installed; `exact`: just the version and commit that the lock has."""
 
+    async def aclose(self) -> None:
+        """Close its connections, and remove the files that it holds."""
+
 
 class SourceRegistry(SkillSource, Protocol):
     """A source that can be searched, and may have an opinion on what it gives out."""

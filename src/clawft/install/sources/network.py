@@ -1,7 +1,6 @@
 """Open the sources that are asked over the network. Loaded only where one is needed."""
 
 from functools import partial
-from typing import Protocol
 
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
@@ -16,19 +15,9 @@ from clawft.install.sources.wellknown import WellKnown
 from clawft.trust.programs import Launcher
 
 
-class ClosableSource(SkillSource, Protocol):
-    """A source that holds connections or files."""
-
-    async def aclose(self) -> None: ...
-
-
-class ClosableRegistry(SourceRegistry, ClosableSource, Protocol):
-    """A registry that does."""
-
-
 def open_registry(
     name: str, settings: RegistrySettings, web: WebSettings, launcher: Launcher, *, default: bool
-) -> ClosableRegistry:
+) -> SourceRegistry:
     """A registry of the user's. Raises: ClawftError for one that has no token where it should."""
     token = settings.token.resolve(launcher.environ) if settings.token else ""
     if settings.token and not token:
@@ -44,7 +33,7 @@ def open_registry(
     return ClawHub(name, settings.url, fetching, repositories, default=default)
 
 
-def open_address(kind: str, url: str, web: WebSettings, launcher: Launcher, *, typed: bool) -> ClosableSource:
+def open_address(kind: str, url: str, web: WebSettings, launcher: Launcher, *, typed: bool) -> SkillSource:
     """Open the source at an address; `typed`: the user typed it, so that it may be on a private network. Raises:
     ClawftError."""
     if kind == "well-known":

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct
@@ -16,10 +15,6 @@ from clawft.install.sources.local import LocalSource
 from clawft.install.sources.model import SkillReference, SkillSource, SourceHit, SourceRegistry
 from clawft.trust.programs import Launcher
 
-if TYPE_CHECKING:
-    from clawft.install.sources.network import ClosableRegistry, ClosableSource
-
-
 REGISTRIES = ("clawhub", "contract")  # asked only if they are the user's
 
 
@@ -31,8 +26,8 @@ class SkillSources:
         self.registries = registries
         self._settings = settings
         self._launcher = launcher
-        self._open: dict[tuple[str, ...], ClosableSource] = {}
-        self._registries: dict[str, ClosableRegistry] = {}
+        self._open: dict[tuple[str, ...], SkillSource] = {}
+        self._registries: dict[str, SourceRegistry] = {}
 
     async def __aenter__(self) -> "SkillSources":
         return self

@@ -47,12 +47,12 @@ def note_removed(name: str, locked: LockedSkill | None) -> TransactionNote:
 
 def list_done(journal: TransactionJournal, approved: Sequence[Approval]) -> list[AuditEntry]:
     """The lines of the log about a transaction that is done. `approved`: what of it is approved."""
-    new = {new_approval.path for new_approval in approved}
+    new = {approval.path for approval in approved}
     taken = [approval for approval in journal.before.approvals if approval.path not in new]
     known = set(journal.before.overrides)
     return [
         *(_install_line(journal, note) for note in journal.notes),
-        *(_approval_line(journal, new_approval, "allowed") for new_approval in approved),
+        *(_approval_line(journal, approval, "allowed") for approval in approved),
         *(_override_line(journal, override) for override in journal.after.overrides if override not in known),
         *(_approval_line(journal, revoked, "revoked") for revoked in taken),
     ]

@@ -314,9 +314,8 @@ class Transaction:
             version, owner = skill.resolved.version, skill.resolved.origin.whose
             statement = SkillStatement(skill.found.name, version, skill.digest)
             signature = check_signature(skill.folder, statement, publishers, owner=owner)
-            if (
-                signature.state == "good" and skill.found.name != skill.name
-            ):  # a registry may have exchanged two of theirs
+            # A registry may have exchanged two of theirs.
+            if signature.state == "good" and skill.found.name != skill.name:
                 reason = f"it is signed as '{skill.found.name}', not as '{skill.name}'"
                 signature = structs.replace(signature, state="untrusted", reason=reason)
             stays = options.stay and skill.name in planner.lock
@@ -333,9 +332,8 @@ class Transaction:
             planner = self._planner(lock, options)
             unchanged = {plan.name: plan.old for plan in plans if options.exact and plan.old is not None}
             new = {plan.name: planner.locked(plan) for plan in plans} | unchanged
-            _make_roots(
-                [self.site.roots[client] for client in self.site.choose({to for plan in plans for to in plan.to})]
-            )
+            clients = self.site.choose({client for plan in plans for client in plan.to})
+            _make_roots([self.site.roots[client] for client in clients])
             foreign_locks = ForeignLocks(self.site, self._supplies.environ)
             for plan in plans if not options.exact else ():
                 foreign_locks.add(new[plan.name], plan.staged.folder)
@@ -368,20 +366,17 @@ class Transaction:
         with _translate_errors(), lock_transactions(self._supplies.context) as diagnostics:
             lock = self._reload({removal.name: removal.locked for removal in removals})
             foreign_locks = ForeignLocks(self.site, self._supplies.environ)
-            for planned_removal in removals:
-                if planned_removal.locked is not None:
-                    foreign_locks.drop(planned_removal.locked)
+            locked = [removal.locked for removal in removals if removal.locked is not None]
+            for skill in locked:
+                foreign_locks.drop(skill)
             left = [skill for name, skill in lock.items() if name not in {removal.name for removal in removals}]
             places = [place for removal in removals for place in removal.places]
-            self.site.check(
-                *(os.path.dirname(place) for place in (*places, *(text.path for text in foreign_locks.texts)))
-            )
+            self.site.check(*map(os.path.dirname, (*places, *(text.path for text in foreign_locks.texts))))
             moves = [
                 FolderMove(place, self._hide(os.path.dirname(place), removed=True), old=inode_of(place))
                 for place in places
                 if os.path.lexists(place)
             ]
-            locked = [removal.locked for removal in removals if removal.locked is not None]
             noted = [self.site.folder(to, skill.name) for skill in locked for to in skill.to if to in self.site.roots]
             revoked = tuple(dict.fromkeys((*places, *noted)))  # also folders that the user already removed by hand
             ready = structs.replace(
@@ -413,12 +408,9 @@ class Transaction:
     def _decisions(self, places: Sequence[str]) -> RecordedDecisions:
         """Load the recorded decisions about these folders. Raises: ClawftError."""
         context = self._supplies.context
-        approvals = tuple(
-            approval for approval in context.reviewer.stores.approvals.load() if is_about(approval, places)
-        )
-        return RecordedDecisions(
-            approvals, tuple(override for override in context.overrides.load() if override.path in places)
-        )
+        approvals = (found for found in context.reviewer.stores.approvals.load() if is_about(found, places))
+        overrides = (override for override in context.overrides.load() if override.path in places)
+        return RecordedDecisions(tuple(approvals), tuple(overrides))
 
     def _carry_out(self, journal: TransactionJournal) -> tuple[Diagnostic, ...]:
         ready = structs.replace(journal, ready=True)

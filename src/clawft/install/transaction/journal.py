@@ -276,8 +276,5 @@ def list_places(
     approvals: Iterable[Approval], overrides: Iterable[Override], folders: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """Return the folders that decisions are about, with others."""
-    return tuple(
-        dict.fromkeys(
-            (*folders, *(approval.path for approval in approvals), *(override.path for override in overrides))
-        )
-    )
+    paths = (*folders, *(approval.path for approval in approvals), *(override.path for override in overrides))
+    return tuple(dict.fromkeys(paths))

@@ -81,11 +81,7 @@ def _tell_apart(ours: LockedSkill, theirs: LockedSkill) -> str:
     first, second = _describe(ours), _describe(theirs)
     if first != second:
         return f"{first}, or {second}"
-    differing = [
-        struct_field
-        for struct_field in ours.__struct_fields__
-        if getattr(ours, struct_field) != getattr(theirs, struct_field)
-    ]
+    differing = [name for name in ours.__struct_fields__ if getattr(ours, name) != getattr(theirs, name)]
     return f"{first}; they differ in {', '.join(differing)}"
 
 

@@ -121,7 +121,9 @@ class CompiledCache:
                 self.hits += 1
                 return found
         self.misses += 1
-        code = b"" if _is_small(data) else compile_apart(data, "component", path)
+        # Little comes of a small one; one with others in it may have each of them many times, and these others.
+        is_small = len(data) <= _SMALL and _count_nested(data) <= 1
+        code = b"" if is_small else compile_apart(data, "component", path)
         try:
             made = Component.deserialize(shared_engine(), code) if code else Component(shared_engine(), data)
         except wasmtime.WasmtimeError as error:
@@ -130,31 +132,25 @@ class CompiledCache:
         return made
 
     def find_code(self, data: bytes, kind: Kind) -> bytes | None:
-        """Find the code that `keep_code` stored for these bytes."""
-        return self._load(_key_of(data, kind))
-
-    def keep_code(self, data: bytes, kind: Kind, code: bytes) -> None:
-        """Keep what these bytes were compiled to."""
-        self._store(_key_of(data, kind), code)
-
-    def _load(self, key: str) -> bytes | None:
-        """Load the code stored under a key, if it is certainly what this user stored there."""
+        """Find the code that `keep_code` stored for these bytes, if it is certainly what this user stored there."""
+        key = _key_of(data, kind)
         try:
-            data, status = read_regular(os.path.join(self.folder, key), _MAX_BYTES)
+            stored, status = read_regular(os.path.join(self.folder, key), _MAX_BYTES)
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _EXPOSED:
                 return None
-            mac, code = data[:_MAC], data[_MAC:]
-            held = self._seal.holds(code, _label(key), mac.decode("ascii", "replace"))
+            mac, code = stored[:_MAC], stored[_MAC:]
+            held = self._seal.holds(code, f"wasm-cache:{key}", mac.decode("ascii", "replace"))
         except (OSError, ClawftError):
             return None
         return code if held else None
 
-    def _store(self, key: str, code: bytes) -> None:
-        """Keep compiled code; a folder that cannot be written to is left alone."""
+    def keep_code(self, data: bytes, kind: Kind, code: bytes) -> None:
+        """Keep what these bytes were compiled to; a folder that cannot be written to is left alone."""
+        key = _key_of(data, kind)
         with suppress(OSError, ClawftError):
             for directory in (os.path.dirname(self.folder), self.folder):  # a mode counts for the last folder alone
                 os.makedirs(directory, mode=0o700, exist_ok=True)
-            mac = self._seal.sign(code, _label(key))
+            mac = self._seal.sign(code, f"wasm-cache:{key}")
             replace_file(os.path.join(self.folder, key), mac.encode("ascii") + code)
             self._prune()
 
@@ -163,12 +159,6 @@ class CompiledCache:
             known = sorted((entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries)
         for _, path in known[:-MAX_FILES]:
             os.unlink(path)
-
-
-def _is_small(data: bytes) -> bool:
-    """Return whether little comes of a component. One that has others may have each of them many times, and these
-    others."""
-    return len(data) <= _SMALL and _count_nested(data) <= 1
 
 
 def _count_nested(data: bytes) -> int:
@@ -198,7 +188,3 @@ def _library_version() -> str:
     from importlib.metadata import version
 
     return version("wasmtime")
-
-
-def _label(key: str) -> str:
-    return f"wasm-cache:{key}"
