@@ -93,13 +93,6 @@ class PluginMemory:
         return ClawftError("memory-result", message, hint=f"Run: weft plugins show {self._plugin}")
 
 
-def plugin_memories(plugins: PluginCaller, status: PluginStatus) -> tuple[PluginMemory, ...]:
-    """The memories that a plugin brings. Nothing is started for them."""
-    manifest = status.found.manifest
-    assert manifest is not None
-    return tuple(PluginMemory(plugins, status.id, name) for name in manifest.memory)
-
-
 class ChosenMemory:
     """The memory that the user chose by its name, wherever it comes from at the time; never another in its place."""
 
@@ -212,7 +205,7 @@ def plugin_extensions(plugins: Plugins) -> tuple[Extension, ...]:
             name=plugin.id,
             tools=plugin_tools(plugins, plugin),
             stages=plugin_stages(plugins, plugin),
-            memories=plugin_memories(plugins, plugin),
+            memories=tuple(PluginMemory(plugins, plugin.id, name) for name in plugin.found.manifest.memory),
             is_plugin=True,
         )
         for plugin in plugins.ready

@@ -80,7 +80,10 @@ class PluginAudit:
         """Before a plugin is started with these settings and variables. Raises: Refused if it cannot be written."""
         grant = status.grant
         assert grant is not None
-        detail = {"version": grant.version, "place": grant.folder, "permissions": _describe(status)}
+        granted = status.permissions
+        named = {"filesystem": granted.filesystem, "network": granted.network, "env_vars": granted.env_vars}
+        permissions = {**{name: list(value) for name, value in named.items() if value}, "shell": granted.shell}
+        detail = {"version": grant.version, "place": grant.folder, "permissions": permissions}
         self._around.audit.write(
             "plugin", status.id, decision="allow", rule="granted", digest=grant.digest, detail=detail
         )
@@ -102,12 +105,6 @@ class PluginAudit:
             self._reported.add((status.id, code))
             text = f"The plugin '{status.id}': {message}"
             self._news.append(Diagnostic(code, "warning", text, status.found.file, 0, hint))
-
-
-def _describe(status: PluginStatus) -> dict[str, Any]:
-    one = status.permissions
-    named = {"filesystem": one.filesystem, "network": one.network, "env_vars": one.env_vars}
-    return {**{name: list(value) for name, value in named.items() if value}, "shell": one.shell}
 
 
 _LOOK_S = 2.0  # how soon it is noticed that a plugin may not be used any more

@@ -48,7 +48,8 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
 def main() -> None:
-    task = json.loads(_read_all(int(sys.argv[1])))
+    with open(int(sys.argv[1]), "rb") as file:
+        task = json.load(file)
     tell = socket.socket(fileno=int(sys.argv[2]))
     tell.set_inheritable(False)
     _LIBC.prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -73,11 +74,6 @@ def main() -> None:
     _end_all()
     _send(tell, {"code": code}, [])
     os._exit(0)
-
-
-def _read_all(descriptor: int) -> bytes:
-    with open(descriptor, "rb") as file:
-        return file.read()
 
 
 def _send(tell: socket.socket, what: object, sockets: list[socket.socket]) -> None:

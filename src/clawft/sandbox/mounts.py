@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.sandbox.launcher import open_plain
 from clawft.sandbox.place import Mark, Place, find_place
-from clawft.sandbox.view import SandboxView
+from clawft.sandbox.view import SandboxView, is_below
 
 _BINDS = frozenset({"--bind", "--bind-try", "--ro-bind", "--ro-bind-try"})
 _MADE = frozenset({"--tmpfs", "--proc", "--dev"})
@@ -61,16 +61,12 @@ def find_expected_mounts(view: SandboxView, base: Sequence[str]) -> ExpectedMoun
     ]
     covered = [place.path for place in closed]
     shown = {seen for _, seen in (*view.inside, *view.mounts)} | {own.path for own in view.own}
-    expected = {path: place for path, place in places.items() if path in shown or not _is_below(path, covered)}
+    expected = {path: place for path, place in places.items() if path in shown or not is_below(path, covered)}
     machine = _read_mounts("self")
     mounts = {*_list_targets(base, machine), *covered}
     for seen, source in sources.items():
         mounts |= {seen, *_list_inner(source, seen, machine)}
     return ExpectedMounts(expected, tuple(closed), frozenset(mounts))
-
-
-def _is_below(path: str, roots: Iterable[str]) -> bool:
-    return any(path == root or path.startswith(root + "/") for root in roots)
 
 
 def _list_targets(flags: Sequence[str], machine: Sequence[str]) -> Iterable[str]:

@@ -157,13 +157,13 @@ class ViewBuilder:
         whole = open_roots((*further[1], *(path for paths in confinement.whole.values() for path in paths)))
         places = {**opened, **guarded_only, **whole}
         writable = sorted(opened, key=len)
-        shown = [root for root in sorted(guarded_only, key=len) if not _is_below(root, writable)]
+        shown = [root for root in sorted(guarded_only, key=len) if not is_below(root, writable)]
         readable = sorted({*whole, *shown}, key=len)
-        inside = [root for root in readable if _is_below(root, (self._user_dir,))]
+        inside = [root for root in readable if is_below(root, (self._user_dir,))]
         elsewhere = [git_dir for git_dir in map(find_git_dir, writable) if git_dir]
         outside = [root for root in (*readable, *elsewhere) if root not in inside]
-        seen = [(root, root) for root in outside if not _is_below(root, writable)]
-        programs = [pair for pair in self._find_programs(path, tuple(writable)) if not _is_below(pair[0], writable)]
+        seen = [(root, root) for root in outside if not is_below(root, writable)]
+        programs = [pair for pair in self._find_programs(path, tuple(writable)) if not is_below(pair[0], writable)]
         guarded = tuple(
             (places[root], self._guards.find(root, path=path, by_children=by_children)) for root in writable
         )
@@ -192,7 +192,7 @@ class ViewBuilder:
         home, project = self._workspace.home, self._workspace.project
         granted = (resolve_path(path, project, home) for path in (*self._settings.writable, *confinement.writable))
         found = {project, real_path(project), *granted} - {"", "/"}
-        return tuple(path for path in found if not _is_below(path, found - {path}))
+        return tuple(path for path in found if not is_below(path, found - {path}))
 
     def _open(self, changeable: Sequence[str], paths: Iterable[str]) -> dict[str, Place]:
         """Places that exist, by real path. What the kernel makes, and this program's own folder, is none.
@@ -205,14 +205,14 @@ class ViewBuilder:
         return {
             place.path: place
             for place in found
-            if place and place.path not in never and not _is_below(place.path, _NEVER)
+            if place and place.path not in never and not is_below(place.path, _NEVER)
         }
 
     def _hidden(self, readable: list[str]) -> tuple[str, ...]:
         """List what stays hidden in the home folder where all of it was granted: weft's own folder, and secrets."""
         home = real_path(self._workspace.home)
-        is_seen = _is_below(self._user_dir, readable) and os.path.exists(self._user_dir)  # else nothing can hide it
-        secrets = self._guards.find(home).hidden if home and _is_below(home, readable) else ()
+        is_seen = is_below(self._user_dir, readable) and os.path.exists(self._user_dir)  # else nothing can hide it
+        secrets = self._guards.find(home).hidden if home and is_below(home, readable) else ()
         return tuple(dict.fromkeys((*((self._user_dir,) if is_seen else ()), *secrets)))
 
     def _links(self, roots: list[str], pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -220,7 +220,7 @@ class ViewBuilder:
         known = self._workspace.project
         real = real_path(known)
         taken = (*roots, *(seen for _, seen in pairs), *_NEVER, *FOLDERS)
-        usable = real != known and real in roots and not _is_below(known, taken)
+        usable = real != known and real in roots and not is_below(known, taken)
         return ((real, known),) if usable else ()
 
     def _find_programs(self, path: str, writable: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -238,7 +238,7 @@ def _need(source: str) -> Place:
     raise make_changed_error(source)
 
 
-def _is_below(path: str, roots: Iterable[str]) -> bool:
+def is_below(path: str, roots: Iterable[str]) -> bool:
     return any(is_within(path, root) for root in roots)
 
 

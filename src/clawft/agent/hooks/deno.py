@@ -45,7 +45,8 @@ def read_finished(job: HookLaunch, event: HookEvent, finished: Finished, mark: b
     """Read the reply of a finished process to one call. Raises: HookFailed."""
     before, found, rest = finished.output.rpartition(b"\n" + mark)
     answer, ended, after = rest.partition(b"\n")
-    printed = _decode((before + after if found else finished.output) + finished.errors)
+    rest = (before + after if found else finished.output) + finished.errors
+    printed = rest.decode("utf-8", "replace").strip()[-_MAX_PRINTED:]
     if finished.timed_out:
         hint = f"If it needs longer, raise timeout_s in [hooks.entries.{job.name}] of your config"
         raise HookFailed("hook-timeout", f"It took longer than {job.timeout_s:g} seconds and was ended", hint=hint)
@@ -62,10 +63,6 @@ def read_finished(job: HookLaunch, event: HookEvent, finished: Finished, mark: b
         how = f"signal {-finished.code}" if finished.code < 0 else f"exit code {finished.code}"
         raise HookFailed("hook-ended", f"It ended without an answer ({how})", hint=printed.rpartition("\n")[2][:300])
     return _read(job, event, answer, printed, finished.seconds * 1000)
-
-
-def _decode(printed: bytes) -> str:
-    return printed.decode("utf-8", "replace").strip()[-_MAX_PRINTED:]
 
 
 def _read(job: HookLaunch, event: HookEvent, answer: bytes, printed: str, time_ms: float) -> HookReply:

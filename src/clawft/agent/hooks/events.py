@@ -186,17 +186,12 @@ def read_reply(event: HookEvent, answer: Any, *, printed: str = "", time_ms: flo
         blocked = changes.blockReason.strip() or "it gave no reason"
     elif result.context.get("block") is True and not isinstance(changes, _Verdict):
         raise HookFailed("hook-result", f"It blocks, and nothing can be blocked at {event.key}")
-    context = _to_builtins(changes) if kind.in_order else {}
+    plain: dict[str, Any] = msgspec.to_builtins(changes) if kind.in_order else {}
+    # Tuples would count as a change.
+    context = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
     return HookReply(
         context, tuple(message for message in result.messages if message.strip()), "", blocked, None, printed, time_ms
     )
-
-
-def _to_builtins(changes: Struct) -> dict[str, Any]:
-    """Convert the changeable part of a context to plain values. Tuples become lists, since they would otherwise count
-    as a change."""
-    plain: dict[str, Any] = msgspec.to_builtins(changes)
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
 class MissingHook:

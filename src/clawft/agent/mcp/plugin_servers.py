@@ -141,8 +141,9 @@ def _make(
         if not any(covers_host(granted, host) for granted in one.permissions.network):
             raise Refused("plugin-withheld", f"it was not granted to reach {host}", hint=hint)
         return ServerSettings(url=url, headers=server.headers), terms
-    fill = partial(_fill_agent, places) if server.literal else partial(_fill, find=find)
     root = places.root
+    agent = {"PLUGIN_ROOT": root, "PLUGIN_DATA": places.data}  # what Agent Plugins fills in; all else stays as it is
+    fill = partial(_AGENT.sub, lambda match: agent[match[1]]) if server.literal else partial(_fill, find=find)
     command = fill(server.command) if not server.literal else server.command
     if command.startswith("./"):
         command = _inside(f"{root}/{command[2:]}", root)
@@ -161,11 +162,6 @@ def _make(
         writable=(places.data,),
     )
     return settings, terms
-
-
-def _fill_agent(places: _Places, text: str) -> str:
-    """A text of Agent Plugins with its two variables filled in, once; all else stays as it is."""
-    return _AGENT.sub(lambda match: places.root if match[1] == "PLUGIN_ROOT" else places.data, text)
 
 
 def _find(places: _Places, variables: Mapping[str, str], inner: str) -> str | None:

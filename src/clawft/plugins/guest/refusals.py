@@ -70,7 +70,8 @@ class RefusalMonitor:
         try:
             if event in _PROGRAMS:
                 if self._start.filter:
-                    self.tell("no-shell", _name_program(arguments[_PROGRAMS[event]]))
+                    words = os.fsdecode(arguments[_PROGRAMS[event]]).split()
+                    self.tell("no-shell", (words or [""])[0])  # its arguments are nobody's business
             elif self._start.confined:
                 self._see_socket(event, arguments)
         except Exception:  # it tells less, that is all
@@ -103,11 +104,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             return
         yield seen
         seen = seen.__cause__ or seen.__context__
-
-
-def _name_program(program: Any) -> str:
-    """Without its arguments, which may hold what is nobody's business."""
-    return (os.fsdecode(program).split() or [""])[0]
 
 
 def _is_address(host: str) -> bool:
