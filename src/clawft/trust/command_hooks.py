@@ -104,12 +104,12 @@ def _judge(
     if objection is not None:
         state: State = "untrusted" if objection.code == "untrusted" else "blocked"
         reasons = (objection, *found.diagnostics)
-        return CommandHooksStatus(found, state, reasons, (), bound.digest, bound.scripts)
+        return CommandHooksStatus(found, state, reasons, digest=bound.digest, scripts=bound.scripts)
     runs, refused = _sift(found, lines, workspace)
     reasons = (*found.diagnostics, *refused)
     if not runs:
         return CommandHooksStatus(found, "ineligible", reasons)
-    return CommandHooksStatus(found, "ready", reasons, runs, bound.digest, bound.scripts)
+    return CommandHooksStatus(found, "ready", reasons, runs=runs, digest=bound.digest, scripts=bound.scripts)
 
 
 def entry_for(name: str, settings: HooksSettings) -> HookEntry:

@@ -138,7 +138,7 @@ def _judge(
     unmet = check_requirements(found.hook.about, rules.host, entry, found.file)
     reasons = (*unmet, *found.hook.diagnostics, *scan_reasons)
     state: State = "ready" if found.hook.events and not unmet else "ineligible"
-    return HookStatus(found, state, reasons, trusted.digest, trusted.hosts)
+    return HookStatus(found, state, reasons, digest=trusted.digest, hosts=trusted.hosts)
 
 
 def _why_off(found: DiscoveredHook, settings: HooksSettings) -> Diagnostic | None:

@@ -283,14 +283,15 @@ def _judge(
         return PluginStatus(found, "broken", (found.problem,) if found.problem else ())
     off = _why_off(found, settings)
     if off is not None:
-        return PluginStatus(found, "disabled", (off,), _find_grant(found, grants, by_digest=by_digest)[0])
+        grant = _find_grant(found, grants, by_digest=by_digest)[0]
+        return PluginStatus(found, "disabled", (off,), grant=grant)
     known, objection = _find_grant(found, grants, by_digest=by_digest)
     if objection is not None:
         return PluginStatus(found, "untrusted", (objection, *manifest.diagnostics))
     unmet = _find_unmet(found, settings)
     if unmet is not None:
-        return PluginStatus(found, "ineligible", (unmet, *manifest.diagnostics), known)
-    return PluginStatus(found, "ready", (*_tell_withheld(found, known), *manifest.diagnostics), known)
+        return PluginStatus(found, "ineligible", (unmet, *manifest.diagnostics), grant=known)
+    return PluginStatus(found, "ready", (*_tell_withheld(found, known), *manifest.diagnostics), grant=known)
 
 
 def _why_off(found: DiscoveredPlugin, settings: PluginsSettings) -> Diagnostic | None:
