@@ -81,7 +81,7 @@ class Phrase(Struct, frozen=True, dict=True):
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile(_NAME.sub(_expand, self.outline))
+        return re.compile(_NAME.sub(lambda match: GROUPS.get(match[1], match[0]), self.outline))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def parse_phrases(table: str, **words: str) -> tuple[Phrase, ...]:
     """
     phrases = []
     target = ""
-    for entry in _CONTINUED.sub(_continue, table).split("\n    "):
+    for entry in _CONTINUED.sub(lambda match: "|" if match[1] == "|" else f" {match[1]}", table).split("\n    "):
         name, defines, group = entry.partition(" = ")
         if entry.startswith("- "):
             phrases.append(Phrase(_fill_in(entry[2:], words), target))
@@ -120,10 +120,6 @@ def parse_phrases(table: str, **words: str) -> tuple[Phrase, ...]:
 
 
 _CONTINUED = re.compile(r"\n {6}(.)")
-
-
-def _continue(match: re.Match[str]) -> str:
-    return "|" if match[1] == "|" else f" {match[1]}"
 
 
 def _fill_in(text: str, words: dict[str, str]) -> str:
@@ -140,10 +136,6 @@ def _bound(part: str) -> str:
     begin = r"\b" if head[:1].isalnum() else ""
     end = r"\b" if "$" not in part and (part[-1:].isalnum() or part[-1:] in ")?>") else ""
     return f"{begin}(?:{part}){end}"
-
-
-def _expand(match: re.Match[str]) -> str:
-    return GROUPS[match[1]] if match[1] in GROUPS else match[0]
 
 
 ADDRESS = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from clawft import __version__
-from clawft.scanner.findings import Finding, Report
+from clawft.scanner.findings import VERDICTS, Finding, Report
 from clawft.scanner.reports.json import count_verdicts
 from clawft.scanner.reports.text import Excerpt, Load, render_evidence, render_power, reveal
 
@@ -46,7 +46,9 @@ def render_html(reports: Sequence[Report], load: Load) -> str:
     """One page that needs nothing else; `load` gives the lines around a finding."""
     sections = [report for report in reports if _has_news(report)]
     quiet = [report for report in reports if not _has_news(report)]
-    body = "".join(_report(report, load) for report in sorted(sections, key=_rank))
+    body = "".join(
+        _report(report, load) for report in sorted(sections, key=lambda report: -VERDICTS.index(report.verdict))
+    )
     if quiet:
         names = "".join(f"<li>{_text(report.name)}</li>\n" for report in quiet)
         body += f'<h2 id="clean">Clean: nothing found</h2>\n<ul class="clean">\n{names}</ul>\n'
@@ -63,10 +65,6 @@ def render_html(reports: Sequence[Report], load: Load) -> str:
 
 def _has_news(report: Report) -> bool:
     return report.verdict != "clean" or bool(report.findings)
-
-
-def _rank(report: Report) -> int:
-    return ("malicious", "suspicious", "clean").index(report.verdict)
 
 
 def _counts(reports: Sequence[Report]) -> str:

@@ -39,7 +39,7 @@ class ProgramEvaluator(Machine):
     def __init__(self, modules: dict[str, Module], effects: Mapping[str, Effect]) -> None:
         super().__init__(modules, effects)
         self.kinds = {
-            "const": self._const, "name": self._name, "attr": self._attr, "call": self._call, "index": self._index,
+            "name": self._name, "attr": self._attr, "call": self._call, "index": self._index,
             "seq": self._seq, "bin": self._bin, "mixed": self._mixed, "any": self._any, "lambda": self._lambda,
             "comp": self._comp, "set": self._set, "slice": self._slice, "value": self._value,
         }  # fmt: skip

@@ -332,9 +332,6 @@ class Machine(ABC):
         found: ProgramValue = node[2]
         return found
 
-    def _const(self, node: Node) -> ProgramValue:
-        return ProgramValue(() if node[2] is None else (node[2],))
-
     def _name(self, node: Node) -> ProgramValue:
         name = node[2]
         scope: ProgramScope | None = self.scope

@@ -287,10 +287,6 @@ def run_mode(world: CommandContext, call: CommandCall) -> CommandValue:
     return NOTHING
 
 
-def run_install_file(world: CommandContext, call: CommandCall) -> CommandValue:
-    return run_copy(world, call)
-
-
 def run_mktemp(_world: CommandContext, call: CommandCall) -> CommandValue:
     return CommandValue(f"/tmp/tmp.{call.offset}", (), known=True)
 
@@ -308,7 +304,7 @@ FILE_PROGRAMS = {
     "awk": run_grep, "gawk": run_grep, "mawk": run_grep, "ls": run_list, "tree": run_list, "stat": run_list,
     "tar": run_tar, "gtar": run_tar, "bsdtar": run_tar, "zip": run_zip, "7z": run_seven_zip, "7za": run_seven_zip,
     "7zz": run_seven_zip, "unrar": run_seven_zip, "unzip": run_unzip, "cp": run_copy, "mv": run_copy, "ditto": run_copy,
-    "install": run_install_file, "ln": run_link, "tee": run_tee, "sponge": run_tee, "rm": run_remove,
+    "install": run_copy, "ln": run_link, "tee": run_tee, "sponge": run_tee, "rm": run_remove,
     "rmdir": run_remove, "unlink": run_remove, "shred": run_remove, "srm": run_remove, "wipe": run_remove,
     "dd": run_disk, "mkfs": run_disk, "mkfs.ext4": run_disk, "mkfs.xfs": run_disk, "wipefs": run_disk,
     "blkdiscard": run_disk, "truncate": run_truncate, "find": run_find, "gfind": run_find, "chmod": run_mode,

@@ -172,7 +172,8 @@ def run_wrapper(world: CommandContext, call: CommandCall) -> CommandValue:
                 2 if not text.startswith("--") and text[-1] in valued and (len(text) == 2 or call.name != "sudo") else 1
             )
         elif call.name in ("env", "sudo", "command") and _ASSIGNMENT.match(text):
-            _weaken(world, call, text)
+            name, _, value = text.partition("=")
+            check_assignment(world, name, CommandValue(value), call.offset)
             index += 1
         elif not skipped:
             skipped = 1
@@ -185,19 +186,10 @@ def run_wrapper(world: CommandContext, call: CommandCall) -> CommandValue:
     if not rest:
         if call.name == "xargs":
             return call.stdin.with_text(call.stdin.text)
-        return _whole_environment(world, call) if call.name == "env" else NOTHING
+        return unknown("$(env)", (world.note(call, Kind.ENV, "*"),)) if call.name == "env" else NOTHING
     if call.name in ("xargs", "parallel"):
         return _run_xargs(world, call, rest)
     return world.run_words(rest, call)
-
-
-def _weaken(world: CommandContext, call: CommandCall, text: str) -> None:
-    name, _, value = text.partition("=")
-    check_assignment(world, name, CommandValue(value), call.offset)
-
-
-def _whole_environment(world: CommandContext, call: CommandCall) -> CommandValue:
-    return unknown("$(env)", (world.note(call, Kind.ENV, "*"),))
 
 
 def _run_xargs(world: CommandContext, call: CommandCall, rest: list[CommandValue]) -> CommandValue:

@@ -263,15 +263,11 @@ def run_message(world: CommandContext, call: CommandCall) -> CommandValue:
     return NOTHING
 
 
-def run_telnet(world: CommandContext, call: CommandCall) -> CommandValue:
-    return run_netcat(world, call)
-
-
 NETWORK_PROGRAMS = {
     "curl": run_curl, "curl.exe": run_curl, "wget": run_wget, "wget2": run_wget, "http": run_httpie,
     "https": run_httpie, "xh": run_httpie, "aria2c": run_aria2, "axel": run_aria2, "nc": run_netcat, "ncat": run_netcat,
     "netcat": run_netcat, "nc.traditional": run_netcat, "nc.openbsd": run_netcat, "pwncat": run_netcat,
-    "telnet": run_telnet, "socat": run_socat, "ssh": run_ssh, "sshpass": run_ssh, "autossh": run_ssh,
+    "telnet": run_netcat, "socat": run_socat, "ssh": run_ssh, "sshpass": run_ssh, "autossh": run_ssh,
     "mosquitto_pub": run_message, "logger": run_message, "mqttx": run_message, "redis-cli": run_message,
 }  # fmt: skip
 

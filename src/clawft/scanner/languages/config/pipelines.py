@@ -1,6 +1,7 @@
 """Build files, CI pipelines and containers: the commands they run and what they may reach."""
 
 import re
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -35,25 +36,9 @@ def read_build(sheet: ConfigSheet, form: str) -> None:
             sheet.run(command, hook=f"{form}:build")
 
 
-def _read_msbuild(text: str) -> list[str]:
-    return [unescape(match[1] or match[2] or match[3]) for match in _MSBUILD.finditer(text)]
-
-
 def _read_maven(text: str) -> list[str]:
     words = [unescape(match[1] or match[2]) for match in _MAVEN.finditer(text)]
     return [word for word in words if " " in word]
-
-
-def _read_gradle(text: str) -> list[str]:
-    return [line for match in _GRADLE.finditer(text) for line in _join(match[1] or match[2])]
-
-
-def _read_cmake(text: str) -> list[str]:
-    return [match[1].strip().rstrip(")") for match in _CMAKE.finditer(text)]
-
-
-def _read_jenkins(text: str) -> list[str]:
-    return [match[2] for match in _JENKINS.finditer(text)]
 
 
 def _read_terraform(text: str) -> list[str]:
@@ -70,10 +55,14 @@ def _join(words: str) -> list[str]:
     return long or ([" ".join(found)] if found else [])
 
 
-BUILDS = {
-    "msbuild": _read_msbuild, "maven": _read_maven, "gradle": _read_gradle, "cmake": _read_cmake,
-    "jenkins": _read_jenkins, "terraform": _read_terraform,
-}  # fmt: skip
+BUILDS: dict[str, Callable[[str], list[str]]] = {
+    "msbuild": lambda text: [unescape(match[1] or match[2] or match[3]) for match in _MSBUILD.finditer(text)],
+    "maven": _read_maven,
+    "gradle": lambda text: [line for match in _GRADLE.finditer(text) for line in _join(match[1] or match[2])],
+    "cmake": lambda text: [match[1].strip().rstrip(")") for match in _CMAKE.finditer(text)],
+    "jenkins": lambda text: [match[2] for match in _JENKINS.finditer(text)],
+    "terraform": _read_terraform,
+}
 
 
 _SECRET = lazy(r"\$\{\{\s*(?:secrets|vars)\.(\w+)\s*\}\}|\$\{\{\s*(?:github\.token)\s*\}\}")

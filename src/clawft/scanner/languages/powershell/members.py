@@ -132,14 +132,6 @@ def _get_string(world: CommandContext, base: Item, arguments: list[CommandValue]
 MAX_BYTES = 200_000
 
 
-def _get_bytes(_world: CommandContext, _base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
-    return arguments[0] if arguments else NOTHING
-
-
-def _to_base64(_world: CommandContext, _base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
-    return unknown("$(base64)", sources_of(arguments))
-
-
 def _environment(world: CommandContext, _base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     name = arguments[0].text.upper() if arguments and call.name.lower() == "getenvironmentvariable" else "*"
     return unknown("$env:" + name, (world.note(call, Kind.ENV, name),))
@@ -182,18 +174,6 @@ def _chars(_world: CommandContext, base: Item, _arguments: list[CommandValue], _
     return [text.with_text(char) for char in text.text[:20_000]]
 
 
-def _split(world: CommandContext, base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
-    return apply_operator(world, "split", base, arguments[0] if arguments else NOTHING)
-
-
-def _join(world: CommandContext, _base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
-    return apply_operator(world, "join", arguments[1:], arguments[0]) if arguments else NOTHING
-
-
-def _concat(world: CommandContext, _base: Item, arguments: list[CommandValue], _call: CommandCall) -> Item:
-    return apply_operator(world, "join", arguments, NOTHING)
-
-
 def _load(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     if re.search(r"assembly|appdomain", as_text(base).text, re.IGNORECASE) or sources_of(arguments):
         fact = world.note(call, Kind.LOAD, as_text(base).text, sources_of(arguments))
@@ -215,10 +195,6 @@ def _clipboard(world: CommandContext, base: Item, _arguments: list[CommandValue]
     return NOTHING
 
 
-def _copy_screen(world: CommandContext, _base: Item, _arguments: list[CommandValue], call: CommandCall) -> Item:
-    return unknown("$(screen)", (world.note(call, Kind.READ, "screen"),))
-
-
 def _connect(world: CommandContext, base: Item, arguments: list[CommandValue], call: CommandCall) -> Item:
     if arguments and re.search(r"socket|client|ftp|smtp", as_text(base).text, re.IGNORECASE):
         world.note(call, Kind.CONNECT, ":".join(argument.text for argument in arguments[:2]), sources_of(arguments))
@@ -234,16 +210,24 @@ def _write(world: CommandContext, base: Item, arguments: list[CommandValue], cal
 
 
 _MEMBERS: dict[str, Callable[[CommandContext, Item, list[CommandValue], CommandCall], Item]] = {
-    "frombase64string": _from_base64, "getstring": _get_string, "getbytes": _get_bytes, "tobase64string": _to_base64,
-    "getenvironmentvariable": _environment, "getenvironmentvariables": _environment, "readalltext": _read_all,
-    "readallbytes": _read_all,
+    "frombase64string": _from_base64, "getstring": _get_string, "getenvironmentvariable": _environment,
+    "getenvironmentvariables": _environment, "readalltext": _read_all, "readallbytes": _read_all,
     "readalllines": _read_all, "opentext": _read_all, "writealltext": _write_all, "writeallbytes": _write_all,
-    "writealllines": _write_all,
-    "appendalltext": _write_all, "replace": _text_replace, "substring": _substring, "tochararray": _chars,
-    "split": _split, "join": _join,
-    "concat": _concat, "load": _load, "loadfrom": _load, "loadfile": _load, "invoke": _invoke, "invokescript": _invoke,
-    "invokereturnasis": _invoke, "gettext": _clipboard, "copyfromscreen": _copy_screen, "connect": _connect,
-    "write": _write,
-    "writeline": _write, "addscript": lambda world, _base, arguments, call: world.run_code(arguments[0], "powershell",
-    call) if arguments else NOTHING,
+    "writealllines": _write_all, "appendalltext": _write_all, "replace": _text_replace, "substring": _substring,
+    "tochararray": _chars, "load": _load, "loadfrom": _load, "loadfile": _load, "invoke": _invoke,
+    "invokescript": _invoke, "invokereturnasis": _invoke, "gettext": _clipboard, "connect": _connect, "write": _write,
+    "writeline": _write,
+    "getbytes": lambda _world, _base, arguments, _call: arguments[0] if arguments else NOTHING,
+    "tobase64string": lambda _world, _base, arguments, _call: unknown("$(base64)", sources_of(arguments)),
+    "split": lambda world, base, arguments, _call: apply_operator(world, "split", base, (arguments or [NOTHING])[0]),
+    "join": lambda world, _base, arguments, _call: (
+        apply_operator(world, "join", arguments[1:], arguments[0]) if arguments else NOTHING
+    ),
+    "concat": lambda world, _base, arguments, _call: apply_operator(world, "join", arguments, NOTHING),
+    "copyfromscreen": lambda world, _base, _arguments, call: unknown(
+        "$(screen)", (world.note(call, Kind.READ, "screen"),)
+    ),
+    "addscript": lambda world, _base, arguments, call: (
+        world.run_code(arguments[0], "powershell", call) if arguments else NOTHING
+    ),
 }  # fmt: skip
