@@ -35,7 +35,11 @@ PER_MODULE = 22
 TESTS: Mapping[str, tuple[str, ...]] = {
     "config/redaction.py": ("tests/config/test_masking.py",),
     "install/lockfile/compare.py": ("tests/install/lockfile/test_compare.py", "tests/cli/test_verify.py"),
-    "install/archive/unpack.py": ("tests/install/archive/test_unzip.py", "tests/attacks/test_archives.py"),
+    "install/archive/unpack.py": (
+        "tests/install/archive/test_unzip.py",
+        "tests/install/archive/test_unpack.py",
+        "tests/attacks/test_archives.py",
+    ),
     "skills/render/template.py": ("tests/skills/render/test_template.py", "tests/skills/render/test_dynamic.py"),
     "agent/tool_permission.py": (
         "tests/agent/test_permit.py",
@@ -50,7 +54,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     ),
     "sandbox/guard.py": ("tests/sandbox/test_guards.py", "tests/sandbox/test_guard.py"),
     "sandbox/view.py": ("tests/sandbox/test_view.py", "tests/sandbox/test_guard.py", "tests/sandbox/test_sandbox.py"),
-    "scanner/findings.py": ("tests/scanner/test_verdict.py",),
+    "scanner/findings.py": ("tests/scanner/test_verdict.py", "tests/scanner/test_findings.py"),
     "agent/sessions/store.py": ("tests/agent/sessions/test_store.py", "tests/agent/sessions/test_session.py"),
     "install/transaction/apply.py": (
         "tests/install/transaction/test_transaction.py",
@@ -59,7 +63,11 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     ),
     "trust/approvals.py": ("tests/trust/test_approvals.py", "tests/trust/test_records.py"),
     "trust/command_policy.py": ("tests/trust/test_commands.py",),
-    "trust/permissions.py": ("tests/trust/test_decide.py",),
+    "trust/permissions.py": (
+        "tests/trust/test_hosts.py",
+        "tests/trust/test_decide.py",
+        "tests/trust/test_permissions.py",
+    ),
     "trust/status.py": ("tests/trust/test_state.py",),
 }
 _NOT_COPIED = frozenset({".git", ".venv", ".cache", ".hypothesis", "build", "dist"})  # at the top

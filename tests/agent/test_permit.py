@@ -152,6 +152,20 @@ async def test_a_tool_that_was_not_offered_is_refused_by_its_rule_and_others_are
     assert "There is no tool 'telepathy' in this turn" in error_of(ended[2])
 
 
+async def test_a_tool_under_another_clients_name_is_refused_under_this_name(world: World) -> None:
+    """As of a plugin whose tool is called `Shell`, which is no other name of `exec_shell` then."""
+    agents = world.user_dir / "agents"
+    agents.mkdir()
+    (agents / "helper.md").write_text("---\ndescription: Helps\ntools: [Read]\n---\nHelp.\n")
+    done: list[str] = []
+    world.replies = [call("Shell", {}), say("done")]
+    async with world.talk(agent="helper") as conversation:
+        conversation.runtime.server_tools = (remote("Shell", done),)
+        (ended,) = only(await collect(conversation, "go"), ToolFinished)
+    assert "the agent 'helper' does not allow the tool 'Shell'" in error_of(ended)
+    assert done == []
+
+
 ASK = '[permissions]\nask = ["write_file"]\n'
 WRITE = {"path": "a", "content": "x"}
 

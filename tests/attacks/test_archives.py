@@ -223,6 +223,8 @@ ATTACKS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "zip-sizes-differ": ("archive-broken", lambda: skill().add("a", local_size=7).done()),
     "zip-methods-differ": ("archive-broken", lambda: skill().add("a", local_method=8).done()),
     "zip-checksums-differ": ("archive-broken", lambda: skill().add("a", local_crc=7).done()),
+    "zip-streamed-checksums-differ": ("archive-broken", lambda: _stream(local_crc=7, local_packed=0, local_size=0)),
+    "zip-streamed-sizes-differ": ("archive-broken", lambda: _stream(local_crc=0, local_packed=0, local_size=7)),
     "zip-encrypted-in-place": ("archive-broken", lambda: skill().add("a", local_flags=0x801).done()),
     "zip-second-name": (
         "archive-broken",
@@ -267,6 +269,12 @@ def _many(archive: Zip, count: int) -> Zip:
     for number in range(count):
         archive.add(f"f{number}")
     return archive
+
+
+def _stream(**stated: int) -> bytes:
+    """A file whose size was not known when its header was written, which states something nevertheless."""
+    after = b"PK\x07\x08" + struct.pack("<3L", zlib.crc32(b"x"), 1, 1)
+    return skill().add("a", b"x", flags=0x808, after=after, **stated).done()
 
 
 def _hide(archive: Zip) -> bytes:

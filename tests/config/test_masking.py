@@ -175,7 +175,8 @@ api_key = "literal-b"
 [tools.web.search]
 api_key = { env = "KEY_S" }
 [mcp.servers.m]
-args = ["--token", "ghp_0123456789abcdef0123", "--api-key=option-value-1", "--header=X-Api-Key: header-value-1"]
+args = ["--token", "ghp_0123456789abcdef0123", "--api-key=option-value-1", "--api-token", "word-of-option-2",
+  "--header=X-Api-Key: header-value-1"]
 env = { DB = "${DB_URL}", MY_TOKEN = "env-literal", MODE = "production" }
 headers = { Authorization = "Bearer bearer-literal" }
 [skills.entries.s]
@@ -210,13 +211,28 @@ def test_secrets_of_a_config_are_found_wherever_they_stand(workspace: Workspace)
         "value-a", "value-s", "value-e", "value-team", "team-value-team", "value-db", "value-openai", "value-brave",
         "literal-b", "pw-in-url", "header-literal", "ghp_0123456789abcdef0123", "env-literal", "bearer-literal",
         "entry-value-4711", "mail-literal", "-----BEGIN PRIVATE KEY-----",
-        "option-value-1", "header-value-1", "listed-literal", "nested-literal", "87654321", "query-literal",
-        "user-token-1",
+        "option-value-1", "word-of-option-2", "header-value-1", "listed-literal", "nested-literal", "87654321",
+        "query-literal", "user-token-1",
     ]  # fmt: skip
     for value in hidden:
         assert secrets.mask(f"[{value}]") == "[<secret>]", value
     for value in ("text/plain", "production", "https://user", "--token", "verbose"):
         assert secrets.mask(value) == value
+
+
+def test_settings_of_a_plugin_are_secrets_where_its_schema_says_so(workspace: Workspace) -> None:
+    text = '[plugins.entries."test.p".config]\nwayIn = "by-the-window"\nmode = "by-the-front-door"\n'
+    Path(workspace.user_dir, "config.toml").write_text(text)
+    schema = {"type": "object", "properties": {"wayIn": {"type": "string", "format": "password"}}}
+    secrets = Secrets.of(load_config(workspace, {}), {}, {"test.p": schema})
+    assert secrets.mask("by-the-window, by-the-front-door") == "<secret>, by-the-front-door"
+    assert not Secrets.of(load_config(workspace, {}), {})
+
+
+def test_a_variable_that_is_not_set_is_no_secret(workspace: Workspace) -> None:
+    text = '[providers.a]\nheaders = { Authorization = "${NOT_SET}", X-Key = "${NOT_SET}" }\n'
+    Path(workspace.user_dir, "config.toml").write_text(text)
+    assert not Secrets.of(load_config(workspace, {}), {})
 
 
 def test_config_without_secrets_has_none(workspace: Workspace) -> None:

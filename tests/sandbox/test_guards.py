@@ -192,17 +192,31 @@ def obey_rights() -> None:
         ctypes.CDLL(None).prctl(drop_capability, capability, 0, 0, 0)
 
 
+PRINT_HIDDEN = """
+import sys
+from clawft.sandbox.guard import FolderGuards
+print(*sorted(FolderGuards('/none', '/none/own').find(sys.argv[1]).hidden), sep='\\n')
+"""
+
+
 def test_a_folder_that_cannot_be_read_is_hidden_whole(root: Path) -> None:
     fill(root, "open/.env", "closed/sub/.env")
     (root / "closed").chmod(0)
-    code = (
-        "import sys; from clawft.sandbox.guard import FolderGuards\n"
-        "print(*sorted(FolderGuards('/none', '/none/own').find(sys.argv[1]).hidden), sep='\\n')"
-    )
-    words = [sys.executable, "-c", code, str(root)]
+    words = [sys.executable, "-c", PRINT_HIDDEN, str(root)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, preexec_fn=obey_rights)
     (root / "closed").chmod(0o755)
     assert (done.stdout.split(), done.stderr) == ([f"{root}/closed", f"{root}/open/.env"], "")
+
+
+def test_a_secret_stays_hidden_though_its_folder_is_closed_now(root: Path) -> None:
+    """A program that is confined may give itself the rights back."""
+    fill(root, "node_modules/conf/env")
+    (root / ".env").symlink_to("node_modules/conf/env")
+    (root / "node_modules").chmod(0)
+    words = [sys.executable, "-c", PRINT_HIDDEN, str(root)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, preexec_fn=obey_rights)
+    (root / "node_modules").chmod(0o755)
+    assert (done.stdout.split(), done.stderr) == ([f"{root}/node_modules/conf/env"], "")
 
 
 def test_a_folder_with_more_folders_than_can_be_looked_through_is_refused(roomy: Path, guards: FolderGuards) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -10,7 +11,7 @@ from msgspec import structs
 from clawft.config.tools import SandboxSettings
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.place import Place
-from clawft.sandbox.view import SandboxView, ViewBuilder
+from clawft.sandbox.view import SandboxView, ViewBuilder, signal_code
 from clawft.workspace import Workspace
 
 
@@ -150,6 +151,38 @@ def test_a_program_that_may_be_changed_is_not_seen_under_another_name(machine: M
         for place, at in view.readable
     ]
     assert seen == [(data, data), ("t", "tools/a-name-that-is-longer-than-others")]
+
+
+def test_an_interpreter_that_a_folder_of_the_project_links_to_is_seen_with_its_toolchain(machine: Machine) -> None:
+    machine.make("home/.pyenv/versions/3.99/bin/python", "home/keys/key", "project/.venv/bin/run")
+    for name, target in (("python", "home/.pyenv/versions/3.99/bin/python"), ("key", "home/keys/key")):
+        (machine.project / ".venv/bin" / name).symlink_to(machine.folder / target)
+    view = machine.view(path=str(machine.project / ".venv/bin"), writable=machine.at("project"))
+    assert machine.named(view.readable) == ["home/.pyenv/versions"]
+
+
+def test_what_is_shown_is_what_was_there_when_it_was_granted(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mark is what the sandbox compares with what it mounts, so that a folder exchanged meanwhile is refused."""
+    machine.make("data/", "other/")
+    granted, scandir = (machine.folder / "data").stat(), os.scandir
+
+    def exchange(folder: Any) -> Any:
+        if not (machine.folder / "gone").exists():
+            (machine.folder / "data").rename(machine.folder / "gone")
+            (machine.folder / "other").rename(machine.folder / "data")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", exchange)  # the guard of the project is found once all places are open
+    ((place, _),) = machine.view(whole={"named": machine.at("data")}, writable=machine.at("project")).readable
+    assert (machine.folder / "gone").exists()
+    assert place.mark == (granted.st_dev, granted.st_ino)
+
+
+@pytest.mark.parametrize(
+    ("code", "seen"), [(0, 0), (1, 1), (128, 128), (129, -1), (137, -9), (143, -15), (159, -31), (160, 160), (255, 255)]
+)
+def test_the_code_of_a_program_tells_what_ended_it(code: int, seen: int) -> None:
+    assert signal_code(code) == seen
 
 
 def test_a_path_is_looked_through_once(machine: Machine) -> None:

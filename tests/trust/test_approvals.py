@@ -64,6 +64,16 @@ def test_approvals_are_taken_back_one_by_one(tmp_path: Path) -> None:
     assert [one.path for one in approvals.load()] == ["/b"]
 
 
+def test_what_is_decided_anew_about_folders_of_skills_replaces_only_that(tmp_path: Path) -> None:
+    approvals = _open(tmp_path / "approvals.json")
+    kinds = [("skill", "/a"), ("former", "/a"), ("skill", "/b"), ("former", "/b"), ("agent", "/a"), ("config", "/b")]
+    approvals.record(make_approval(kind, path, "sha256:0") for kind, path in kinds)
+    approvals.replace(["/a", "/c"], [make_approval("skill", "/c", "sha256:1")])
+    assert [(one.kind, one.path) for one in approvals.load()] == [*kinds[2:], ("skill", "/c")]
+    approvals.replace(["/b"], [])
+    assert [(one.kind, one.path) for one in approvals.load()] == [*kinds[4:], ("skill", "/c")]
+
+
 def test_nothing_to_record_writes_nothing(tmp_path: Path) -> None:
     _open(tmp_path / "new" / "approvals.json").record([])
     assert not (tmp_path / "new").exists()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from clawft.config.tools import DEFAULT_COMMANDS, CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
-from clawft.trust.command_policy import CommandPolicy
+from clawft.trust.command_policy import CommandPolicy, judge_by_mode
+from clawft.trust.modes import Mode
 
 TABLE = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 LINES = [(line, verdict) for verdict, lists in TABLE.items() for lines in lists.values() for line in lines]
@@ -115,6 +116,46 @@ def test_listed_subcommand_allows_no_other() -> None:
     assert policy.judge("cargo check --all").decision == "allow"
     assert policy.judge("cargo build").decision == "ask"
     assert policy.judge("cargo").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("entry", "line", "decision"),
+    [
+        ("make *", "make *", "ask"),
+        ("make *", "make '*'", "allow"),
+        ("make ~/x", "make ~/x", "ask"),
+        ("make ~/x", "make '~/x'", "allow"),
+        ("make $X", "make $X", "ask"),
+        ("make $X", "make '$X'", "allow"),
+    ],
+)
+def test_entry_means_its_words_and_not_what_a_shell_puts_in_their_place(entry: str, line: str, decision: str) -> None:
+    judged = _policy(entry).judge(line)
+
+    assert judged.decision == decision
+    assert ("is not on the allow-list" in judged.reason) is (decision == "ask")
+
+
+@pytest.mark.parametrize(
+    ("policy", "line", "plan", "ask", "auto_edit"),
+    [
+        ("allowlist", "ls", "allow", "allow", "allow"),
+        ("allowlist", "make", "ask", "allow", "allow"),
+        ("allowlist", "curl x", "ask", "ask", "ask"),
+        ("disabled", "make", "ask", "allow", "allow"),
+        ("disabled", "curl x", "ask", "ask", "allow"),
+        ("denylist", "shutdown", "deny", "deny", "deny"),
+    ],
+)
+def test_mode_makes_the_policy_stricter_and_never_looser(
+    policy: str, line: str, plan: str, ask: str, auto_edit: str
+) -> None:
+    settings = ExecSettings(CommandPolicyMode(policy), (*DEFAULT_COMMANDS, "make"), ("shutdown",))
+    judge = judge_by_mode(settings, CommandPolicy(settings))
+
+    verdicts = [judge(line, None, mode).decision for mode in (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL)]
+
+    assert verdicts == [plan, ask, auto_edit, auto_edit]
 
 
 def test_option_named_by_the_entry_itself_is_allowed() -> None:

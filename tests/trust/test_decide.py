@@ -108,10 +108,8 @@ def test_whoever_is_refused_reads_how_long_that_holds_and_where_the_rule_is() ->
     denied = parse_pattern("Write")
     sourced = PermissionRules((PermissionRule("deny", denied, "config"),), (), ())
     assert decide_call(WRITE, CallAuthority(rules=sourced)).hint == "See: weft permissions list (config)"
-    assert (
-        decide_call(WRITE, CallAuthority(rules=PermissionRules((PermissionRule("deny", denied, ""),), (), ()))).hint
-        == ""
-    )
+    unsourced = PermissionRules((PermissionRule("deny", denied),), (), ())
+    assert decide_call(WRITE, CallAuthority(rules=unsourced)).hint == ""
 
 
 STRANGER = ToolLimit("the skill 'x'", hosts=("docs.example.org",))

@@ -111,7 +111,7 @@ def _is_system(path: str) -> bool:
 
 def _is_open(real: str, home: str, closed: tuple[str, ...]) -> bool:
     """Return whether a folder is neither a place that must stay hidden, nor above or below one, nor the home folder."""
-    if real == "/" or (home + "/").startswith(real.rstrip("/") + "/"):
+    if (home + "/").startswith(real.rstrip("/") + "/"):
         return False
     return not any(f"{real}/".startswith(f"{path}/") or f"{path}/".startswith(f"{real}/") for path in closed)
 

@@ -147,6 +147,21 @@ def test_folder_of_sessions_is_closed_to_others(store: SessionStore) -> None:
     assert Path(store.folder).stat().st_mode & 0o777 == 0o700
 
 
+def test_folder_that_was_just_made_is_there_after_a_power_failure(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def watch(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watch)
+    talk(store, "a", "hello")
+    assert str(tmp_path.resolve()) in synced
+
+
 def test_folder_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sessions").symlink_to(tmp_path / "none")
     assert code_of(SessionStore(str(tmp_path / "sessions")), "k") == "session-write"
@@ -278,6 +293,15 @@ def test_fork_never_overwrites(store: SessionStore) -> None:
     assert len(os.listdir(store.folder)) == 2
 
 
+def test_fork_of_a_file_that_tells_nothing_of_its_session_has_no_folder(store: SessionStore) -> None:
+    Path(store.folder).mkdir()
+    (Path(store.folder) / "old.jsonl").write_text('{"role":"user","content":"Hello"}\n')
+    store.fork("old", "new")
+    header = store.read("new").header
+    assert (header.key, header.cwd, header.forked_from) == ("new", "", "old")
+    assert [one.content for one in store.read("new").messages] == ["Hello"]
+
+
 def test_search_finds_messages_in_any_case_newest_first(store: SessionStore) -> None:
     talk(store, "old", "A Needle in hay", age_s=60)
     talk(store, "new", "x" * 200 + " NEEDLE " + "y" * 200)
@@ -318,6 +342,13 @@ def test_legacy_name_is_migrated_once_and_told(store: SessionStore, tmp_path: Pa
     again = SessionStore(store.folder)
     assert [one.title for one in again.list()] == ["Hello"] * 3
     assert again.diagnostics == ()
+
+
+def test_names_of_older_programs_are_changed_once_by_each_program(store: SessionStore) -> None:
+    path = talk(store, "a", "hello")
+    (path.parent / "b_c.jsonl").write_text(LEGACY)  # an older program runs beside this one
+    assert store.keys() == ("a",)
+    assert sorted(SessionStore(store.folder).keys()) == ["a", "b:c"]
 
 
 def test_opening_a_session_migrates_its_legacy_name(store: SessionStore) -> None:

@@ -1,6 +1,8 @@
 """Whatever an archive says its files are called: nothing is written outside the folder."""
 
 import io
+import os
+import shutil
 import tarfile
 import tempfile
 import zipfile
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import ClawftError, Refused
-from clawft.install.archive.unpack import unpack
+from clawft.install.archive.unpack import UnpackedFiles, unpack
 from effort import within
 
 PIECES = st.sampled_from(["..", ".", "/", "\\", "a", "b", "c:", "~", "\n", "é", " ", "__pycache__", "//"])
@@ -88,3 +90,55 @@ def test_a_zip_that_lists_files_without_end_is_refused_before_that_is_read(
         with pytest.raises(Refused) as refused:
             unpack(str(source), str(tmp_path / "target"))
         assert refused.value.code == code
+
+
+FILES = {"SKILL.md": b"Do it.\n", "empty": b"", "scripts/run.sh": b"echo\n", "scripts/deep/note.txt": bytes(5000)}
+
+
+def fill(folder: Path) -> Path:
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o755 if name.endswith(".sh") else 0o644)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["folder", "tar", "gztar", "zip"])
+def test_files_come_out_as_they_were_whatever_they_are_packed_in(tmp_path: Path, kind: str) -> None:
+    source = str(fill(tmp_path / "source"))
+    if kind != "folder":
+        source = shutil.make_archive(str(tmp_path / "packed"), kind, source)
+        os.rename(source, tmp_path / "packed.bin")  # what it is called says nothing
+        source = str(tmp_path / "packed.bin")
+    target = tmp_path / "target"
+    target.mkdir()
+    assert unpack(source, str(target)) == UnpackedFiles(len(FILES), sum(map(len, FILES.values())))
+    found = {str(path.relative_to(target)): path for path in target.rglob("*") if path.is_file()}
+    assert {name: path.read_bytes() for name, path in found.items()} == FILES
+    assert {name for name, path in found.items() if path.stat().st_mode & 0o111} == {"scripts/run.sh"}
+
+
+def test_caches_and_the_repository_of_a_folder_are_left_out(tmp_path: Path) -> None:
+    source = fill(tmp_path / "source")
+    for name in (".git", "scripts/__pycache__"):
+        (source / name).mkdir()
+        (source / name / "x").write_bytes(b"x")
+    (tmp_path / "target").mkdir()
+    assert unpack(str(source), str(tmp_path / "target")).files == len(FILES)
+    assert not [path for path in (tmp_path / "target").rglob("*") if path.name == "x"]
+
+
+@pytest.mark.parametrize("content", [b"", b"Hello.\n", bytes(600)])
+def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "notes.zip").write_bytes(content)
+    (tmp_path / "target").mkdir()
+    with pytest.raises(ClawftError) as caught:
+        unpack(str(tmp_path / "notes.zip"), str(tmp_path / "target"))
+    assert (caught.value.code, caught.value.hint) == ("archive-unknown", "Give a folder, a .skill, a .zip or a .tar.gz")
+
+
+def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    with pytest.raises(ClawftError) as caught:
+        unpack(str(tmp_path / "none.zip"), str(tmp_path / "target"))
+    assert (caught.value.code, caught.value.diagnostic.path) == ("archive-missing", str(tmp_path / "none.zip"))

@@ -72,6 +72,17 @@ def test_what_no_digest_covers_makes_no_difference(installed: Installed) -> None
     assert installed.compare() is SAME
 
 
+def test_files_that_are_listed_after_a_folder_no_digest_covers_are_looked_at_too(tmp_path: Path) -> None:
+    """File systems list what a folder holds in an order of their own: some files come after, whichever it is."""
+    folder = tmp_path / "tool"
+    for number in range(10):
+        (folder / f"part{number}").mkdir(parents=True)
+        (folder / f"part{number}/a").write_bytes(b"x")
+        (folder / f"part{number}/__pycache__").mkdir()
+    installed = Installed(folder, {f"part{number}/{name}": b"x" for number in range(10) for name in "abcdef"})
+    assert installed.is_untouched()
+
+
 @pytest.mark.parametrize(
     ("line", "difference"),
     [

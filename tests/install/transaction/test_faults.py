@@ -123,6 +123,15 @@ def test_a_failure_that_cannot_even_be_noted_says_that_the_next_command_finishes
     assert weft.logged("two") == [("install", "done")]
 
 
+def test_what_is_done_but_for_its_note_is_done_and_the_next_command_removes_the_note(weft: Weft) -> None:
+    failed = weft.fail("file", ".undo", "install", weft.write("one"), "--yes")
+    assert failed.returncode == 0, failed.stderr
+    assert "warning[install-note-left]: All is done, but the note of it cannot be removed" in failed.stderr
+    assert "Permission denied" in failed.stderr
+    assert weft.installed() == {"one"}
+    assert weft.logged("one") == [("install", "done")]
+
+
 @pytest.mark.parametrize("step", ["approvals.head", "approvals.json", "audit.jsonl", "skills.lock", "turn.lock"])
 def test_a_killed_install_is_finished_or_forgotten_and_logged_once(weft: Weft, step: str) -> None:
     weft.run("install", weft.write("one"), "--yes")

@@ -61,6 +61,11 @@ def test_all_occurrences_are_replaced() -> None:
     assert render_template("$ARGUMENTS, $ARGUMENTS and $ARGUMENTS", ["x"]) == "x, x and x"
 
 
+def test_arguments_that_have_a_place_are_not_appended_whatever_is_filled_in_after_them() -> None:
+    assert render_template("Do $ARGUMENTS in ${SESSION_ID}", ["x"], "s1") == "Do x in s1"
+    assert render_template("In ${SESSION_ID} do ${0} for ${SESSION_ID}", ["x"], "s1") == "In s1 do x for s1"
+
+
 def test_without_arguments_the_placeholder_becomes_nothing() -> None:
     assert render_template("Review $ARGUMENTS now", []) == "Review  now"
 
