@@ -17,7 +17,8 @@ from pyte.screens import Char
 
 from clawft.app.app import open_app
 from clawft.cli.options import TurnOptions
-from clawft.cli.repl.repl import Repl
+from clawft.cli.repl.context import ReplContext
+from clawft.cli.repl.repl import open_repl, run_loop
 from clawft.cli.repl.screen import Screen
 from wire import WireServer
 from world import World
@@ -67,7 +68,7 @@ class Terminal:
         self.size = Size(lines, columns)
         self.output = Vt100_Output(self._glass, lambda: self.size, term="xterm-256color", enable_cpr=False)
         self.screen = Screen(self.output, **how)
-        self.repl: Repl
+        self.repl: ReplContext
         self.running: asyncio.Task[int]
 
     def type(self, keys: str) -> None:
@@ -154,8 +155,8 @@ async def open_terminal(
         (world.user_dir / "config.toml").write_text(f"{default}{world.config}\n{provider}")
         terminal = Terminal(source, columns, lines, **how)
         app = open_app(world.environ, str(world.project))
-        terminal.repl = Repl(app, options or TurnOptions(), source, terminal.screen, terminal.output)
-        terminal.running = asyncio.create_task(terminal.repl.run())
+        terminal.repl = open_repl(app, options or TurnOptions(), source, terminal.screen, terminal.output)
+        terminal.running = asyncio.create_task(run_loop(terminal.repl))
         try:
             await terminal.wait_for("\n>")
             yield terminal

@@ -337,9 +337,15 @@ def test_a_list_that_cannot_be_read_is_an_error_with_a_path_and_a_hint(
 
     done = weft(*words, "--format", output)
 
-    assert (done.returncode, done.stdout) == (1, "")
+    assert done.returncode == 1
     assert done.stderr.startswith("error[")
     assert f"--> {user / place}" in done.stderr
+    if output == "table":
+        assert done.stdout == ""
+    else:
+        error = json.loads(done.stdout)["error"]
+        assert error["hint"]
+        assert str(user / place) == error["path"]
     assert "hint: " in done.stderr
     assert "[Errno" not in done.stderr
 

@@ -154,6 +154,55 @@ def test_json_is_one_document_on_stdout_with_its_schema_first(weft: Weft, projec
     assert document["schema"].endswith(".v1")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "error"),
+    [
+        (
+            ("skills", "show", "reserch", "--format", "json"),
+            1,
+            {
+                "code": "skill-not-found",
+                "message": "No skill 'reserch'",
+                "hint": "did you mean 'research'? Run: weft skills list",
+            },
+        ),
+        (("skills", "show", "--format=json"), 2, {"code": "usage", "message": "Missing argument 'NAME'."}),
+        (
+            ("agent", "--format", "json", "-m", " "),
+            2,
+            {"code": "usage", "message": "The message is empty: weft agent -m TEXT"},
+        ),
+    ],
+    ids=["not-found", "usage", "stream"],
+)
+def test_with_format_json_an_error_is_one_line_of_json_too(
+    weft: Weft, project: Path, arguments: tuple[str, ...], exit_code: int, error: dict[str, str]
+) -> None:
+    _skill(project / "skills" / "research")
+
+    done = weft(*arguments)
+
+    assert done.returncode == exit_code
+    assert error["message"] in done.stderr
+    nothing = {"path": "", "line": None, "hint": None, "fixable": False}
+    expected = {"schema": "clawft.error.v1", "error": {"severity": "error", **nothing, **error}}
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [expected]
+
+
+def test_an_error_in_json_says_where_it_is(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "home" / ".clawft").mkdir()
+    (tmp_path / "home" / ".clawft" / "config.toml").write_text("[skills\n")
+
+    error = json.loads(weft("skills", "list", "--format", "json").stdout)["error"]
+
+    assert (error["code"], error["line"]) == ("config-invalid", 1)
+    assert error["path"].endswith("config.toml")
+
+
+def test_what_follows_two_dashes_asks_for_no_format(weft: Weft) -> None:
+    assert weft("skills", "show", "--", "--format", "json").stdout == ""
+
+
 def test_module_and_command_are_the_same(weft: Weft, project: Path, child_env: dict[str, str]) -> None:
     done = subprocess.run(
         ["python", "-m", "clawft", "skills", "list"],

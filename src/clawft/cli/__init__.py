@@ -3,8 +3,13 @@
 import gc
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
-from typing import NoReturn
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from clawft.errors import ClawftError
 
 __all__ = ["main", "restore_gc_thresholds"]
 
@@ -23,7 +28,6 @@ def main() -> None:
     gc.set_threshold(50_000)  # a start makes many objects and leaves no garbage to look for
     import click
 
-    from clawft.cli.output import show_error
     from clawft.cli.root import weft
     from clawft.errors import ClawftError
 
@@ -36,9 +40,10 @@ def main() -> None:
             sys.stdout.flush()
     except click.ClickException as error:
         error.show()
+        _report_json(ClawftError("usage", error.format_message()))
         code = error.exit_code
     except ClawftError as error:
-        show_error(error)
+        _report(error)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as stop:
         _tell_stopped(str(stop))
@@ -50,27 +55,43 @@ def main() -> None:
     _leave(code)
 
 
+def _report(error: "ClawftError") -> None:
+    from clawft.cli.output import show_error
+
+    show_error(error)
+    _report_json(error)
+
+
+def _report_json(error: "ClawftError") -> None:
+    """Print an error on stdout for a program that asked for JSON, whatever of the command line was understood."""
+    words = list(takewhile(lambda word: word != "--", sys.argv[1:]))
+    if "--format=json" in words or ("--format", "json") in pairwise(words):
+        from clawft.cli.output import print_error_json
+
+        with suppress(OSError):  # the reader is gone
+            print_error_json(error)
+
+
 def _tell_unforeseen(error: Exception) -> int:
     """A part that is not installed, what the system refuses, or a bug: raised as it is if that is asked for."""
-    from clawft.cli.output import show_error
     from clawft.errors import ClawftError
 
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _DURABLE:
         from clawft.jobs import missing
 
-        show_error(missing())
+        _report(missing())
     elif isinstance(error, OSError):
         from clawft.files import get_hint
 
         path = str(error.filename or "")
         message = f"The system refused: {error.strerror or error}"
-        show_error(ClawftError("system", message, path=path, hint=get_hint(error, path)))
+        _report(ClawftError("system", message, path=path, hint=get_hint(error, path)))
     elif os.environ.get(_DEBUG):
         raise error
     else:
         from clawft.cli.bug_report import make_bug_error
 
-        show_error(make_bug_error(error, _DEBUG))
+        _report(make_bug_error(error, _DEBUG))
     return 1
 
 

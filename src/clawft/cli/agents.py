@@ -10,7 +10,15 @@ from clawft.agent.providers.selection import check_model, is_claude_alias, read_
 from clawft.app.app import App
 from clawft.cli.completion import complete_agents
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import (
+    CommandResult,
+    clean,
+    one_line,
+    say,
+    show_diagnostic,
+    table_lines,
+    terminal_width,
+)
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError, Diagnostic
 from clawft.server.protocol.envelope import diagnostic_json
@@ -128,16 +136,17 @@ def _tools_of(app: App, agent: Agent) -> tuple[str, ...]:
 
 @click.command("list")
 @format_option
-def list_command(output: str) -> None:
+def list_command() -> CommandResult:
     """List every agent, with broken and shadowed ones."""
     app = open_here()
     agents, in_use = sorted(app.agents, key=lambda one: one.found.name), find_agent_in_use(app)
-    if output == "json":
-        return print_json("clawft.agents.list.v1", agents=[agent_json(agent, in_use) for agent in agents])
-    for line in agent_lines(agents, terminal_width(), in_use):
-        click.echo(line)
-    say("* answers when no other is named" if in_use else "No agent answers: the one that is set cannot be used")
-    return None
+
+    def show() -> None:
+        for line in agent_lines(agents, terminal_width(), in_use):
+            click.echo(line)
+        say("* answers when no other is named" if in_use else "No agent answers: the one that is set cannot be used")
+
+    return CommandResult("clawft.agents.list.v1", {"agents": [agent_json(agent, in_use) for agent in agents]}, show)
 
 
 def agent_lines(agents: Sequence[AgentStatus], columns: int | None, in_use: Agent | None = None) -> list[str]:
@@ -166,29 +175,28 @@ def _reason(status: AgentStatus) -> str:
 @click.command("show")
 @click.argument("name", shell_complete=complete_agents)
 @format_option
-def show_command(name: str, output: str) -> None:
+def show_command(name: str) -> CommandResult:
     """Show one agent."""
     app = open_here()
     status = app.get_agent(name)
     agent, in_use = status.found.agent, find_agent_in_use(app)
     plan = plan_agent(app, status.found, agent) if agent else None
     diagnostics = (*(agent.diagnostics if agent else ()), *(plan.diagnostics if plan else ()))
-    if output == "json":
-        fields = agent_json(status, in_use) | {
-            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics]
-        }
-        return print_json("clawft.agents.show.v1", **fields, plan=_plan_json(plan))
-    where = app.workspace.shorten(status.found.file)
-    for label, value in (
-        *_lines(status, where),
-        *_plan_lines(plan, agent.tools if agent else None, used=agent is in_use),
-    ):
-        click.echo(f"{label}: {one_line(value)}")
-    if agent and agent.system_prompt:
-        click.echo(f"\n{clean(agent.system_prompt)}")
-    for diagnostic in (*status.reasons, *diagnostics):
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
-    return None
+    fields = agent_json(status, in_use) | {"diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics]}
+
+    def show() -> None:
+        where = app.workspace.shorten(status.found.file)
+        for label, value in (
+            *_lines(status, where),
+            *_plan_lines(plan, agent.tools if agent else None, used=agent is in_use),
+        ):
+            click.echo(f"{label}: {one_line(value)}")
+        if agent and agent.system_prompt:
+            click.echo(f"\n{clean(agent.system_prompt)}")
+        for diagnostic in (*status.reasons, *diagnostics):
+            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+
+    return CommandResult("clawft.agents.show.v1", {**fields, "plan": _plan_json(plan)}, show)
 
 
 def _lines(status: AgentStatus, where: str) -> list[tuple[str, str]]:
@@ -241,7 +249,7 @@ _SETTING = ("agents", "defaults", "agent")
 @click.argument("name", shell_complete=complete_agents)
 @target_option
 @format_option
-def use_command(name: str, scope: Scope, output: str) -> None:
+def use_command(name: str, scope: Scope) -> CommandResult:
     """Let the agent NAME answer when none is named; `default` goes back to the usual one."""
     app = open_here()
     status = app.get_agent(name)
@@ -249,20 +257,24 @@ def use_command(name: str, scope: Scope, output: str) -> None:
     edited = app.edit_config(scope, [SettingChange(_SETTING, name)])
     now = open_here()
     diagnostics = _check_now(now, name)
-    if output == "json":
-        return print_json(
-            "clawft.agents.use.v1",
-            name=name,
-            path=edited.file,
-            changed=edited.changed,
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-    held = any(diagnostic.severity == "error" or diagnostic.code == "agent-elsewhere" for diagnostic in diagnostics)
-    click.echo(one_line(f"{name} is set, but does not answer yet" if held else f"{name} answers from now on"))
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=now.workspace.shorten(diagnostic.where))
-    say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
-    return None
+
+    def show() -> None:
+        held = any(diagnostic.severity == "error" or diagnostic.code == "agent-elsewhere" for diagnostic in diagnostics)
+        click.echo(one_line(f"{name} is set, but does not answer yet" if held else f"{name} answers from now on"))
+        for diagnostic in diagnostics:
+            show_diagnostic(diagnostic, where=now.workspace.shorten(diagnostic.where))
+        say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
+
+    return CommandResult(
+        "clawft.agents.use.v1",
+        {
+            "name": name,
+            "path": edited.file,
+            "changed": edited.changed,
+            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
+        },
+        show,
+    )
 
 
 def _check(status: AgentStatus, scope: Scope) -> None:

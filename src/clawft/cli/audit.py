@@ -10,7 +10,7 @@ import msgspec
 
 from clawft.cli.completion import complete_sessions, complete_skills
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.errors import ClawftError
 from clawft.server.views.records import view_audit_line, view_audit_verdict
 from clawft.trust.audit.lines import AuditLogLine
@@ -33,7 +33,7 @@ _HEADS = ("TIME", "KIND", "DECISION", "SKILL", "SESSION", "SUBJECT")
 @click.option("--decision", default="", metavar="WORD", help="Only allowed, denied, asked, finished, …")
 @click.option("--since", default="", metavar="WHEN", help="Only since then: 30m, 2h, 3d, 1w, or a date.")
 @format_option
-def show_command(limit: int, output: str, **values: Any) -> None:
+def show_command(limit: int, **values: Any) -> CommandResult:
     """Show the newest lines of the audit log, the newest last."""
     wanted = AuditQuery(**values | {"since": _parse_since(values["since"])})
     app = open_here()
@@ -41,24 +41,25 @@ def show_command(limit: int, output: str, **values: Any) -> None:
         found = select_lines(app.audit, limit + 1, wanted)
     except OSError as error:
         raise make_unreadable_error(error, app.audit) from error
-    if output == "json":
-        lines = [msgspec.to_builtins(view_audit_line(line)) for line in found.lines[-limit:]]
-        return print_json("clawft.audit.v1", lines=lines, unreadable=found.unreadable)
-    if found.lines:
-        shown = found.lines[-limit:]
-        print_table(_HEADS, map(_row, shown), wide=5, after=[line.rule for line in shown])
-        if len(found.lines) > limit:
-            say(f"These are the newest {limit}. For more: weft audit show -n {limit * 10}")
-    elif any(values.values()):
-        say("No such line in the audit log")
-    elif reason := check_end(app.audit):
-        message = f"No line of the audit log can be shown: {reason}"
-        raise ClawftError("audit-unreadable", message, path=app.audit.path, hint="Run: weft audit verify")
-    else:
-        say("The audit log is empty")
-    if found.unreadable:
-        say(f"{found.unreadable} lines cannot be read. Run: weft audit verify")
-    return None
+    lines = [msgspec.to_builtins(view_audit_line(line)) for line in found.lines[-limit:]]
+
+    def show() -> None:
+        if found.lines:
+            shown = found.lines[-limit:]
+            print_table(_HEADS, map(_row, shown), wide=5, after=[line.rule for line in shown])
+            if len(found.lines) > limit:
+                say(f"These are the newest {limit}. For more: weft audit show -n {limit * 10}")
+        elif any(values.values()):
+            say("No such line in the audit log")
+        elif reason := check_end(app.audit):
+            message = f"No line of the audit log can be shown: {reason}"
+            raise ClawftError("audit-unreadable", message, path=app.audit.path, hint="Run: weft audit verify")
+        else:
+            say("The audit log is empty")
+        if found.unreadable:
+            say(f"{found.unreadable} lines cannot be read. Run: weft audit verify")
+
+    return CommandResult("clawft.audit.v1", {"lines": lines, "unreadable": found.unreadable}, show)
 
 
 def _parse_since(text: str) -> datetime | None:
@@ -81,7 +82,7 @@ def _row(line: AuditLogLine) -> tuple[str, ...]:
 
 @click.command("verify")
 @format_option
-def verify_command(output: str) -> int:
+def verify_command() -> CommandResult:
     """Check that no line of the audit log was changed, removed, moved or added, and that none is missing at its end.
 
     Exit code 1 means that one was. A line that was cut off because its process was killed is reported and is no fault.
@@ -92,23 +93,19 @@ def verify_command(output: str) -> int:
     except OSError as error:
         raise make_unreadable_error(error, app.audit) from error
     broken = verdict.broken
-    if output == "json":
-        print_json("clawft.audit.verify.v1", **_fields(verdict))
-        return int(broken is not None)
-    if broken is None:
-        click.echo(_intact(verdict))
-        return 0
-    where = app.workspace.shorten(broken.path) + (f":{broken.line}" if broken.line else "")
-    click.echo(one_line(f"The audit log is broken at {where}: {broken.reason}"))
-    say(f"{_count(verdict.held)} before that hold")
-    folder = app.workspace.shorten(os.path.dirname(broken.path))
-    say(one_line(f"hint: Keep the files. Once you know why, move {folder}/audit* elsewhere to begin anew"))
-    return 1
 
+    def show() -> None:
+        if broken is None:
+            return click.echo(_intact(verdict))
+        where = app.workspace.shorten(broken.path) + (f":{broken.line}" if broken.line else "")
+        click.echo(one_line(f"The audit log is broken at {where}: {broken.reason}"))
+        say(f"{_count(verdict.held)} before that hold")
+        folder = app.workspace.shorten(os.path.dirname(broken.path))
+        return say(one_line(f"hint: Keep the files. Once you know why, move {folder}/audit* elsewhere to begin anew"))
 
-def _fields(verdict: AuditLogVerdict) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(view_audit_verdict(verdict))
-    return {name: value for name, value in fields.items() if name not in ("type", "id")}
+    document = {name: value for name, value in fields.items() if name not in ("type", "id")}
+    return CommandResult("clawft.audit.verify.v1", document, show, int(broken is not None))
 
 
 def _intact(verdict: AuditLogVerdict) -> str:

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import wraps
 from typing import TYPE_CHECKING
 
 import click
@@ -16,214 +17,182 @@ if TYPE_CHECKING:
     from clawft.app.app import App
 
 
+Completion = Callable[[click.Context, click.Parameter, str], "list[CompletionItem[str]]"]  # as click calls it
 MAX_OFFERED = 1000
 _MAX_HELP = 60
 # A name is put into a command line as it is: one that a shell would take apart, expand or run is not offered.
 _SAFE = re.compile(r"\w[\w.:@+/-]*")
 
 
-def complete_skills(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        for found in _app(ctx).catalog.found:
-            yield found.name, found.skill.description if found.skill else ""
+def _completes(find: Callable[[click.Context, str], Iterable[tuple[str, str]]]) -> Completion:
+    """Offer what a function finds: names, each with a few words on it."""
 
-    return _offer(names(), incomplete)
+    @wraps(find)
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+        return _offer(find(ctx, incomplete), incomplete)
+
+    return complete
 
 
-def complete_installed(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+@_completes
+def complete_skills(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    for found in _app(ctx).catalog.found:
+        yield found.name, found.skill.description if found.skill else ""
+
+
+@_completes
+def complete_installed(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Complete the names of skills that are in the lock file of the scope given on the same line."""
+    from clawft.install.lockfile.file import load_lock
+    from clawft.install.transaction.targets import find_site
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.install.lockfile.file import load_lock
-        from clawft.install.transaction.targets import find_site
-
-        site = find_site(_app(ctx).workspace, "project" if ctx.params.get("scope") == "project" else "user")
-        for skill in load_lock(site.lock).values():
-            yield skill.name, skill.version
-
-    return _offer(names(), incomplete)
+    site = find_site(_app(ctx).workspace, "project" if ctx.params.get("scope") == "project" else "user")
+    for skill in load_lock(site.lock).values():
+        yield skill.name, skill.version
 
 
-def complete_served(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+@_completes
+def complete_served(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Skills of MCP servers that were approved."""
+    from clawft.skills.discovery.mcp_copies import list_served
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.skills.discovery.mcp_copies import list_served
-
-        for skill in list_served(_app(ctx).workspace.user_dir):
-            yield f"{skill.origin.server}:{skill.name}", skill.origin.uri
-
-    return _offer(names(), incomplete)
+    for skill in list_served(_app(ctx).workspace.user_dir):
+        yield f"{skill.origin.server}:{skill.name}", skill.origin.uri
 
 
-def complete_servers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        for name, server in _app(ctx).config.mcp.servers.items():
-            yield name, server.url or server.command
-
-    return _offer(names(), incomplete)
+@_completes
+def complete_servers(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    for name, server in _app(ctx).config.mcp.servers.items():
+        yield name, server.url or server.command
 
 
-def complete_agents(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        for agent in _app(ctx).agents:
-            yield agent.found.name, agent.found.agent.description if agent.found.agent else ""
-
-    return _offer(names(), incomplete)
+@_completes
+def complete_agents(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    for agent in _app(ctx).agents:
+        yield agent.found.name, agent.found.agent.description if agent.found.agent else ""
 
 
-def complete_hooks(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+@_completes
+def complete_hooks(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Complete the names of hooks. Hooks in folders are read only for their names: completion does not check trust."""
+    from clawft.cli.hooks.list import find_hook_names
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.cli.hooks.list import find_hook_names
-
-        yield from find_hook_names(_app(ctx))
-
-    return _offer(names(), incomplete)
+    yield from find_hook_names(_app(ctx))
 
 
-def complete_hub_skills(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+@_completes
+def complete_hub_skills(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Names of the hub that mean one skill by themselves."""
+    from clawft.cli.hub import get_store
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.cli.hub import get_store
-
-        with get_store(_app(ctx), ctx.params.get("folder")) as store:
-            for skill in store.list_names(incomplete, MAX_OFFERED):
-                yield skill.slug, skill.summary
-
-    return _offer(names(), incomplete)
+    with get_store(_app(ctx), ctx.params.get("folder")) as store:
+        for skill in store.list_names(incomplete, MAX_OFFERED):
+            yield skill.slug, skill.summary
 
 
-def complete_hub_versions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.cli.hub import get_store
+@_completes
+def complete_hub_versions(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.cli.hub import get_store
 
-        with get_store(_app(ctx), ctx.params.get("folder")) as store:
-            for skill in store.list_names(incomplete.partition("@")[0], MAX_OFFERED):
-                for version in store.versions(skill.id):
-                    yield f"{skill.slug}@{version.version}", "yanked" if version.yanked else skill.summary
-
-    return _offer(names(), incomplete)
+    with get_store(_app(ctx), ctx.params.get("folder")) as store:
+        for skill in store.list_names(incomplete.partition("@")[0], MAX_OFFERED):
+            for version in store.versions(skill.id):
+                yield f"{skill.slug}@{version.version}", "yanked" if version.yanked else skill.summary
 
 
-def complete_hub_tokens(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.cli.hub import get_store
-        from clawft.server.hub.tokens import HubTokens
+@_completes
+def complete_hub_tokens(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.cli.hub import get_store
+    from clawft.server.hub.tokens import HubTokens
 
-        with get_store(_app(ctx), ctx.params.get("folder")) as store:
-            for token, _ in HubTokens(store).list():
-                yield token.id, f"{token.owner} {token.label}"
-
-    return _offer(names(), incomplete)
+    with get_store(_app(ctx), ctx.params.get("folder")) as store:
+        for token, _ in HubTokens(store).list():
+            yield token.id, f"{token.owner} {token.label}"
 
 
-def complete_serve_tokens(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.server.tokens import ServeTokens
+@_completes
+def complete_serve_tokens(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.server.tokens import ServeTokens
 
-        for token in ServeTokens(_app(ctx).workspace.user_dir).all():
-            yield token.name, f"{' '.join(token.scopes)} {token.label}"
-
-    return _offer(names(), incomplete)
+    for token in ServeTokens(_app(ctx).workspace.user_dir).all():
+        yield token.name, f"{' '.join(token.scopes)} {token.label}"
 
 
-def complete_plugins(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+@_completes
+def complete_plugins(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """By their manifests alone: nothing is judged in the middle of a line."""
+    from clawft.app.plugins import load_found
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.app.plugins import load_found
-
-        for plugin in load_found(_app(ctx)):
-            yield plugin.id, (plugin.manifest.description or "") if plugin.manifest else ""
-
-    return _offer(names(), incomplete)
+    for plugin in load_found(_app(ctx)):
+        yield plugin.id, (plugin.manifest.description or "") if plugin.manifest else ""
 
 
-def complete_plugin_variables(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> "list[CompletionItem[str]]":
+@_completes
+def complete_plugin_variables(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Those that the plugin on the same line asks for."""
+    from clawft.app.plugins import find_plugin, load_plugin_statuses
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.app.plugins import find_plugin, load_plugin_statuses
-
-        statuses = load_plugin_statuses(_app(ctx), by_digest=False)
-        manifest = find_plugin(statuses, str(ctx.params.get("plugin_id") or "")).found.manifest
-        yield from ((name, "") for name in (manifest.permissions.env_vars if manifest else ()))
-
-    return _offer(names(), incomplete)
+    statuses = load_plugin_statuses(_app(ctx), by_digest=False)
+    manifest = find_plugin(statuses, str(ctx.params.get("plugin_id") or "")).found.manifest
+    yield from ((name, "") for name in (manifest.permissions.env_vars if manifest else ()))
 
 
-def complete_sessions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.agent.sessions.keys import SUFFIX, decode_key
+@_completes
+def complete_sessions(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.agent.sessions.keys import SUFFIX, decode_key
 
-        # Only names: the store would open each file, and rename those written by older versions.
-        files = os.listdir(os.path.join(_app(ctx).workspace.user_dir, "sessions"))
-        keys = (decode_key(name.removesuffix(SUFFIX)) for name in files if name.endswith(SUFFIX))
-        yield from ((key, "") for key in keys if key)
-
-    return _offer(names(), incomplete)
+    # Only names: the store would open each file, and rename those written by older versions.
+    files = os.listdir(os.path.join(_app(ctx).workspace.user_dir, "sessions"))
+    keys = (decode_key(name.removesuffix(SUFFIX)) for name in files if name.endswith(SUFFIX))
+    yield from ((key, "") for key in keys if key)
 
 
-def complete_models(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.agent.providers.endpoint import PRESETS
+@_completes
+def complete_models(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.agent.providers.endpoint import PRESETS
 
-        config = _app(ctx).config
-        yield config.agents.defaults.model, "the default"
-        yield "offline", "built in, no language model"
-        yield from ((tier.model, "") for tier in config.agents.routing.tiers)
-        for name, provider in config.providers.items():
-            yield from ((f"{name}/{model}", "") for model in provider.models)
-            if provider.default_model:
-                yield f"{name}/{provider.default_model}", ""
-        yield from ((f"{name}/", "") for name in (*config.providers, *PRESETS))
-
-    return _offer(names(), incomplete)
+    config = _app(ctx).config
+    yield config.agents.defaults.model, "the default"
+    yield "offline", "built in, no language model"
+    yield from ((tier.model, "") for tier in config.agents.routing.tiers)
+    for name, provider in config.providers.items():
+        yield from ((f"{name}/{model}", "") for model in provider.models)
+        if provider.default_model:
+            yield f"{name}/{provider.default_model}", ""
+    yield from ((f"{name}/", "") for name in (*config.providers, *PRESETS))
 
 
-def complete_registries(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.config.registries import list_registries
+@_completes
+def complete_registries(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.config.registries import list_registries
 
-        app = _app(ctx)
-        for name, registry in list_registries(app.own_config.registries).items():
-            yield name, registry.url
-
-    return _offer(names(), incomplete)
+    app = _app(ctx)
+    for name, registry in list_registries(app.own_config.registries).items():
+        yield name, registry.url
 
 
-def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+@_completes
+def complete_runs(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Complete the IDs of runs that are stored in a file. A database server is not asked: completion must not wait."""
+    from clawft.jobs import is_installed
+    from clawft.jobs.recent_runs import load_recent_runs_of_file
 
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.jobs import is_installed
-        from clawft.jobs.recent_runs import load_recent_runs_of_file
-
-        app = _app(ctx)
-        if is_installed() and not app.own_config.runs.database:
-            seen = load_recent_runs_of_file(app.workspace.user_dir, MAX_OFFERED)
-            yield from ((run.id, f"{run.status}: {run.title}") for run in seen)
-
-    return _offer(names(), incomplete)
+    app = _app(ctx)
+    if is_installed() and not app.own_config.runs.database:
+        seen = load_recent_runs_of_file(app.workspace.user_dir, MAX_OFFERED)
+        yield from ((run.id, f"{run.status}: {run.title}") for run in seen)
 
 
-def complete_keys(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.config.schema import walk_sections
+@_completes
+def complete_keys(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.config.schema import walk_sections
 
-        typed = incomplete.split(".")
-        for path, kind in walk_sections():
-            section = _name_parts(path, typed)
-            yield from ((f"{section}.{field}", "") for field in kind.__struct_fields__)
-        with suppress(ClawftError):
-            yield from ((".".join(path), "") for path in _paths(_app(ctx).config.values))
-
-    return _offer(names(), incomplete)
+    typed = incomplete.split(".")
+    for path, kind in walk_sections():
+        section = _name_parts(path, typed)
+        yield from ((f"{section}.{field}", "") for field in kind.__struct_fields__)
+    with suppress(ClawftError):
+        yield from ((".".join(path), "") for path in _paths(_app(ctx).config.values))
 
 
 def complete_values(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
@@ -244,23 +213,21 @@ def complete_folders(_ctx: click.Context, _param: click.Parameter, incomplete: s
     return [CompletionItem(incomplete, type="dir")]
 
 
-def complete_help(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    def names() -> Iterator[tuple[str, str]]:
-        from clawft.cli.help_topics import get_topic_summary, list_topics
+@_completes
+def complete_help(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    from clawft.cli.help_topics import get_topic_summary, list_topics
 
-        context = ctx.find_root()
-        words: tuple[str, ...] = ctx.params.get("words") or ()
-        if not words:
-            yield from ((name, get_topic_summary(name)) for name in list_topics())
-        for word in words:
-            below = context.command.get_command(context, word) if isinstance(context.command, click.Group) else None
-            if below is None:
-                return
-            context = click.Context(below, info_name=word, parent=context)
-        if isinstance(context.command, click.Group):
-            yield from ((name, "") for name in context.command.list_commands(context))
-
-    return _offer(names(), incomplete)
+    context = ctx.find_root()
+    words: tuple[str, ...] = ctx.params.get("words") or ()
+    if not words:
+        yield from ((name, get_topic_summary(name)) for name in list_topics())
+    for word in words:
+        below = context.command.get_command(context, word) if isinstance(context.command, click.Group) else None
+        if below is None:
+            return
+        context = click.Context(below, info_name=word, parent=context)
+    if isinstance(context.command, click.Group):
+        yield from ((name, "") for name in context.command.list_commands(context))
 
 
 def _app(ctx: click.Context) -> "App":

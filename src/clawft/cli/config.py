@@ -9,7 +9,15 @@ import msgspec
 
 from clawft.cli.completion import complete_keys
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import (
+    CommandResult,
+    clean,
+    one_line,
+    say,
+    show_diagnostic,
+    table_lines,
+    terminal_width,
+)
 from clawft.config import config_files, join_path
 from clawft.config.listing import Setting, find_values, get_path, list_settings
 from clawft.server.protocol.envelope import diagnostic_json
@@ -36,27 +44,31 @@ def with_state(setting: Setting) -> str:
 @click.argument("section", default="")
 @click.option("--all", "defaults", is_flag=True, help="Also those that nothing sets, with their defaults.")
 @format_option
-def show_command(section: str, defaults: bool, output: str) -> None:
+def show_command(section: str, defaults: bool) -> CommandResult:
     """Show what is set, or all of SECTION that is set: its value, and the file or variable that sets it."""
     app = open_here()
     path = get_path(section) if section else ()
     settings = list_settings(app.config, app.environ, app.plugin_schemas, defaults=defaults)
     shown = [setting for setting in settings if setting.path[: len(path)] == path]
     diagnostics = (*app.config.diagnostics, *find_unfollowed(app.config, app.workspace.user_dir))
-    if output == "json":
-        return print_json(
-            "clawft.config.show.v1",
-            settings=[_to_json(setting) for setting in shown],
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-    if shown:
-        for line in setting_lines(shown, app.workspace, terminal_width()):
-            click.echo(line)
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
-    if not shown:
-        say("Nothing is set" + ("" if defaults else ". Run: weft config show --all"))
-    return None
+
+    def show() -> None:
+        if shown:
+            for line in setting_lines(shown, app.workspace, terminal_width()):
+                click.echo(line)
+        for diagnostic in diagnostics:
+            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        if not shown:
+            say("Nothing is set" + ("" if defaults else ". Run: weft config show --all"))
+
+    return CommandResult(
+        "clawft.config.show.v1",
+        {
+            "settings": [_to_json(setting) for setting in shown],
+            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
+        },
+        show,
+    )
 
 
 def setting_lines(settings: Sequence[Setting], workspace: Workspace, columns: int | None) -> list[str]:
@@ -78,7 +90,7 @@ def _place(setting: Setting, workspace: Workspace) -> str:
 @click.command("get")
 @click.argument("key", shell_complete=complete_keys)
 @format_option
-def get_command(key: str, output: str) -> None:
+def get_command(key: str) -> CommandResult:
     """Print the value of KEY, such as agents.defaults.model: what is set, else the default. A table prints as JSON.
 
     A secret prints as the name of its variable only. A name with a dot in it stands in double quotes:
@@ -87,20 +99,24 @@ def get_command(key: str, output: str) -> None:
     app = open_here()
     path = get_path(key)
     value = find_values(list_settings(app.config, app.environ, app.plugin_schemas, defaults=True), path)
-    if output == "json":
-        return print_json("clawft.config.get.v1", key=join_path(path), value=value)
-    click.echo("" if value is None else clean(value_text(value)))
-    return None
+    return CommandResult(
+        "clawft.config.get.v1",
+        {"key": join_path(path), "value": value},
+        "" if value is None else clean(value_text(value)),
+    )
 
 
 @click.command("path")
 @format_option
-def path_command(output: str) -> None:
+def path_command() -> CommandResult:
     """Print the files that settings are read from; later ones win."""
     workspace = open_here().workspace
     files = [(path, os.path.exists(path)) for path in config_files(workspace)]
-    if output == "json":
-        return print_json("clawft.config.path.v1", files=[{"path": path, "exists": exists} for path, exists in files])
-    for path, exists in files:
-        click.echo(one_line(path if exists else f"{path} (not there)"))
-    return None
+
+    def show() -> None:
+        for path, exists in files:
+            click.echo(one_line(path if exists else f"{path} (not there)"))
+
+    return CommandResult(
+        "clawft.config.path.v1", {"files": [{"path": path, "exists": exists} for path, exists in files]}, show
+    )

@@ -9,7 +9,7 @@ from clawft.app.app import App
 from clawft.cli.completion import complete_keys, complete_values
 from clawft.cli.config import value_text
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, is_json_asked, one_line, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.config import join_path
 from clawft.config.changes import EditedConfig, Scope, SettingChange
@@ -26,7 +26,7 @@ from clawft.trust.config_review import ConfigReview, ReviewedSetting
 @click.option("--unset", is_flag=True, help="Take the setting out of the file.")
 @click.option("--literal", is_flag=True, help="Write a secret itself into the file, in plain text.")
 @format_option
-def set_command(key: str, value: str | None, scope: Scope, unset: bool, literal: bool, output: str) -> None:
+def set_command(key: str, value: str | None, scope: Scope, unset: bool, literal: bool) -> CommandResult:
     """Set KEY to VALUE in a config file; comments and layout stay. Lists and tables are written as JSON or TOML.
 
     A secret is set by the name of a variable, or of a key that `weft onboard` stored:
@@ -40,18 +40,16 @@ def set_command(key: str, value: str | None, scope: Scope, unset: bool, literal:
     edited = app.edit_config(scope, [SettingChange(path, new)])
     before = redact(path, edited.before[0], app.environ, app.plugin_schemas, free=False)
     after = redact(path, new, app.environ, app.plugin_schemas)
-    if output == "json":
-        return print_json(
-            "clawft.config.set.v1",
-            key=join_path(path),
-            value=after,
-            before=before,
-            path=edited.file,
-            changed=edited.changed,
-        )
-    click.echo(one_line(_tell(join_path(path), before, after, app.workspace.shorten(edited.file), edited)))
-    _tell_of_others(app, path, edited.file)
-    return None
+
+    def show() -> None:
+        click.echo(one_line(_tell(join_path(path), before, after, app.workspace.shorten(edited.file), edited)))
+        _tell_of_others(app, path, edited.file)
+
+    return CommandResult(
+        "clawft.config.set.v1",
+        {"key": join_path(path), "value": after, "before": before, "path": edited.file, "changed": edited.changed},
+        show,
+    )
 
 
 def _tell(key: str, before: object, after: object, file: str, edited: EditedConfig) -> str:
@@ -77,7 +75,7 @@ def _tell_of_others(app: App, path: tuple[str, ...], file: str) -> None:
 @click.command("trust")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def trust_command(output: str, *, yes: bool) -> int:
+def trust_command(*, yes: bool) -> CommandResult:
     """Show what the project's config changes, and approve it as it is now. It is ignored until then, and when it
     changes.
 
@@ -94,7 +92,7 @@ def trust_command(output: str, *, yes: bool) -> int:
         if not reviews:
             say("There is no config in this project")
             return False
-        for line in _lines(app, reviews) if output == "table" else ():
+        for line in () if is_json_asked() else _lines(app, reviews):
             say(clean(line).replace("\n", "\\n"))
         refused = not yes and not _ask(app, [review.path for review in reviews])
         if refused:
@@ -102,11 +100,13 @@ def trust_command(output: str, *, yes: bool) -> int:
         return not refused
 
     approved = app.approve_config(agree)
-    if output == "json":
-        print_json("clawft.config.trust.v1", approved=list(approved), reviews=list(map(_to_json, reviewed)))
-    for path in approved if output == "table" else ():
-        click.echo(one_line(f"Approved {app.workspace.shorten(path)}"))
-    return int(refused)
+
+    def show() -> None:
+        for path in approved:
+            click.echo(one_line(f"Approved {app.workspace.shorten(path)}"))
+
+    document = {"approved": list(approved), "reviews": list(map(_to_json, reviewed))}
+    return CommandResult("clawft.config.trust.v1", document, show, int(refused))
 
 
 def _lines(app: App, reviews: list[ConfigReview]) -> list[str]:

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Literal
 
+import click
 from msgspec import UNSET, Struct
 
 from clawft.app.app import App
 from clawft.cli.output import one_line
+from clawft.cli.prompts import OnboardPrompts
 from clawft.config.changes import EditedConfig, SettingChange
 from clawft.config.keystore import Place, open_keystore
 from clawft.config.secret import SecretRef, is_key_name
@@ -136,8 +138,6 @@ def _facts(owner: VariableOwner) -> tuple[str, dict[str, str]]:
 
 def check_source(source: str | None) -> None:
     """A value that was typed as an argument is not taken. Raises: UsageError."""
-    import click
-
     if source not in (None, "-"):
         raise click.UsageError("A value here would stay in the history of the shell. It is asked for, or read with: -")
 
@@ -149,7 +149,6 @@ def read_value(owner: VariableOwner, variable: str, *, from_input: bool) -> str:
         if not text:
             raise Refused("key-empty", "There is nothing on standard input", hint="Nothing was stored")
         return text
-    from clawft.cli.prompts import OnboardPrompts
 
     if sys.stdin is None or not sys.stdin.isatty():
         message = f"The value of {variable} is asked for, and there is no terminal to ask on"

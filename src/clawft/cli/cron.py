@@ -26,7 +26,7 @@ from clawft.cli.cron_jobs import (
     show_time,
 )
 from clawft.cli.options import check_queue, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, show_error
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_error
 from clawft.cli.prompts import confirm
 from clawft.jobs.schedule.jobs import ScheduledJob, ScheduledTask, find_job, find_zone, make_job, name_zone
 
@@ -60,8 +60,8 @@ _MAX_NAME = 100
 @click.option("--queue", metavar="NAME", default="", callback=check_queue, help="Which workers start it and do it.")
 @format_option
 def add_command(
-    schedule: str, args: tuple[str, ...], message: str | None, name: str, queue: str, output: str, **values: object
-) -> None:
+    schedule: str, args: tuple[str, ...], message: str | None, name: str, queue: str, **values: object
+) -> CommandResult:
     """Run a message or a skill by itself, in this project, on SCHEDULE.
 
     SCHEDULE is '0 9 * * 1-5' (minute, hour, day, month, weekday), @hourly, @daily, @weekly, @monthly,
@@ -81,13 +81,14 @@ def add_command(
         cron.runs.jobs.add([job])
         times = list(islice(job.parse_schedule(zone).times(job.created), _SHOWN))
         unserved = find_unserved(cron.runs, [job])
-    if output == "json":
-        shown = {**job_json(job, cron), "times": msgspec.to_builtins(times)}
-        return print_json("clawft.cron.add.v1", job=shown, scheduler_running=not unserved)
-    click.echo(job.id)
-    say(f"next: {', '.join(show_time(time, zone) for time in times)}")
-    say_unserved(unserved)
-    return None
+    shown = {**job_json(job, cron), "times": msgspec.to_builtins(times)}
+
+    def show() -> None:
+        click.echo(job.id)
+        say(f"next: {', '.join(show_time(time, zone) for time in times)}")
+        say_unserved(unserved)
+
+    return CommandResult("clawft.cron.add.v1", {"job": shown, "scheduler_running": not unserved}, show)
 
 
 def _check_usage(task: ScheduledTask, args: tuple[str, ...], message: str | None, name: str) -> None:
@@ -128,24 +129,25 @@ _NONE = "No jobs. Run: weft cron add"
 
 @click.command("list")
 @format_option
-def list_command(output: str) -> None:
+def list_command() -> CommandResult:
     """List the jobs: when each runs next, how its last run went, and how many runs were missed."""
     app = open_here()
     if not has_jobs(app):
-        return print_json(_SCHEMA, jobs=[], scheduler_running=False) if output == "json" else say(_NONE)
+        return CommandResult(_SCHEMA, {"jobs": [], "scheduler_running": False}, lambda: say(_NONE))
     with open_cron(app) as cron:
         jobs = cron.runs.jobs.load(show_error)
         unserved = find_unserved(cron.runs, jobs)
-        if output == "json":
-            running = any(job.enabled for job in jobs) and not unserved
-            return print_json(_SCHEMA, jobs=[job_json(job, cron) for job in jobs], scheduler_running=running)
-        if jobs:
-            ids = short_ids(jobs)
-            rows = [(ids[job.id], *_cells(refresh_job(job, cron), cron)) for job in jobs]
-            heads = ("ID", "WHAT", "SCHEDULE", "NEXT", "LAST RUN", "STATUS", "MISSED")
-            print_table(heads, rows, wide=1)
+        running = any(job.enabled for job in jobs) and not unserved
+        document = {"jobs": [job_json(job, cron) for job in jobs], "scheduler_running": running}
+        ids = short_ids(jobs)
+        rows = [(ids[job.id], *_cells(refresh_job(job, cron), cron)) for job in jobs]
+
+    def show() -> None:
+        if rows:
+            print_table(("ID", "WHAT", "SCHEDULE", "NEXT", "LAST RUN", "STATUS", "MISSED"), rows, wide=1)
         _summarize(jobs, unserved)
-    return None
+
+    return CommandResult(_SCHEMA, document, show)
 
 
 def _cells(job: ScheduledJob, cron: CronJobs) -> tuple[str, ...]:
@@ -175,7 +177,7 @@ def _summarize(jobs: Sequence[ScheduledJob], unserved: Sequence[str]) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def remove_command(ids: tuple[str, ...], yes: bool, output: str) -> int:
+def remove_command(ids: tuple[str, ...], yes: bool) -> CommandResult:
     """Remove jobs. ID may be the start of an id, or a name. Their sessions stay; a run that goes on does so."""
     with open_cron() as cron:
         jobs = cron.runs.jobs.load(show_error)
@@ -183,11 +185,12 @@ def remove_command(ids: tuple[str, ...], yes: bool, output: str) -> int:
         agreed = yes or _ask(wanted)
         removed = [job.id for job in wanted] if agreed else []
         cron.runs.jobs.remove(removed)
-    if output == "json":
-        print_json("clawft.cron.remove.v1", removed=removed)
-    else:
-        say(f"Removed: {', '.join(removed)}" if removed else "Nothing was removed")
-    return 0 if agreed else 1
+    return CommandResult(
+        "clawft.cron.remove.v1",
+        {"removed": removed},
+        lambda: say(f"Removed: {', '.join(removed)}" if removed else "Nothing was removed"),
+        0 if agreed else 1,
+    )
 
 
 def _ask(jobs: Sequence[ScheduledJob]) -> bool:
@@ -204,7 +207,7 @@ _ENSURE_S = 5.0  # how often to check that a worker still runs what we wait for
 @click.argument("id", required=False, default="")
 @click.option("--once", is_flag=True, help="Run what is due now, and leave.")
 @format_option
-def run_command(id: str, once: bool, output: str) -> int:
+def run_command(id: str, once: bool) -> int:
     """Run jobs when they are due, until interrupted: a worker that tells of jobs. With ID, run that job now.
 
     A job that was due while no worker was running runs once, if that is no longer ago than its interval or an hour,
@@ -219,7 +222,7 @@ def run_command(id: str, once: bool, output: str) -> int:
         raise click.UsageError("A job that is named runs once anyway: leave --once out")
     with open_cron() as cron:
         job = find_job(cron.runs.jobs.load(show_error), id) if id else None
-        reporter = CronReporter(cron, as_json=output == "json", answers=job is not None, stays=not (job or once))
+        reporter = CronReporter(cron, as_json=is_json_asked(), answers=job is not None, stays=not (job or once))
         if job is None and not once:
             return 130 if anyio.run(_serve, cron, reporter) == signal.SIGINT else 0
         try:

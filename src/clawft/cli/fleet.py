@@ -1,11 +1,14 @@
 """`weft fleet`: run a skill on many inputs or scan many skills, and follow what comes of it."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec import Struct
 
+from clawft.agent.run_request import RunRequest, TurnRequest
+from clawft.app.jobs import open_app_runs
 from clawft.cli.completion import complete_agents, complete_models, complete_skills
 from clawft.cli.fleet_feed import (
     FeedOptions,
@@ -17,10 +20,14 @@ from clawft.cli.fleet_feed import (
     print_next_steps,
     resume_fleet,
 )
+from clawft.cli.fleet_sources import find_scan_targets, write_targets
 from clawft.cli.options import TurnOptions, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.cli.run_display import long_ago, when_words
+from clawft.cli.skills.run import prepare_skill
+from clawft.cli.turn import make_request
 from clawft.errors import ClawftError
+from clawft.jobs.run_state import Run, now_text
 
 if TYPE_CHECKING:
     from clawft.app.app import App
@@ -123,8 +130,6 @@ def run_command(**values: Any) -> int:
         return resume_fleet(options)
     if not wanted.skill or not wanted.inputs:
         raise click.UsageError("Name a skill and its inputs: --skill NAME --inputs FILE.jsonl")
-    from clawft.app.jobs import open_app_runs
-    from clawft.cli.skills.run import prepare_skill
 
     app = open_here()
     prepare_skill(app, wanted.skill, yes=wanted.yes)
@@ -156,10 +161,7 @@ def _check(wanted: _Asked) -> "CheckedInputs":
 
 
 def _begin_run(app: "App", runs: "Runs", options: FeedOptions, wanted: _Asked, checked: "CheckedInputs") -> "Fleet":
-    from clawft.agent.run_request import TurnRequest
-    from clawft.cli.turn import make_request
     from clawft.jobs.fleets import Fleet, FleetSpec, new_fleet_id
-    from clawft.jobs.run_state import now_text
 
     turn = TurnOptions(agent=wanted.agent, model=wanted.model, mode=wanted.mode, yes=wanted.yes)
     request = make_request(app, turn, TurnRequest("", model=wanted.model, skill=wanted.skill))
@@ -199,7 +201,6 @@ def scan_command(sources: tuple[str, ...], fresh: bool, **values: Any) -> int:
         return resume_fleet(options)
     if not sources:
         raise click.UsageError("Name what to scan: folders, archives, or lists of them")
-    from clawft.app.jobs import open_app_runs
 
     app = open_here()
     runs = open_app_runs(app)
@@ -213,11 +214,8 @@ def scan_command(sources: tuple[str, ...], fresh: bool, **values: Any) -> int:
 
 
 def _begin_scan(app: "App", runs: "Runs", options: FeedOptions, sources: tuple[str, ...], *, fresh: bool) -> "Fleet":
-    from clawft.agent.run_request import RunRequest
-    from clawft.cli.fleet_sources import find_scan_targets, write_targets
     from clawft.jobs.fleet_feed import check_file, find_last_batch
     from clawft.jobs.fleets import Fleet, FleetSpec, new_fleet_id
-    from clawft.jobs.run_state import now_text
 
     name = new_fleet_id()
     path = lines_path(app, name)
@@ -243,9 +241,8 @@ def _begin_scan(app: "App", runs: "Runs", options: FeedOptions, sources: tuple[s
 @click.command("list")
 @format_option
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The newest so many.")
-def list_command(output: str, limit: int) -> None:
+def list_command(limit: int) -> CommandResult:
     """List fleets, the newest first."""
-    from clawft.app.jobs import open_app_runs
     from clawft.jobs.fleets import FleetStore
 
     runs = open_app_runs(open_here())
@@ -254,18 +251,19 @@ def list_command(output: str, limit: int) -> None:
         found = [load_summary(store, fleet) for fleet in store.list(limit)]
     finally:
         runs.close()
-    if output == "json":
-        print_json("clawft.fleets.v1", fleets=[fleet_json(fleet) for fleet in found])
-        return
-    if not found:
-        say("There are no fleets. Run: weft fleet run --skill NAME --inputs FILE.jsonl")
-        return
-    heads = ("FLEET", "STATUS", "LINES", "WHEN", "RUNS", "WHAT")
-    rows = []
-    for summary in found:
-        lines, when = f"{summary.fleet.total:,}", long_ago(summary.fleet.created)
-        rows.append((summary.fleet.id, summary.status, lines, when, summary.describe(), summary.fleet.spec.title))
-    print_table(heads, rows, wide=5)
+
+    def show() -> None:
+        if not found:
+            say("There are no fleets. Run: weft fleet run --skill NAME --inputs FILE.jsonl")
+            return
+        heads = ("FLEET", "STATUS", "LINES", "WHEN", "RUNS", "WHAT")
+        rows = []
+        for summary in found:
+            lines, when = f"{summary.fleet.total:,}", long_ago(summary.fleet.created)
+            rows.append((summary.fleet.id, summary.status, lines, when, summary.describe(), summary.fleet.spec.title))
+        print_table(heads, rows, wide=5)
+
+    return CommandResult("clawft.fleets.v1", {"fleets": [fleet_json(fleet) for fleet in found]}, show)
 
 
 _TROUBLE = ("failed", "cancelled", "waiting")
@@ -275,11 +273,10 @@ _TROUBLE = ("failed", "cancelled", "waiting")
 @click.argument("fleet")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Runs that are named.")
 @format_option
-def show_command(fleet: str, limit: int, output: str) -> None:
+def show_command(fleet: str, limit: int) -> CommandResult:
     """Tell how far a fleet is, and which of its runs failed or wait for a person."""
-    from clawft.app.jobs import open_app_runs
+
     from clawft.jobs.fleets import FleetStore
-    from clawft.jobs.run_state import Run
 
     def describe(run: Run) -> dict[str, Any]:
         error = {"code": run.error.code, "message": run.error.message} if run.error else None
@@ -292,9 +289,11 @@ def show_command(fleet: str, limit: int, output: str) -> None:
         trouble = store.runs(summary.fleet.id, statuses=_TROUBLE, limit=limit)
     finally:
         runs.close()
-    if output == "json":
-        print_json("clawft.fleet.v1", **fleet_json(summary), trouble=[describe(run) for run in trouble])
-        return
+    document = {**fleet_json(summary), "trouble": [describe(run) for run in trouble]}
+    return CommandResult("clawft.fleet.v1", document, lambda: _show(summary, trouble))
+
+
+def _show(summary: FleetSummary, trouble: Sequence[Run]) -> None:
     spec = summary.fleet.spec
     click.echo(one_line(f"{summary.fleet.id}  {summary.status}  {spec.title}"))
     started = when_words(summary.fleet.created)
@@ -318,9 +317,8 @@ _OPEN = ("queued", "running", "waiting")
 @click.command("cancel")
 @click.argument("fleet")
 @format_option
-def cancel_command(fleet: str, output: str) -> None:
+def cancel_command(fleet: str) -> CommandResult:
     """Cancel all unfinished runs of a fleet. Stop the command that feeds it first (Ctrl-C), or it starts others."""
-    from clawft.app.jobs import open_app_runs
     from clawft.jobs.fleets import FleetStore
 
     runs = open_app_runs(open_here())
@@ -335,10 +333,11 @@ def cancel_command(fleet: str, output: str) -> None:
         summary = load_summary(store, found)
     finally:
         runs.close()
-    if output == "json":
-        print_json("clawft.fleets.v1", fleets=[fleet_json(summary)])
-        return
-    many = f"{ended} run{'s' * (ended != 1)} {'are' if ended != 1 else 'is'}"
-    say(f"{many} ended, or about to be" if ended else "Nothing of it was under way")
-    if ended:
-        say(f"to have them done after all: weft fleet {found.kind} --retry {found.id}")
+
+    def show() -> None:
+        many = f"{ended} run{'s' * (ended != 1)} {'are' if ended != 1 else 'is'}"
+        say(f"{many} ended, or about to be" if ended else "Nothing of it was under way")
+        if ended:
+            say(f"to have them done after all: weft fleet {found.kind} --retry {found.id}")
+
+    return CommandResult("clawft.fleets.v1", {"fleets": [fleet_json(summary)]}, show)

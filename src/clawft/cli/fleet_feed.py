@@ -13,6 +13,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from clawft.app.jobs import open_app_runs
 from clawft.cli.options import check_queue, open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
 from clawft.errors import ClawftError
@@ -278,7 +279,6 @@ _INTERRUPTED = 130
 
 def resume_fleet(options: FeedOptions) -> int:
     """Go on with a fleet that was left. Raises: ClawftError."""
-    from clawft.app.jobs import open_app_runs
     from clawft.jobs.fleet_feed import check_unchanged
     from clawft.jobs.fleets import FleetStore
 

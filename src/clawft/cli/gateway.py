@@ -7,15 +7,23 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
+from anyio import to_thread
 from msgspec import structs
 
+from clawft.agent.run_request import RunRequest, settings_of
+from clawft.app.jobs import open_app_runs, run_settings
+from clawft.app.plugins import load_plugin_statuses, open_plugins
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.plugins.settings import render_missing_variables
 from clawft.cli.worker import WorkerLog, make_plan, make_worker_log, work_here
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import lock_file
+from clawft.jobs import is_installed, is_used, missing
+from clawft.jobs.channels.plugin_channels import PluginChannel, choose_channels
 from clawft.server.protocol.envelope import diagnostic_json
 
 if TYPE_CHECKING:
@@ -31,15 +39,11 @@ _LOCK = "gateway.lock"
 
 def load_gateway_settings(app: "App") -> "GatewaySettings":
     """Return the channel settings of the user's own config."""
-
     return app.own_config.gateway
 
 
 def load_channel_choices(app: "App", settings: "GatewaySettings") -> "tuple[ConfiguredChannel, ...]":
     """The channels that are asked for, with what keeps each from running. Raises: ClawftError for none at all."""
-    from clawft.app.plugins import load_plugin_statuses
-    from clawft.jobs.channels.plugin_channels import choose_channels
-
     return tuple(
         _check_agent(app, settings, channel) for channel in choose_channels(settings, load_plugin_statuses(app))
     )
@@ -47,9 +51,6 @@ def load_channel_choices(app: "App", settings: "GatewaySettings") -> "tuple[Conf
 
 def find_notes(app: "App", chosen: Sequence["ConfiguredChannel"]) -> dict[str, list[Diagnostic]]:
     """Return diagnostics about variables without a value, by channel, for the channels that can run."""
-    from clawft.app.plugins import load_plugin_statuses
-    from clawft.cli.plugins.settings import render_missing_variables
-
     ready = {status.id: status for status in load_plugin_statuses(app, by_digest=False) if status.state == "ready"}
     running = [channel for channel in chosen if channel.problem is None and channel.plugin in ready]
     return {channel.name: render_missing_variables(app, ready[channel.plugin]) for channel in running}
@@ -100,30 +101,30 @@ _HEADS = ("CHANNEL", "STATE", "WAITING", "ANSWERED", "FAILED", "TO SEND", "SENT"
 
 @click.command("status")
 @format_option
-def command(output: str) -> None:
+def command() -> CommandResult:
     """Say how the channels are, what waits to be answered or sent, and what went wrong last."""
-    from clawft.app.jobs import run_settings
-    from clawft.jobs import is_installed, is_used, missing
-
     if not is_installed():
         raise missing()
     app = open_here()
     pid = find_running_gateway(app)
     used = is_used(run_settings(app), app.workspace.user_dir)
     channels, failures = _load(app, is_running=bool(pid)) if used else ([], [])
-    if output == "json":
-        return print_json(
-            "clawft.jobs.channels-status.v1", running=bool(pid), pid=int(pid or 0), channels=channels, failures=failures
-        )
-    say(f"The gateway runs, as process {pid}." if pid else "No gateway runs. Start it: weft gateway")
-    if channels:
-        print_table(_HEADS, [_row(channel) for channel in channels], wide=1)
-    for channel in channels:
-        if channel["error"]:
-            say(f"{channel['name']}: {one_line(channel['error'])} ({channel['error_at']})")
-    for failure in failures:
-        say(f"not sent: {failure['key']} by {failure['channel']}: {one_line(failure['error'])} ({failure['at']})")
-    return None
+
+    def show() -> None:
+        say(f"The gateway runs, as process {pid}." if pid else "No gateway runs. Start it: weft gateway")
+        if channels:
+            print_table(_HEADS, [_row(channel) for channel in channels], wide=1)
+        for channel in channels:
+            if channel["error"]:
+                say(f"{channel['name']}: {one_line(channel['error'])} ({channel['error_at']})")
+        for failure in failures:
+            say(f"not sent: {failure['key']} by {failure['channel']}: {one_line(failure['error'])} ({failure['at']})")
+
+    return CommandResult(
+        "clawft.jobs.channels-status.v1",
+        {"running": bool(pid), "pid": int(pid or 0), "channels": channels, "failures": failures},
+        show,
+    )
 
 
 def _row(channel: dict[str, Any]) -> tuple[str, ...]:
@@ -132,7 +133,6 @@ def _row(channel: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _load(app: "App", *, is_running: bool) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    from clawft.app.jobs import open_app_runs
     from clawft.jobs.channels.inbox import Inbox
     from clawft.jobs.channels.store import ChannelOutbox, ChannelStatuses
 
@@ -223,8 +223,6 @@ def _show(settings: "GatewaySettings", chosen: "ConfiguredChannel") -> None:
 
 def run_channels(*, as_json: bool) -> int:
     """Run until it is stopped. Raises: ClawftError."""
-    import anyio
-
     app = _open()
     settings = load_gateway_settings(app)
     chosen = load_channel_choices(app, settings)
@@ -253,8 +251,6 @@ def run_channels(*, as_json: bool) -> int:
 
 
 def _open() -> "App":
-    from clawft.jobs import is_installed, missing
-
     if not is_installed():
         raise missing()
     return open_here()
@@ -269,14 +265,10 @@ async def _open_channels(
     worker: "RunWorker",
 ) -> AsyncIterator[Callable[[], None]]:
     """The channels, for as long as the worker works. Raises: ClawftError."""
-    from anyio import to_thread
-
-    from clawft.app.plugins import open_plugins
+    # Messages of a channel that is not run wait, too.
     from clawft.jobs.channels.gateway import Gateway
     from clawft.jobs.channels.intake import make_gateway_context
-    from clawft.jobs.channels.plugin_channels import PluginChannel
 
-    # Messages of a channel that is not run wait, too.
     settings = structs.replace(settings, channels={channel.name: settings.channels[channel.name] for channel in chosen})
     make = partial(
         make_gateway_context, settings, worker.store, app.audit, _make_request(app), (tell, worker.warn), worker.id
@@ -301,9 +293,6 @@ async def _open_channels(
 
 def _load_allowed(app: "App") -> dict[str, tuple[str, ...]]:
     """Load who may write on each channel that can run, as it is on disk now. Raises: ClawftError."""
-    from clawft.app.plugins import load_plugin_statuses
-    from clawft.jobs.channels.plugin_channels import choose_channels
-
     now = app.refresh()
     settings = load_gateway_settings(now)
     statuses = load_plugin_statuses(now, by_digest=False)
@@ -315,7 +304,5 @@ def _load_allowed(app: "App") -> dict[str, tuple[str, ...]]:
 
 def _make_request(app: "App") -> "RunRequest":
     """Return the request that all runs of the gateway share: they see the folder in which it was started."""
-    from clawft.agent.run_request import RunRequest, settings_of
-
     place = app.workspace
     return RunRequest(kind="gateway", cwd=place.cwd, project=place.project, settings=settings_of(app.environ))

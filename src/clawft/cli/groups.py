@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clawft.cli.root import LazyGroup
+from clawft.cli.root import LazyGroup, events_option
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -110,16 +110,9 @@ def fleet_group() -> None:
     subcommand_metavar="[status]",
 )
 @click.option("--check", is_flag=True, help="Say what would run, and who may write; start nothing.")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: one line of JSON for each thing that happens.",
-)
+@events_option("json: one line of JSON for each thing that happens.")
 @click.pass_context
-def gateway_group(ctx: click.Context, check: bool, output: str) -> int | None:
+def gateway_group(ctx: click.Context, check: bool, as_json: bool) -> int | None:
     """Run the channels of plugins: what people write there is answered, until Ctrl-C.
 
     Which channels run, and who may write there, stands in the config: see `weft help gateway`. Each message that is
@@ -129,7 +122,7 @@ def gateway_group(ctx: click.Context, check: bool, output: str) -> int | None:
         return None
     from clawft.cli.gateway import check_channels, run_channels
 
-    return check_channels(as_json=output == "json") if check else run_channels(as_json=output == "json")
+    return check_channels(as_json=as_json) if check else run_channels(as_json=as_json)
 
 
 @click.group(

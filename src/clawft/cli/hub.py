@@ -14,7 +14,7 @@ from msgspec import structs
 from clawft.app.app import App
 from clawft.cli.completion import complete_hub_skills, complete_hub_versions
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, scan_progress
+from clawft.cli.output import CommandResult, one_line, print_table, say, scan_progress
 from clawft.cli.prompts import confirm
 from clawft.cli.release_table import print_versions
 from clawft.config.registries import HubSettings
@@ -126,7 +126,7 @@ _HEADS = ("SKILL", "LATEST", "VERDICT", "DOWNLOADS", "SUMMARY")
 @click.option("--owner", default="", metavar="NAME", help="Only the skills of one owner.")
 @folder_option
 @format_option
-def status_command(limit: int, owner: str, folder: str | None, output: str) -> None:
+def status_command(limit: int, owner: str, folder: str | None) -> CommandResult:
     """Say what the hub of this user keeps: owners, skills, and what was changed last.
 
     All versions of one skill, with those that were yanked: weft hub show @OWNER/NAME.
@@ -135,53 +135,46 @@ def status_command(limit: int, owner: str, folder: str | None, output: str) -> N
     settings = load_hub_settings(app, folder)
     place = render_store_location(settings, app.workspace.user_dir)
     if not has_store(settings, app.workspace.user_dir):
-        if output == "json":
-            return print_json("clawft.hub.status.v1", place=place, exists=False, owners=[], skills=[])
-        return say(f"There is no hub here yet. Start one: {hub_command('serve', folder)}")
+        empty: dict[str, Any] = {"place": place, "exists": False, "owners": [], "skills": []}
+        hint = f"There is no hub here yet. Start one: {hub_command('serve', folder)}"
+        return CommandResult("clawft.hub.status.v1", empty, lambda: say(hint))
     with open_hub(app, folder) as store:
         names = [owner_name for owner_name in store.owners() if owner in ("", owner_name)]
         owners = [(name, store.usage(name)) for name in names]
         page = store.list_skills("updated", limit, owner=owner)
-    if output == "json":
-        owner_rows = [
-            {"owner": owner_name, "skills": u.skills, "versions": u.versions, "bytes": u.bytes}
-            for owner_name, u in owners
-        ]
-        skills = [
-            {
-                "name": f"@{item.skill.owner}/{item.skill.slug}",
-                "latest": item.skill.latest,
-                "verdict": item.release.verdict if item.release else "",
-                "downloads": item.skill.downloads,
-                "summary": item.skill.summary,
-            }
-            for item in page.items
-        ]
-        return print_json("clawft.hub.status.v1", place=place, exists=True, owners=owner_rows, skills=skills)
-    say(f"Kept in {one_line(app.workspace.shorten(place))}")
-    for name, used in owners:
-        size = f"{used.bytes / (1 << 20):.1f} of {settings.quota.owner_mb} MB"
-        say(f"{name}: {count(used.skills, 'skill')}, {count(used.versions, 'version')}, {size}")
-    rows = [
-        (
-            f"@{item.skill.owner}/{item.skill.slug}",
-            item.skill.latest,
-            item.release.verdict if item.release else "",
-            str(item.skill.downloads),
-            one_line(item.skill.summary),
-        )
+    skills = [
+        {
+            "name": f"@{item.skill.owner}/{item.skill.slug}",
+            "latest": item.skill.latest,
+            "verdict": item.release.verdict if item.release else "",
+            "downloads": item.skill.downloads,
+            "summary": item.skill.summary,
+        }
         for item in page.items
     ]
-    if rows:
-        print_table(_HEADS, rows, wide=4)
-    return None if rows else say("No skill is published yet. Publish one: weft skills publish DIR")
+
+    def show() -> None:
+        say(f"Kept in {one_line(app.workspace.shorten(place))}")
+        for name, used in owners:
+            size = f"{used.bytes / (1 << 20):.1f} of {settings.quota.owner_mb} MB"
+            say(f"{name}: {count(used.skills, 'skill')}, {count(used.versions, 'version')}, {size}")
+        if skills:
+            print_table(_HEADS, [[*map(str, skill.values())] for skill in skills], wide=4)
+        else:
+            say("No skill is published yet. Publish one: weft skills publish DIR")
+
+    owner_rows = [
+        {"owner": name, "skills": used.skills, "versions": used.versions, "bytes": used.bytes} for name, used in owners
+    ]
+    document = {"place": place, "exists": True, "owners": owner_rows, "skills": skills}
+    return CommandResult("clawft.hub.status.v1", document, show)
 
 
 @click.command("show")
 @click.argument("name", metavar="@OWNER/NAME", shell_complete=complete_hub_skills)
 @folder_option
 @format_option
-def show_command(name: str, folder: str | None, output: str) -> None:
+def show_command(name: str, folder: str | None) -> CommandResult:
     """Show one skill of the hub: all its versions, the yanked ones too, with verdicts and changelogs."""
     owner, slug, _ = split_name(name, version=False)
     with get_store(open_here(), folder) as store:
@@ -192,20 +185,25 @@ def show_command(name: str, folder: str | None, output: str) -> None:
         for release in releases
     ]
     full = f"@{skill.owner}/{skill.slug}"
-    if output == "json":
-        return print_json(
-            "clawft.hub.show.v1",
-            name=full,
-            summary=skill.summary,
-            latest=skill.latest,
-            removed=skill.deleted,
-            downloads=skill.downloads,
-            versions=versions,
-        )
-    state = "removed: nobody is given it" if skill.deleted else f"latest {skill.latest or 'none'}"
-    say(one_line(f"{full} ({state}), {skill.downloads} downloads"))
-    say(one_line(skill.summary))
-    return print_versions(versions)
+
+    def show() -> None:
+        state = "removed: nobody is given it" if skill.deleted else f"latest {skill.latest or 'none'}"
+        say(one_line(f"{full} ({state}), {skill.downloads} downloads"))
+        say(one_line(skill.summary))
+        return print_versions(versions)
+
+    return CommandResult(
+        "clawft.hub.show.v1",
+        {
+            "name": full,
+            "summary": skill.summary,
+            "latest": skill.latest,
+            "removed": skill.deleted,
+            "downloads": skill.downloads,
+            "versions": versions,
+        },
+        show,
+    )
 
 
 @click.command("yank")
@@ -215,7 +213,7 @@ def show_command(name: str, folder: str | None, output: str) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @folder_option
 @format_option
-def yank_command(name: str, reason: str, dry_run: bool, yes: bool, folder: str | None, output: str) -> int:
+def yank_command(name: str, reason: str, dry_run: bool, yes: bool, folder: str | None) -> CommandResult:
     """Take a version back: nobody is given it any more who does not name it.
 
     Those who have it in a lock still get it, with the reason, which `weft skills audit` tells them too. To yank it
@@ -234,16 +232,22 @@ def yank_command(name: str, reason: str, dry_run: bool, yes: bool, folder: str |
             store.yank(skill.id, version, why)
             why = store.get_version(skill.id, version).yanked
         latest = store.get_skill(skill.id).latest
-    if output == "json":
-        yanked = bool(before) or (agreed and not dry_run)
-        print_json("clawft.hub.yank.v1", name=full, yanked=yanked, reason=why, latest=latest)
-    elif not agreed:
-        say("Nothing was changed")
-    else:
-        outcome = "Would be yanked" if dry_run else "Yanked"
-        because = f" ({why})" if why not in ("", NO_REASON) else ""
-        say(f"{outcome}: {full}{because}" + ("" if dry_run else _say_latest(latest)))
-    return 0 if agreed else 1
+    yanked = bool(before) or (agreed and not dry_run)
+
+    def show() -> None:
+        if not agreed:
+            say("Nothing was changed")
+        else:
+            outcome = "Would be yanked" if dry_run else "Yanked"
+            because = f" ({why})" if why not in ("", NO_REASON) else ""
+            say(f"{outcome}: {full}{because}" + ("" if dry_run else _say_latest(latest)))
+
+    return CommandResult(
+        "clawft.hub.yank.v1",
+        {"name": full, "yanked": yanked, "reason": why, "latest": latest},
+        show,
+        0 if agreed else 1,
+    )
 
 
 def _say_latest(latest: str) -> str:
@@ -254,7 +258,7 @@ def _say_latest(latest: str) -> str:
 @click.argument("name", metavar="@OWNER/NAME@VERSION", shell_complete=complete_hub_versions)
 @folder_option
 @format_option
-def unyank_command(name: str, folder: str | None, output: str) -> None:
+def unyank_command(name: str, folder: str | None) -> CommandResult:
     """Give a version again that was yanked."""
     owner, slug, version = split_name(name, version=True)
     app = open_here()
@@ -265,10 +269,11 @@ def unyank_command(name: str, folder: str | None, output: str) -> None:
         app.audit.write("hub", f"unyank {full}", decision="done")
         store.unyank(skill.id, version)
         latest = store.get_skill(skill.id).latest
-    if output == "json":
-        print_json("clawft.hub.yank.v1", name=full, yanked=False, latest=latest)
-    else:
-        say(f"Given again: {full}; the latest is {latest}")
+    return CommandResult(
+        "clawft.hub.yank.v1",
+        {"name": full, "yanked": False, "latest": latest},
+        lambda: say(f"Given again: {full}; the latest is {latest}"),
+    )
 
 
 @click.command("remove")
@@ -278,7 +283,7 @@ def unyank_command(name: str, folder: str | None, output: str) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @folder_option
 @format_option
-def remove_command(name: str, undo: bool, dry_run: bool, yes: bool, folder: str | None, output: str) -> int:
+def remove_command(name: str, undo: bool, dry_run: bool, yes: bool, folder: str | None) -> CommandResult:
     """Give a skill to nobody any more, whatever version they name.
 
     Its versions stay taken, so that none comes back with other content; --undo gives it again.
@@ -296,15 +301,18 @@ def remove_command(name: str, undo: bool, dry_run: bool, yes: bool, folder: str 
             app.audit.write("hub", f"{'undelete' if undo else 'remove'} {full}", decision="done")
             (store.undelete if undo else store.delete)(skill.id)
         removed = store.get_skill(skill.id).deleted
-    if output == "json":
-        print_json("clawft.hub.remove.v1", name=full, removed=removed, versions=versions)
-    elif not agreed:
-        say("Nothing was changed")
-    elif dry_run:
-        say(f"Would be {'given again' if undo else 'removed'}: {full}, with {count(versions, 'version')}")
-    else:
-        say(f"{'Given again' if undo else 'Removed'}: {full}")
-    return 0 if agreed else 1
+
+    def show() -> None:
+        if not agreed:
+            say("Nothing was changed")
+        elif dry_run:
+            say(f"Would be {'given again' if undo else 'removed'}: {full}, with {count(versions, 'version')}")
+        else:
+            say(f"{'Given again' if undo else 'Removed'}: {full}")
+
+    return CommandResult(
+        "clawft.hub.remove.v1", {"name": full, "removed": removed, "versions": versions}, show, 0 if agreed else 1
+    )
 
 
 @click.command("backup")
@@ -312,7 +320,7 @@ def remove_command(name: str, undo: bool, dry_run: bool, yes: bool, folder: str 
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @folder_option
 @format_option
-def backup_command(file: str, force: bool, folder: str | None, output: str) -> None:
+def backup_command(file: str, force: bool, folder: str | None) -> CommandResult:
     """Write all that the hub keeps into one file, while it goes on.
 
     Skills, versions, tokens and every byte, as they are at one moment, with their hashes: `weft hub restore` checks
@@ -322,18 +330,22 @@ def backup_command(file: str, force: bool, folder: str | None, output: str) -> N
     with get_store(app, folder) as store:
         manifest = write_backup(store, file, force=force, tell=scan_progress("Writing files"))
     size = os.path.getsize(file)
-    if output == "json":
-        return print_json(
-            "clawft.hub.backup.v1",
-            file=os.path.abspath(file),
-            bytes=size,
-            skills=manifest.skills,
-            versions=manifest.versions,
-            created=manifest.created,
-        )
-    held = f"{count(manifest.skills, 'skill')}, {count(manifest.versions, 'version')}"
-    say(f"Written: {one_line(file)}, {held}, {size / (1 << 20):.1f} MB")
-    return None
+
+    def show() -> None:
+        held = f"{count(manifest.skills, 'skill')}, {count(manifest.versions, 'version')}"
+        say(f"Written: {one_line(file)}, {held}, {size / (1 << 20):.1f} MB")
+
+    return CommandResult(
+        "clawft.hub.backup.v1",
+        {
+            "file": os.path.abspath(file),
+            "bytes": size,
+            "skills": manifest.skills,
+            "versions": manifest.versions,
+            "created": manifest.created,
+        },
+        show,
+    )
 
 
 @click.command("restore")
@@ -343,7 +355,7 @@ def backup_command(file: str, force: bool, folder: str | None, output: str) -> N
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a hub is replaced.")
 @folder_option
 @format_option
-def restore_command(file: str, force: bool, dry_run: bool, yes: bool, folder: str | None, output: str) -> int:
+def restore_command(file: str, force: bool, dry_run: bool, yes: bool, folder: str | None) -> CommandResult:
     """Make the hub what a backup says, all of it or nothing.
 
     The whole file is checked first. A hub that is there is replaced only with --force, and not while it is served.
@@ -362,12 +374,18 @@ def restore_command(file: str, force: bool, dry_run: bool, yes: bool, folder: st
             with open_hub(app, folder) as store:
                 restore_shared(file, store, force=force)
         app.audit.tell("hub", subject, decision="done", detail={"place": place})
-    if output == "json":
-        counts = {"skills": manifest.skills, "versions": manifest.versions}
-        print_json("clawft.hub.restore.v1", place=place, restored=agreed and not dry_run, **counts)
-    elif not agreed:
-        say("Nothing was changed")
-    else:
-        words = "The backup is whole" if dry_run else f"Restored into {one_line(place)}"
-        say(f"{words}: {count(manifest.skills, 'skill')}, {count(manifest.versions, 'version')}")
-    return 0 if agreed else 1
+    counts = {"skills": manifest.skills, "versions": manifest.versions}
+
+    def show() -> None:
+        if not agreed:
+            say("Nothing was changed")
+        else:
+            words = "The backup is whole" if dry_run else f"Restored into {one_line(place)}"
+            say(f"{words}: {count(manifest.skills, 'skill')}, {count(manifest.versions, 'version')}")
+
+    return CommandResult(
+        "clawft.hub.restore.v1",
+        {"place": place, "restored": agreed and not dry_run, **counts},
+        show,
+        0 if agreed else 1,
+    )

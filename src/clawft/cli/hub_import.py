@@ -9,7 +9,7 @@ from clawft.app.app import App
 from clawft.cli.completion import complete_folders
 from clawft.cli.hub import folder_option, load_hub_settings, open_hub
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
 from clawft.errors import ClawftError, NotFound
 from clawft.files import read_regular
 from clawft.install.publish.preparation import PreparedSkill, check_ready, prepare
@@ -30,7 +30,7 @@ from clawft.server.protocol.envelope import diagnostic_json
 @click.option("--dry-run", is_flag=True, help="Check them, and keep nothing.")
 @folder_option
 @format_option
-def command(folders: tuple[str, ...], owner: str, folder: str | None, output: str, **values: Any) -> int:
+def command(folders: tuple[str, ...], owner: str, folder: str | None, **values: Any) -> CommandResult:
     """Publish skills of this machine into the hub, without a token: each DIR is a skill, or a folder of skills.
 
     They are checked and scanned as if they were sent. Content that is there already is not kept again; what changed is
@@ -50,13 +50,12 @@ def command(folders: tuple[str, ...], owner: str, folder: str | None, output: st
                     result = {"folder": place, "state": "refused", "error": diagnostic_json(error.diagnostic)}
                     show_diagnostic(error.diagnostic, where=app.workspace.shorten(error.diagnostic.path or place))
                 results.append(result)
-                if output == "table":
+                if not is_json_asked():
                     _tell(result)
         finally:
             intake.close()
-    if output == "json":
-        print_json("clawft.hub.import.v1", owner=owner, skills=results)
-    return min(failures, default=0)
+    document = {"owner": owner, "skills": results}
+    return CommandResult("clawft.hub.import.v1", document, lambda: None, min(failures, default=0))
 
 
 def _find(folders: tuple[str, ...]) -> list[str]:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
 import click
 from msgspec import structs
 
@@ -13,11 +14,13 @@ from clawft.cli import restore_gc_thresholds
 from clawft.cli.hub import check_hub_installed, folder_option, hub_command, load_hub_settings, open_store
 from clawft.cli.options import open_here
 from clawft.cli.output import say
+from clawft.cli.root import events_option
 from clawft.cli.worker import WorkerLog, make_worker_log
 from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError, Refused
 from clawft.server.http.addresses import bracket, is_loopback, listen
 from clawft.server.hub.store import render_store_location
+from clawft.server.hub.tokens import HubTokens
 
 if TYPE_CHECKING:
     import socket
@@ -43,20 +46,15 @@ Announce = Callable[[str, WorkerLog | None], None]  # of the address, to a progr
 @click.option("--public-url", metavar="URL", help="What clients reach it under, as behind a proxy.")
 @click.option("--plain-http", is_flag=True, help="Listen for other machines without TLS: tokens are read on the way.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not log requests.")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: one line of JSON for the address and for each request.",
-)
+@events_option("json: one line of JSON for the address and for each request.")
 def command(
     host: str | None,
     port: int | None,
     folder: str | None,
     public_url: str | None,
-    **more: bool | str,
+    plain_http: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> int:
     """Serve skills of your own to weft, to the clawhub and skills commands, and over MCP.
 
@@ -77,9 +75,9 @@ def command(
     store = open_store(app, settings)
     try:
         token = hub_command("token new OWNER", folder)
-        _check_exposed(store, settings, token, plain=bool(more["plain_http"]))
+        _check_exposed(store, settings, token, plain=plain_http)
         announce = partial(_announce, place=place, token=token)
-        return _serve(store, settings, announce, as_json=more["output"] == "json", quiet=bool(more["quiet"]))
+        return _serve(store, settings, announce, as_json=as_json, quiet=quiet)
     finally:
         store.close()
 
@@ -99,7 +97,6 @@ def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plai
         message = f"On {settings.host} other machines reach the hub, and without TLS tokens can be read on the way"
         hint = "Put a proxy with TLS before it and say --public-url https://…; or say --plain-http"
         raise Refused("hub-plain-http", message, hint=hint)
-    from clawft.server.hub.tokens import HubTokens
 
     if not HubTokens(store).list():
         message = f"On {settings.host} other machines reach the hub, and it has no token yet"
@@ -107,8 +104,6 @@ def _check_exposed(store: "HubStore", settings: HubSettings, token: str, *, plai
 
 
 def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_json: bool, quiet: bool) -> int:
-    import anyio
-
     from clawft.server.http.server import WebServer
     from clawft.server.hub.application import make_app
 

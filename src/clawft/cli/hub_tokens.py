@@ -8,7 +8,7 @@ import click
 from clawft.cli.completion import complete_hub_tokens
 from clawft.cli.hub import folder_option, get_store, hub_command, open_hub
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.cli.prompts import confirm
 from clawft.errors import NotFound, find_close
 from clawft.server.hub.model import SCOPES, HubToken
@@ -28,27 +28,31 @@ from clawft.server.hub.tokens import HubTokens
 @click.option("--days", default=0, type=click.IntRange(0, 36_500), help="How long it counts; 0 for ever.")
 @folder_option
 @format_option
-def new_command(owner: str, scopes: tuple[str, ...], label: str, days: int, folder: str | None, output: str) -> None:
+def new_command(owner: str, scopes: tuple[str, ...], label: str, days: int, folder: str | None) -> CommandResult:
     """Make a token for an owner. It is printed once, and cannot be shown again."""
     app = open_here()
     with open_hub(app, folder) as store:
         secret, token = HubTokens(store).create(owner, scopes or ("read", "publish"), label, days=days)
     detail = {"owner": owner, "scopes": " ".join(token.scopes)}
     app.audit.tell("hub", f"token {token.id} for {token.owner}", decision="granted", detail=detail)
-    if output == "json":
-        return print_json(
-            "clawft.hub.token.v1",
-            id=token.id,
-            owner=token.owner,
-            scopes=list(token.scopes),
-            label=token.label,
-            created=token.created,
-            expires=token.expires,
-            token=secret,
-        )
-    say(f"A token for {token.owner} ({', '.join(token.scopes)}), known as {token.id}. It is shown only now:")
-    click.echo(secret)
-    return None
+
+    def show() -> None:
+        say(f"A token for {token.owner} ({', '.join(token.scopes)}), known as {token.id}. It is shown only now:")
+        click.echo(secret)
+
+    return CommandResult(
+        "clawft.hub.token.v1",
+        {
+            "id": token.id,
+            "owner": token.owner,
+            "scopes": list(token.scopes),
+            "label": token.label,
+            "created": token.created,
+            "expires": token.expires,
+            "token": secret,
+        },
+        show,
+    )
 
 
 _HEADS = ("ID", "OWNER", "SCOPES", "STATE", "EXPIRES", "LAST USED", "LABEL")
@@ -57,42 +61,43 @@ _HEADS = ("ID", "OWNER", "SCOPES", "STATE", "EXPIRES", "LAST USED", "LABEL")
 @click.command("list")
 @folder_option
 @format_option
-def list_command(folder: str | None, output: str) -> None:
+def list_command(folder: str | None) -> CommandResult:
     """List the tokens of the hub: whose they are, what they allow, until when, and when they were last used."""
     with get_store(open_here(), folder) as store:
         tokens = HubTokens(store).list()
-    if output == "json":
-        rows = [
-            {
-                "id": token.id,
-                "owner": token.owner,
-                "scopes": list(token.scopes),
-                "label": token.label,
-                "state": _state(token),
-                "created": token.created,
-                "expires": token.expires,
-                "revoked": token.revoked,
-                "used": used,
-            }
-            for token, used in tokens
-        ]
-        return print_json("clawft.hub.tokens.v1", tokens=rows)
-    if not tokens:
-        return say(f"No tokens yet. Make one: {hub_command('token new OWNER', folder)}")
-    table = [
-        (
-            token.id,
-            token.owner,
-            " ".join(token.scopes),
-            _state(token),
-            _day(token.expires),
-            _day(used),
-            one_line(token.label),
-        )
+    rows = [
+        {
+            "id": token.id,
+            "owner": token.owner,
+            "scopes": list(token.scopes),
+            "label": token.label,
+            "state": _state(token),
+            "created": token.created,
+            "expires": token.expires,
+            "revoked": token.revoked,
+            "used": used,
+        }
         for token, used in tokens
     ]
-    print_table(_HEADS, table, wide=6)
-    return None
+
+    def show() -> None:
+        if not tokens:
+            return say(f"No tokens yet. Make one: {hub_command('token new OWNER', folder)}")
+        table = [
+            (
+                token.id,
+                token.owner,
+                " ".join(token.scopes),
+                _state(token),
+                _day(token.expires),
+                _day(used),
+                one_line(token.label),
+            )
+            for token, used in tokens
+        ]
+        return print_table(_HEADS, table, wide=6)
+
+    return CommandResult("clawft.hub.tokens.v1", {"tokens": rows}, show)
 
 
 def _state(token: HubToken) -> str:
@@ -110,7 +115,7 @@ def _day(moment: int) -> str:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @folder_option
 @format_option
-def revoke_command(token_id: str, yes: bool, folder: str | None, output: str) -> int:
+def revoke_command(token_id: str, yes: bool, folder: str | None) -> CommandResult:
     """Revoke a token at once and for good. `weft hub token list` shows its ID."""
     app = open_here()
     with get_store(app, folder) as store:
@@ -125,8 +130,9 @@ def revoke_command(token_id: str, yes: bool, folder: str | None, output: str) ->
         if agreed:
             app.audit.write("hub", f"token {one.id} of {one.owner}", decision="revoked", detail={"owner": one.owner})
             tokens.revoke(one.id)
-    if output == "json":
-        print_json("clawft.hub.token.revoke.v1", id=one.id, owner=one.owner, revoked=agreed)
-    else:
-        say(f"Revoked: {one.id} of {one.owner}" if agreed else "Nothing was changed")
-    return 0 if agreed else 1
+    return CommandResult(
+        "clawft.hub.token.revoke.v1",
+        {"id": one.id, "owner": one.owner, "revoked": agreed},
+        lambda: say(f"Revoked: {one.id} of {one.owner}" if agreed else "Nothing was changed"),
+        0 if agreed else 1,
+    )

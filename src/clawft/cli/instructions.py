@@ -16,7 +16,7 @@ from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Turn
 from clawft.app.app import App
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import clean, one_line, print_json, say
+from clawft.cli.output import CommandResult, clean, one_line, print_result, say
 from clawft.cli.prompts import confirm
 from clawft.cli.review import agent_lines, text_lines
 from clawft.errors import Refused
@@ -76,10 +76,10 @@ def _find_agents(app: App) -> Iterator[_Waiting]:
 
 def print_prompt(app: App, options: TurnOptions, request: TurnRequest) -> int:
     """Print the prompt. Nothing is sent, and no session is written."""
-    return anyio.run(partial(_show, app, options, request))
+    return print_result(anyio.run(_preview, app, options, request), options.output)
 
 
-async def _show(app: App, options: TurnOptions, request: TurnRequest) -> int:
+async def _preview(app: App, options: TurnOptions, request: TurnRequest) -> CommandResult:
     events: list[Event] = []
     async with app.open_runtime() as runtime:
         turn, sent = await preview_turn(
@@ -87,19 +87,15 @@ async def _show(app: App, options: TurnOptions, request: TurnRequest) -> int:
         )
         skills = [_explain(status, turn) for status in turn.skills.statuses]
         notes = [event for event in events if isinstance(event, Noticed)]
-        if options.output == "json":
-            print_json(
-                "clawft.agent.prompt.v1",
-                model=turn.route.model,
-                tokens=estimate_tokens(sent),
-                request=msgspec.to_builtins(sent),
-                skills=skills,
-                catalog=msgspec.to_builtins(turn.prompt.catalog),
-                notices=[msgspec.to_builtins(note) for note in notes],
-            )
-        else:
-            _print(turn, sent, skills, notes)
-    return 0
+    document = {
+        "model": turn.route.model,
+        "tokens": estimate_tokens(sent),
+        "request": msgspec.to_builtins(sent),
+        "skills": skills,
+        "catalog": msgspec.to_builtins(turn.prompt.catalog),
+        "notices": [msgspec.to_builtins(note) for note in notes],
+    }
+    return CommandResult("clawft.agent.prompt.v1", document, lambda: _print(turn, sent, skills, notes))
 
 
 def _explain(status: SkillStatus, turn: Turn) -> dict[str, Any]:

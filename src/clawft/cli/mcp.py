@@ -22,7 +22,7 @@ from clawft.app.mcp_skills.offers import (
 from clawft.app.mcp_skills.servers import open_servers
 from clawft.cli.completion import complete_served, complete_servers
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.cli.review import review_lines
 from clawft.errors import Diagnostic, NotFound
@@ -42,7 +42,7 @@ _SIZES = ((1 << 20, "MB"), (1 << 10, "KB"))
 @click.command("skills")
 @click.argument("server", default="", shell_complete=complete_servers)
 @format_option
-def skills_command(server: str, output: str) -> int:
+def skills_command(server: str) -> CommandResult:
     """List the skills that MCP servers offer, with their state and why. The servers are asked; nothing is fetched.
 
     It exits 1 where a server of the settings could not be asked.
@@ -52,24 +52,29 @@ def skills_command(server: str, output: str) -> int:
     found = [*judge_offered(app, listings), *([] if server else judge_orphans(app, listings))]
     silent = _find_silent(app, server, listings)
     problems += [diagnostic for listing in listings.values() for diagnostic in listing.diagnostics]
-    if output == "json":
-        servers = [
-            {"name": name, "offers_skills": listing.known, "whole": listing.whole} for name, listing in listings.items()
-        ]
-        diagnostics = [diagnostic_json(diagnostic) for diagnostic in problems]
-        skills = [_to_json(skill) for skill in found]
-        print_json("clawft.mcp.skills.v1", servers=servers, skills=skills, diagnostics=diagnostics)
-        return 1 if silent else 0
-    if found:
-        heads = ("SKILL", "STATE", "FILES", "DESCRIPTION")
-        print_table(heads, map(_row, found), wide=3, after=[_tell_reason(skill) for skill in found])
-    for problem in problems:
-        show_diagnostic(problem, where="")
-    if listings or not silent:
-        say(_count(listings, found))
-    if silent:
-        say(f"Not asked: {one_line(', '.join(silent))}")
-    return 1 if silent else 0
+    servers = [
+        {"name": name, "offers_skills": listing.known, "whole": listing.whole} for name, listing in listings.items()
+    ]
+    diagnostics = [diagnostic_json(diagnostic) for diagnostic in problems]
+    skills = [_to_json(skill) for skill in found]
+
+    def show() -> None:
+        if found:
+            heads = ("SKILL", "STATE", "FILES", "DESCRIPTION")
+            print_table(heads, map(_row, found), wide=3, after=[_tell_reason(skill) for skill in found])
+        for problem in problems:
+            show_diagnostic(problem, where="")
+        if listings or not silent:
+            say(_count(listings, found))
+        if silent:
+            say(f"Not asked: {one_line(', '.join(silent))}")
+
+    return CommandResult(
+        "clawft.mcp.skills.v1",
+        {"servers": servers, "skills": skills, "diagnostics": diagnostics},
+        show,
+        1 if silent else 0,
+    )
 
 
 def _find_silent(app: App, server: str, listings: "dict[str, SkillListing]") -> list[str]:
@@ -142,7 +147,7 @@ class _FetchedSkill(Struct, frozen=True):
 @click.argument("references", nargs=-1, required=True, metavar="SERVER:NAME...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def trust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
+def trust_command(references: tuple[str, ...], yes: bool) -> CommandResult | int:
     """Approve skills that an MCP server offers, as they are now.
 
     Every file is fetched, compared with what the server lists, and scanned. You are shown what the skill could do, and
@@ -156,7 +161,7 @@ def trust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
         fetched = anyio.run(_fetch, app, references, stage)
         looked = [_FetchedSkill(skill, review_copy(app, skill, folder)) for skill, folder in fetched]
         new = [fetched_skill for fetched_skill in looked if not fetched_skill.review.is_same]
-        if output == "table" or not yes:  # nobody is asked about what they did not see
+        if not (yes and is_json_asked()):  # nobody is asked about what they did not see
             _show(app, looked)
         if new and not yes and not _agree(app, new):
             say("Nothing was approved")
@@ -168,16 +173,16 @@ def trust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
             for fetched_skill in looked
             if fetched_skill not in new and repair_copy(app, fetched_skill.one, fetched_skill.review)
         ]
-    if output == "json":
-        approved = [{**review_json(fetched_skill.review), **_fields(fetched_skill.one)} for fetched_skill in looked]
-        print_json("clawft.mcp.trust.v1", approved=approved)
-    else:
+
+    def show() -> None:
         _tell(app, looked, new)
         for fetched_skill in mended:
             say(
                 one_line(f"The copy of {fetched_skill.one.found.reference} here was not what was approved. It is again")
             )
-    return 0
+
+    approved = [{**review_json(fetched_skill.review), **_fields(fetched_skill.one)} for fetched_skill in looked]
+    return CommandResult("clawft.mcp.trust.v1", {"approved": approved}, show)
 
 
 async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[ServedStatus, str]]:
@@ -193,6 +198,8 @@ async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[
 
 async def _find(app: App, hub: McpHub, reference: str) -> ServedStatus:
     """The skill of a reference: of the server's listing, or by its address alone. Raises: ClawftError."""
+    from clawft.agent.mcp.skill_listing import SkillListing
+
     server, _, rest = reference.partition(":")
     listing = (await hub.skills(server))[server]
     for diagnostic in listing.diagnostics if not listing.known else ():
@@ -201,8 +208,6 @@ async def _find(app: App, hub: McpHub, reference: str) -> ServedStatus:
         raise NotFound("skill-not-found", f"The MCP server '{server}' offers no skills", hint="Run: weft mcp skills")
     named = [skill for skill in listing.offered if rest in (skill.uri, skill.uri.removesuffix("/SKILL.md"))]
     if "://" in rest and not named:
-        from clawft.agent.mcp.skill_listing import SkillListing  # there is a server, so its package is there too
-
         uri = rest if rest.endswith("/SKILL.md") else f"{rest}/SKILL.md"
         offered = await hub.get_skill(server, uri)
         listing = SkillListing((*listing.offered, offered) if offered else listing.offered)
@@ -253,7 +258,7 @@ def _fields(one: ServedStatus) -> dict[str, str]:
 @click.argument("references", nargs=-1, required=True, metavar="SERVER:NAME...", shell_complete=complete_served)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def untrust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
+def untrust_command(references: tuple[str, ...], yes: bool) -> CommandResult:
     """Take approvals of MCP servers' skills back, and remove their files here. SERVER alone means all of its skills."""
     app = open_here()
     meant = {skill.folder: skill for reference in references for skill in find_served(app, reference)}
@@ -261,13 +266,14 @@ def untrust_command(references: tuple[str, ...], yes: bool, output: str) -> int:
     agreed = yes or confirm(f"Take back and remove: {', '.join(names)}?", "Removing skills")
     if agreed:
         remove_copies(app, list(meant.values()))
-    if output == "json":
-        taken = meant.values() if agreed else ()
-        removed = [{"server": skill.origin.server, "uri": skill.origin.uri, "name": skill.name} for skill in taken]
-        print_json("clawft.mcp.untrust.v1", removed=removed)
-    elif agreed:
-        for name in names:
-            click.echo(one_line(f"Taken back, and removed: {name}"))
-    else:
-        say("Nothing was changed")
-    return 0 if agreed else 1
+    taken = meant.values() if agreed else ()
+    removed = [{"server": skill.origin.server, "uri": skill.origin.uri, "name": skill.name} for skill in taken]
+
+    def show() -> None:
+        if agreed:
+            for name in names:
+                click.echo(one_line(f"Taken back, and removed: {name}"))
+        else:
+            say("Nothing was changed")
+
+    return CommandResult("clawft.mcp.untrust.v1", {"removed": removed}, show, 0 if agreed else 1)

@@ -1,13 +1,18 @@
 """`weft mcp`: the MCP server on stdio, for the one client that started it."""
 
+import asyncio
 import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import anyio
+
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import open_here
 from clawft.cli.output import say
+from clawft.server.callers import DaemonCaller
+from clawft.server.daemon import open_daemon
 
 if TYPE_CHECKING:
     from clawft.app.app import App
@@ -20,8 +25,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def run_stdio_server(scopes: "Sequence[Scope]") -> None:
     """Serve until stdin ends, or a signal comes. Raises: ClawftError."""
-    import anyio
-
     from clawft.cli.serve.status import check_serve_installed
 
     check_serve_installed()
@@ -35,12 +38,6 @@ def run_stdio_server(scopes: "Sequence[Scope]") -> None:
 
 
 async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
-    import asyncio
-
-    import anyio
-
-    from clawft.server.callers import DaemonCaller
-    from clawft.server.daemon import open_daemon
     from clawft.server.mcp import DaemonMcp
 
     settings = app.own_config.serve

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -12,7 +13,7 @@ import msgspec
 from clawft.agent.memory import MemoryBackend, MemoryFiles, open_memory
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, print_table, say, show_diagnostic
 from clawft.config.agents import FILES
 from clawft.errors import ClawftError, NotFound, find_close
 
@@ -47,10 +48,6 @@ def check_files(app: App) -> None:
         raise ClawftError("memory-not-files", message, hint="See memory.backend: weft config get memory.backend")
 
 
-def say_empty(app: App, memory: MemoryFiles) -> None:
-    say(empty_text(app, memory))
-
-
 def empty_text(app: App, memory: MemoryFiles) -> str:
     where = one_line(app.workspace.shorten(memory.folder))
     what = "Nothing is" if memory.is_empty else "No facts are"
@@ -69,31 +66,26 @@ SCHEMA = "clawft.memory.show.v1"
 @click.command("show")
 @click.argument("key", required=False)
 @format_option
-def show_command(key: str | None, output: str) -> None:
+def show_command(key: str | None) -> CommandResult:
     """Show what is remembered: all of MEMORY.md, or the text of one KEY.
 
     A KEY may also be a place that `search` names, as in HISTORY.md:12.
     """
     with open_here_memory() as (app, memory):
         if name := find_backend(app):
-            _show_brought(app, name, key, output)
-        elif key is None:
-            _show_all(app, memory, output)
-        else:
-            _show_one(memory, key, output)
+            return _show_brought(app, name, key)
+        return _show_all(app, memory) if key is None else _show_one(memory, key)
 
 
-def _show_all(app: App, memory: MemoryFiles, output: str) -> None:
+def _show_all(app: App, memory: MemoryFiles) -> CommandResult:
     entries, text = memory.load_entries(), memory.read_memory()
     warn_of_damage(app, memory)
-    if output == "json":
-        return print_json(SCHEMA, folder=memory.folder, entries=msgspec.to_builtins(entries))
-    if not text.strip():
-        return say_empty(app, memory)
-    return click.echo(clean(text.rstrip()))
+    empty = "" if text.strip() else empty_text(app, memory)
+    document = {"folder": memory.folder, "entries": msgspec.to_builtins(entries)}
+    return CommandResult(SCHEMA, document, partial(say, empty) if empty else clean(text.rstrip()))
 
 
-def _show_brought(app: App, name: str, key: str | None, output: str) -> None:
+def _show_brought(app: App, name: str, key: str | None) -> CommandResult:
     """The same for the memory of a plugin, which has keys and their texts and nothing else."""
 
     def load(memory: MemoryBackend) -> list[tuple[str, str]]:
@@ -102,14 +94,16 @@ def _show_brought(app: App, name: str, key: str | None, output: str) -> None:
         return [(key, memory.retrieve(key) or "") for key in memory.list_keys()]
 
     entries = run_with_plugin_memory(app, name, load)
-    if output == "json":
-        plain = [{"key": entry_key, "value": value, "metadata": None} for entry_key, value in entries]
-        return print_json(SCHEMA, folder="", backend=name, entries=plain)
-    if key is not None:
-        return click.echo(clean(entries[0][1]))
-    if not entries:
-        return say(f"Nothing is remembered yet in the memory '{one_line(name)}'.")
-    return click.echo(clean("\n\n".join(f"## {entry_key}\n\n{value.strip()}" for entry_key, value in entries)))
+    plain = [{"key": entry_key, "value": value, "metadata": None} for entry_key, value in entries]
+
+    def show() -> None:
+        if key is not None:
+            return click.echo(clean(entries[0][1]))
+        if not entries:
+            return say(f"Nothing is remembered yet in the memory '{one_line(name)}'.")
+        return click.echo(clean("\n\n".join(f"## {entry_key}\n\n{value.strip()}" for entry_key, value in entries)))
+
+    return CommandResult(SCHEMA, {"folder": "", "backend": name, "entries": plain}, show)
 
 
 def _get(memory: MemoryBackend, key: str) -> str:
@@ -122,20 +116,20 @@ def _get(memory: MemoryBackend, key: str) -> str:
     return value
 
 
-def _show_one(memory: MemoryFiles, key: str, output: str) -> None:
+def _show_one(memory: MemoryFiles, key: str) -> CommandResult:
     value = _get(memory, key)
-    if output == "json":
-        named = [entry for entry in memory.load_entries() if entry.key == key.strip()]
-        metadata = named[0].metadata if named else None
-        return print_json(SCHEMA, folder=memory.folder, entries=[{"key": key, "value": value, "metadata": metadata}])
-    return click.echo(clean(value))
+    named = [entry for entry in memory.load_entries() if entry.key == key.strip()]
+    metadata = named[0].metadata if named else None
+    return CommandResult(
+        SCHEMA, {"folder": memory.folder, "entries": [{"key": key, "value": value, "metadata": metadata}]}, clean(value)
+    )
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @click.option("--limit", "-n", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many to show.")
 @format_option
-def search_command(words: tuple[str, ...], limit: int, output: str) -> None:
+def search_command(words: tuple[str, ...], limit: int) -> CommandResult:
     """Find what is remembered, best first: facts, your own notes, and what happened."""
     query = " ".join(words)
     with open_here_memory() as (app, memory):
@@ -144,29 +138,30 @@ def search_command(words: tuple[str, ...], limit: int, output: str) -> None:
         else:
             results = memory.search(query, limit)
             warn_of_damage(app, memory)
-        if output == "json":
-            return print_json("clawft.memory.search.v1", query=query, results=msgspec.to_builtins(results))
-        if results:
-            rows = [(result.key, result.value, f"{result.score:.2f}") for result in results]
-            print_table(("KEY", "TEXT", "SCORE"), rows, wide=1)
-        elif not name and memory.is_empty:
-            say_empty(app, memory)
-        else:
-            say(f"Nothing in the memory matches '{query}'")
-    return None
+        empty = empty_text(app, memory) if not name and memory.is_empty else f"Nothing in the memory matches '{query}'"
+
+    def show() -> None:
+        if not results:
+            return say(empty)
+        rows = [(result.key, result.value, f"{result.score:.2f}") for result in results]
+        return print_table(("KEY", "TEXT", "SCORE"), rows, wide=1)
+
+    return CommandResult("clawft.memory.search.v1", {"query": query, "results": msgspec.to_builtins(results)}, show)
 
 
 @click.command("reindex")
 @format_option
-def reindex_command(output: str) -> None:
+def reindex_command() -> CommandResult:
     """Make the index anew, with the embedding that is configured. What is remembered stays as it is."""
     start = time.perf_counter()
     with open_here_memory() as (app, memory):
         check_files(app)
         done = memory.reindex()
     elapsed_ms = round((time.perf_counter() - start) * 1000)
-    if output == "json":
-        values = {"entries": done.entries, "embedding": done.embedding, "elapsed_ms": elapsed_ms}
-        return print_json("clawft.memory.reindex.v1", **values)
-    noun = "entry" if done.entries == 1 else "entries"
-    return click.echo(f"Indexed {done.entries} {noun} with embedding version {done.embedding} in {elapsed_ms} ms")
+    values = {"entries": done.entries, "embedding": done.embedding, "elapsed_ms": elapsed_ms}
+
+    def show() -> None:
+        noun = "entry" if done.entries == 1 else "entries"
+        return click.echo(f"Indexed {done.entries} {noun} with embedding version {done.embedding} in {elapsed_ms} ms")
+
+    return CommandResult("clawft.memory.reindex.v1", values, show)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
@@ -10,17 +11,24 @@ from msgspec import Struct
 from clawft.app.app import App, open_app
 from clawft.app.install import finish_interrupted
 from clawft.cli.completion import complete_agents, complete_folders, complete_models, complete_sessions
-from clawft.cli.output import scan_progress, show_diagnostic
+from clawft.cli.output import CommandResult, print_result, scan_progress, show_diagnostic
 from clawft.errors import ClawftError, Refused
 from clawft.skills.discovery import SCOPES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def format_option(function: F) -> F:
+def format_option(function: Callable[..., CommandResult | int]) -> Callable[..., int]:
+    """Print the result of a command as `--format` asks; an exit code alone prints nothing."""
+
+    @wraps(function)
+    def run(*arguments: Any, output: str, **values: Any) -> int:
+        result = function(*arguments, **values)
+        return print_result(result, output) if isinstance(result, CommandResult) else result
+
     choice = click.Choice(["table", "json"])
     return click.option("--format", "output", type=choice, default="table", show_default=True, help="How to print.")(
-        function
+        run
     )
 
 

@@ -4,15 +4,16 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 import msgspec
+from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import get_hint
-from clawft.server.protocol.envelope import encode
+from clawft.server.protocol.envelope import diagnostic_json, encode
 from clawft.skills.parse.model import HIDDEN, escape_invisible
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # could rewrite the screen
@@ -33,6 +34,32 @@ def one_line(text: str) -> str:
 def say(text: str = "") -> None:
     """Tell the person something that is not the data asked for."""
     click.echo(text, err=True)
+
+
+class CommandResult(Struct, frozen=True):
+    """The answer of a command, printed once as `--format` asks."""
+
+    schema: str
+    document: Mapping[str, Any] | Callable[[], Mapping[str, Any]]  # for programs; or makes it, where that takes a while
+    text: str | Callable[[], object]  # for people, on stdout; or prints it, with notes on stderr
+    exit_code: int = 0
+
+
+def is_json_asked() -> bool:
+    """Return whether the command that runs prints JSON, so that it says less meanwhile."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.params.get("output") == "json"
+
+
+def print_result(result: CommandResult, output: str) -> int:
+    """Print a result and return its exit code."""
+    if output == "json":
+        print_json(result.schema, **(result.document() if callable(result.document) else result.document))
+    elif isinstance(result.text, str):
+        click.echo(result.text)
+    else:
+        result.text()
+    return result.exit_code
 
 
 def print_json(schema: str, **values: Any) -> None:
@@ -72,15 +99,25 @@ def diagnostic_lines(diagnostic: Diagnostic, *, where: str, indent: str = "") ->
 
 def show_error(error: ClawftError) -> None:
     """`error[code]: message`, where it is and what to do about it."""
-    diagnostic, cause = error.diagnostic, error.__cause__
-    hint = diagnostic.hint
-    if not hint and isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
-        hint = get_hint(cause, diagnostic.path)
+    diagnostic, hint = error.diagnostic, _find_hint(error)
     say(_fold(f"{click.style(f'error[{diagnostic.code}]', fg='red')}: {one_line(diagnostic.message)}"))
     if diagnostic.where:
         say(f"  --> {one_line(diagnostic.where)}")
     if hint:
         say(f"hint: {one_line(hint)}")
+
+
+def print_error_json(error: ClawftError) -> None:
+    """One line on stdout, which may also end a stream of lines."""
+    problem = diagnostic_json(error.diagnostic) | {"hint": _find_hint(error) or None}
+    click.echo(escape_unsafe(encode({"schema": "clawft.error.v1", "error": problem}).decode()))
+
+
+def _find_hint(error: ClawftError) -> str:
+    cause = error.__cause__
+    if not error.diagnostic.hint and isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+        return get_hint(cause, error.diagnostic.path)
+    return error.diagnostic.hint
 
 
 def _fold(text: str, *, err: bool = True) -> str:

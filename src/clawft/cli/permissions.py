@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.config.changes import EditedConfig, Scope, SettingChange
 from clawft.config.tools import KINDS, Kind
@@ -71,7 +71,7 @@ def add_command(kind: Kind, text: str) -> click.Command:
     @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN…")
     @target_option
     @format_option
-    def command(patterns: tuple[str, ...], scope: Scope, output: str) -> None:
+    def command(patterns: tuple[str, ...], scope: Scope) -> CommandResult:
         app = open_here()
         parsed = [_get_pattern(text) for text in patterns]
         texts = tuple(pattern.text for pattern in parsed)
@@ -82,24 +82,20 @@ def add_command(kind: Kind, text: str) -> click.Command:
 
         edited, before = change_lists(app, scope, add)
         tracked = list(check_tracked([PermissionRule(kind, pattern) for pattern in parsed], app.workspace))
-        if output == "json":
-            print_json(
-                "clawft.permissions.change.v1",
-                kind=kind,
-                patterns=list(texts),
-                path=edited.file,
-                changed=edited.changed,
-                diagnostics=[diagnostic_json(problem) for problem in tracked],
-            )
-            return
-        where = app.workspace.shorten(edited.file)
-        for pattern in parsed:
-            there = "" if pattern.text not in before[kind] else " (it was there)"
-            click.echo(one_line(f"{kind} {pattern.text} in {where}{there}"))
-            for warning in warn_about(pattern, kind, app.config.mcp.servers):
-                say(f"{click.style('warning[tool-pattern]', fg='yellow')}: {one_line(warning)}")
-        for diagnostic in tracked:
-            show_diagnostic(diagnostic, where="")
+
+        def show() -> None:
+            where = app.workspace.shorten(edited.file)
+            for pattern in parsed:
+                there = "" if pattern.text not in before[kind] else " (it was there)"
+                click.echo(one_line(f"{kind} {pattern.text} in {where}{there}"))
+                for warning in warn_about(pattern, kind, app.config.mcp.servers):
+                    say(f"{click.style('warning[tool-pattern]', fg='yellow')}: {one_line(warning)}")
+            for diagnostic in tracked:
+                show_diagnostic(diagnostic, where="")
+
+        changed = {"kind": kind, "patterns": list(texts), "path": edited.file, "changed": edited.changed}
+        diagnostics = [diagnostic_json(problem) for problem in tracked]
+        return CommandResult("clawft.permissions.change.v1", {**changed, "diagnostics": diagnostics}, show)
 
     return command
 
@@ -126,7 +122,7 @@ deny_command = add_command("deny", "Never do what PATTERN means. This beats ever
 
 @click.command("list")
 @format_option
-def list_command(output: str) -> None:
+def list_command() -> CommandResult:
     """List what is allowed, asked for and denied. Deny beats ask, ask beats allow; all files add up."""
     app = open_here()
     workspace = app.workspace
@@ -138,33 +134,37 @@ def list_command(output: str) -> None:
         *waiting,
         *find_unfollowed(app.config, workspace.user_dir),
     )
-    if output == "json":
-        listed = [
-            {"kind": rule.kind, "pattern": rule.pattern.text, "source": rule.source, "problem": rule.pattern.problem}
-            for rule in rules.all
-        ]
-        return print_json(
-            "clawft.permissions.list.v1",
-            mode=mode.value,
-            rules=listed,
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-    rows = [(rule.kind, rule.pattern.text, workspace.shorten(rule.source)) for rule in rules.all]
-    if rows:
-        print_table(("RULE", "PATTERN", "FROM"), rows, wide=1)
-    else:
-        say("No rules. Add one: weft permissions allow 'Bash(make test)'")
-    say(f"mode {mode}: {MODES[mode]}")
-    for problem in diagnostics:
-        show_diagnostic(problem, where=workspace.shorten(problem.where))
-    return None
+    listed = [
+        {"kind": rule.kind, "pattern": rule.pattern.text, "source": rule.source, "problem": rule.pattern.problem}
+        for rule in rules.all
+    ]
+
+    def show() -> None:
+        rows = [(rule.kind, rule.pattern.text, workspace.shorten(rule.source)) for rule in rules.all]
+        if rows:
+            print_table(("RULE", "PATTERN", "FROM"), rows, wide=1)
+        else:
+            say("No rules. Add one: weft permissions allow 'Bash(make test)'")
+        say(f"mode {mode}: {MODES[mode]}")
+        for problem in diagnostics:
+            show_diagnostic(problem, where=workspace.shorten(problem.where))
+
+    return CommandResult(
+        "clawft.permissions.list.v1",
+        {
+            "mode": mode.value,
+            "rules": listed,
+            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
+        },
+        show,
+    )
 
 
 @click.command("remove")
 @click.argument("pattern")
 @target_option
 @format_option
-def remove_command(pattern: str, scope: Scope, output: str) -> None:
+def remove_command(pattern: str, scope: Scope) -> CommandResult:
     """Take PATTERN out of the rules, of whatever kind it is."""
     app = open_here()
 
@@ -177,11 +177,12 @@ def remove_command(pattern: str, scope: Scope, output: str) -> None:
 
     edited, before = change_lists(app, scope, remove)
     kinds = [kind for kind in KINDS if pattern in before[kind]]
-    if output == "json":
-        changed = {"patterns": [pattern], "path": edited.file, "changed": edited.changed, "was": kinds}
-        return print_json("clawft.permissions.change.v1", kind="remove", **changed)
-    click.echo(one_line(f"Removed {', '.join(kinds)} {pattern} from {app.workspace.shorten(edited.file)}"))
-    return None
+    changed = {"patterns": [pattern], "path": edited.file, "changed": edited.changed, "was": kinds}
+    return CommandResult(
+        "clawft.permissions.change.v1",
+        {"kind": "remove", **changed},
+        one_line(f"Removed {', '.join(kinds)} {pattern} from {app.workspace.shorten(edited.file)}"),
+    )
 
 
 @click.command("import")
@@ -190,7 +191,7 @@ def remove_command(pattern: str, scope: Scope, output: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def import_command(path: str | None, scope: Scope, dry_run: bool, yes: bool, output: str) -> int:
+def import_command(path: str | None, scope: Scope, dry_run: bool, yes: bool) -> CommandResult:
     """Take over permissions of Claude Code: from PATH, or from .claude/settings.json, settings.local.json and those of
     your home folder. What has no meaning here is said, and left out."""
     app = open_here()
@@ -200,18 +201,16 @@ def import_command(path: str | None, scope: Scope, dry_run: bool, yes: bool, out
     if not found:
         hint = "Name a file: weft permissions import PATH"
         raise NotFound("settings-not-found", "No settings of Claude Code with permissions were found", hint=hint)
-    if output != "json":
+    if not is_json_asked():
         _show(app, found)
     edited = None if dry_run or not any(rule.becomes for rule in found) else _write(app, found, scope, yes=yes)
-    if output == "json":
-        written = edited is not None and edited.changed
-        rules = [_to_json(rule) for rule in found]
-        print_json("clawft.permissions.import.v1", rules=rules, written=written, path=edited.file if edited else None)
-    elif edited is not None:
-        click.echo(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
-    else:
-        say("Nothing was written")
-    return 0
+    rules = [_to_json(rule) for rule in found]
+    if edited is None:
+        document = {"rules": rules, "written": False, "path": None}
+        return CommandResult("clawft.permissions.import.v1", document, lambda: say("Nothing was written"))
+    document = {"rules": rules, "written": edited.changed, "path": edited.file}
+    text = one_line(f"Written to {app.workspace.shorten(edited.file)}")
+    return CommandResult("clawft.permissions.import.v1", document, text)
 
 
 def _show(app: App, found: list[ImportedPermission]) -> None:

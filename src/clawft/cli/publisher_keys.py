@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say
+from clawft.cli.output import CommandResult, one_line, say
 from clawft.cli.prompts import confirm
 from clawft.cli.publishers import day_text, load_key, load_trusted_publishers
 from clawft.errors import ClawftError, Refused
@@ -35,7 +35,7 @@ from clawft.workspace import resolve_path
 @click.option("--passphrase", is_flag=True, help="Make one that a passphrase protects; ssh-keygen asks for it.")
 @click.option("--yes", "-y", is_flag=True, help="Make one without being asked.")
 @format_option
-def key_command(make: bool, passphrase: bool, yes: bool, output: str) -> int:
+def key_command(make: bool, passphrase: bool, yes: bool) -> CommandResult | int:
     """Show the public half of your signing key; make one if you have none.
 
     It is an Ed25519 key of OpenSSH's format in ~/.clawft/keys. Who wants to use a key of their own needs none of this:
@@ -51,13 +51,15 @@ def key_command(make: bool, passphrase: bool, yes: bool, output: str) -> int:
             return 1
         key = make_key(app, passphrase=passphrase)
     path = own_key_path(app.workspace.user_dir)
-    if output == "json":
-        print_json("clawft.publishers.key.v1", path=path, key=key.line, fingerprint=key.fingerprint, made=made)
-        return 0
-    click.echo(key.line)
-    say(one_line(f"{'Made: ' if made else ''}{key.fingerprint} in {app.workspace.shorten(path)}"))
-    say(f"Who shall trust it runs: weft publishers trust NAME '{key.line}'")
-    return 0
+
+    def show() -> None:
+        click.echo(key.line)
+        say(one_line(f"{'Made: ' if made else ''}{key.fingerprint} in {app.workspace.shorten(path)}"))
+        say(f"Who shall trust it runs: weft publishers trust NAME '{key.line}'")
+
+    return CommandResult(
+        "clawft.publishers.key.v1", {"path": path, "key": key.line, "fingerprint": key.fingerprint, "made": made}, show
+    )
 
 
 def make_key(app: App, *, passphrase: bool = False) -> PublicKey:
@@ -82,7 +84,6 @@ class _Options(Struct, frozen=True):
     to_file: str
     dry_run: bool
     yes: bool
-    output: str
 
 
 @click.command("rotate")
@@ -96,7 +97,7 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Check FILE, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def rotate_command(file: str | None, **values: Any) -> int:
+def rotate_command(file: str | None, **values: Any) -> CommandResult | int:
     """Take over a publisher's new key from FILE, which their old one signed; or write such a file with --to.
 
     The old key must be one that you trust and did not revoke. It keeps counting until you revoke it; what it vouched
@@ -124,7 +125,7 @@ def _renew(app: App, options: _Options) -> _Options:
     return structs.replace(options, key=old, to=own_key_path(user_dir) + ".pub")
 
 
-def _vouch(app: App, options: _Options) -> int:
+def _vouch(app: App, options: _Options) -> CommandResult:
     new = load_key(app, options.to)
     home = app.workspace.home
     key_path = (
@@ -142,17 +143,18 @@ def _vouch(app: App, options: _Options) -> int:
             replace_file(path, text.encode(), 0o644)
         except OSError as error:
             raise ClawftError("not-written", f"The file was not written: {error.strerror}", path=path) from error
-    if options.output == "json":
-        facts = {"old": rotation.old, "new": new.fingerprint, "path": options.to_file or None, "statement": text}
-        print_json("clawft.publishers.rotate.v1", **facts, changed=False)
-    elif options.to_file:
-        click.echo(one_line(f"Written: {options.to_file}. Others take it over: weft publishers rotate FILE"))
-    else:
-        click.echo(text, nl=False)
-    return 0
+
+    def show() -> None:
+        if options.to_file:
+            click.echo(one_line(f"Written: {options.to_file}. Others take it over: weft publishers rotate FILE"))
+        else:
+            click.echo(text, nl=False)
+
+    facts = {"old": rotation.old, "new": new.fingerprint, "path": options.to_file or None, "statement": text}
+    return CommandResult("clawft.publishers.rotate.v1", {**facts, "changed": False}, show)
 
 
-def _accept(app: App, file: str, options: _Options) -> int:
+def _accept(app: App, file: str, options: _Options) -> CommandResult | int:
     path = resolve_path(file, os.getcwd(), app.workspace.home)
     content = read_optional(path, MAX_BYTES, follow=True)
     if content is None:
@@ -175,9 +177,10 @@ def _accept(app: App, file: str, options: _Options) -> int:
         facts = {"old": rotation.old, "stated": rotation.since}
         app.audit.write("publisher", f"rotate {name} {new}", decision="granted", detail=facts)
         change_publishers(app.workspace.user_dir, lambda known: accept_rotation(known, text, now)[0])
-    if options.output == "json":
-        print_json("clawft.publishers.rotate.v1", name=name, old=rotation.old, new=new, changed=done)
-    else:
+
+    def show() -> None:
         verb = "Trusted" if done else "Would be trusted"
         click.echo(one_line(f"{verb}: {name}, {new}, vouched for by {rotation.old}"))
-    return 0
+
+    document = {"name": name, "old": rotation.old, "new": new, "changed": done}
+    return CommandResult("clawft.publishers.rotate.v1", document, show)

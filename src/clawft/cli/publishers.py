@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct, structs
+from click.shell_completion import CompletionItem
+from msgspec import structs
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError
 from clawft.files import read_optional
@@ -96,8 +97,6 @@ def key_json(key: PublisherKey) -> dict[str, Any]:
 
 
 def complete_publishers(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    from click.shell_completion import CompletionItem
-
     try:
         known = load_trusted_publishers(open_here()).publisher
     except ClawftError:
@@ -107,24 +106,25 @@ def complete_publishers(_ctx: click.Context, _param: click.Parameter, incomplete
 
 @click.command("list")
 @format_option
-def list_command(output: str) -> None:
+def list_command() -> CommandResult:
     """List the publishers you trust with their keys, and the keys you revoked."""
     publishers = load_trusted_publishers(open_here())
-    if output == "json":
-        return print_json("clawft.publishers.list.v1", **_json(publishers))
-    rows, after = [], []
-    for name, publisher in sorted(publishers.publisher.items()):
-        for key in publisher.key:
-            state, reason = _state(publishers, key)
-            rows.append((name, state, render_signing_scope(publisher.skills), day_text(key.until, end=True)))
-            after.append(f"{key.public.fingerprint}{reason and ': '}{reason}")
-    if rows:
-        print_table(("PUBLISHER", "STATE", "MAY SIGN", "UNTIL"), rows, wide=2, after=after)
-    else:
-        say("You trust no publisher. Run: weft publishers trust NAME KEY")
-    if publishers.revoked:
-        _show_revoked(publishers)
-    return None
+
+    def show() -> None:
+        rows, after = [], []
+        for name, publisher in sorted(publishers.publisher.items()):
+            for key in publisher.key:
+                state, reason = _state(publishers, key)
+                rows.append((name, state, render_signing_scope(publisher.skills), day_text(key.until, end=True)))
+                after.append(f"{key.public.fingerprint}{reason and ': '}{reason}")
+        if rows:
+            print_table(("PUBLISHER", "STATE", "MAY SIGN", "UNTIL"), rows, wide=2, after=after)
+        else:
+            say("You trust no publisher. Run: weft publishers trust NAME KEY")
+        if publishers.revoked:
+            _show_revoked(publishers)
+
+    return CommandResult("clawft.publishers.list.v1", _json(publishers), show)
 
 
 def _show_revoked(publishers: Publishers) -> None:
@@ -166,17 +166,6 @@ def _json(publishers: Publishers) -> dict[str, object]:
     return {"publishers": listed, "revoked": revoked}
 
 
-class _TrustOptions(Struct, frozen=True):
-    """Options of the command."""
-
-    skills: tuple[str, ...]
-    since: str
-    until: str
-    dry_run: bool
-    yes: bool
-    output: str
-
-
 @click.command("trust")
 @click.argument("name", shell_complete=complete_publishers)
 @click.argument("key")
@@ -186,62 +175,57 @@ class _TrustOptions(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show it, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def trust_command(name: str, key: str, **values: Any) -> int:
+def trust_command(
+    name: str, key: str, skills: tuple[str, ...], since: str, until: str, dry_run: bool, yes: bool
+) -> CommandResult | int:
     """Trust a publisher: skills that KEY signed count as theirs.
 
     KEY is a .pub file, or its line in quotes. Compare its fingerprint with what the publisher says where only they can
     write: who brings you a skill can bring you a key too.
     """
-    options = _TrustOptions(**values)
     if not is_publisher(name):
         raise click.UsageError("NAME is made of small letters, digits, '.', '_' and '-'")
-    for pattern in options.skills:
+    for pattern in skills:
         if not is_pattern(pattern):
             raise click.UsageError(f"--for {pattern[:80]}: say name or owner/name; * and ? stand for others")
     app = open_here()
     public = load_key(app, key)
-    since, until = parse_time("--from", options.since), parse_time("--until", options.until, end=True)
-    made = PublisherKey(public.line, since, until)
-    after = trust_key(load_trusted_publishers(app), name, made, options.skills).publisher[name]
-    limits = [f"from {day_text(since)} on"] * bool(since) + [f"until {options.until}"] * bool(until)
+    start, end = parse_time("--from", since), parse_time("--until", until, end=True)
+    made = PublisherKey(public.line, start, end)
+    after = trust_key(load_trusted_publishers(app), name, made, skills).publisher[name]
+    limits = [f"from {day_text(start)} on"] * bool(start) + [f"until {until}"] * bool(end)
     lines = [
         f"{name}: {public.kind} {public.fingerprint}",
         f"May sign: {render_signing_scope(after.skills)}; {' '.join(limits) or 'until you revoke it'}",
     ]
-    if options.dry_run:
-        return _tell_trust(name, made, after.skills, options.output, done=False)
-    if not options.yes and not confirm(f"Trust what {name} signs by it?", "To trust a publisher", lines=lines):
+    if dry_run:
+        return _tell_trust(name, made, after.skills, done=False)
+    if not yes and not confirm(f"Trust what {name} signs by it?", "To trust a publisher", lines=lines):
         say("Nobody was trusted")
         return 1
-    facts = {"skills": list(after.skills), "until": day_text(until, end=True)}
+    facts = {"skills": list(after.skills), "until": day_text(end, end=True)}
     app.audit.write("publisher", f"trust {name} {public.fingerprint}", decision="granted", detail=facts)
-    change_publishers(app.workspace.user_dir, lambda known: trust_key(known, name, made, options.skills))
-    return _tell_trust(name, made, after.skills, options.output, done=True)
+    change_publishers(app.workspace.user_dir, lambda known: trust_key(known, name, made, skills))
+    return _tell_trust(name, made, after.skills, done=True)
 
 
-def _tell_trust(name: str, key: PublisherKey, skills: tuple[str, ...], output: str, *, done: bool) -> int:
-    if output == "json":
-        print_json("clawft.publishers.trust.v1", name=name, skills=list(skills), key=key_json(key), changed=done)
-    else:
+def _tell_trust(name: str, key: PublisherKey, skills: tuple[str, ...], *, done: bool) -> CommandResult:
+
+    def show() -> None:
         verb = "Trusted" if done else "Would be trusted"
         click.echo(one_line(f"{verb}: {name}, {key.public.fingerprint}, for {render_signing_scope(skills)}"))
         if ANY in skills:
             say(f"To trust them for less: weft publishers trust {name} KEY --for '{name}/*'")
-    return 0
+
+    return CommandResult(
+        "clawft.publishers.trust.v1",
+        {"name": name, "skills": list(skills), "key": key_json(key), "changed": done},
+        show,
+    )
 
 
 MAX_REASON = 500
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}\Z")
-
-
-class _RevokeOptions(Struct, frozen=True):
-    """Options of the command."""
-
-    reason: str
-    since: str
-    dry_run: bool
-    yes: bool
-    output: str
 
 
 @click.command("revoke")
@@ -251,34 +235,29 @@ class _RevokeOptions(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show it, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def revoke_command(key: str, **values: Any) -> int:
+def revoke_command(key: str, reason: str, since: str, dry_run: bool, yes: bool) -> CommandResult | int:
     """Revoke a key: nothing that it signed is installed any more.
 
     KEY is a fingerprint (SHA256:…), a .pub file, its line in quotes, or the name of a publisher, for all their keys. It
     counts for what was signed before too, since a stolen key signs with any date; with --since, what you had approved
     before stays. Keys that it vouched for are trusted no more.
     """
-    options = _RevokeOptions(**values)
-    if not options.reason.strip():
+    if not reason.strip():
         raise click.UsageError('Say why: --reason "…"')
-    since = parse_time("--since", options.since)
-    if since and since > datetime.now(UTC) + timedelta(days=1):
-        raise click.UsageError(f"--since {options.since[:40]}: that day is yet to come")
+    start = parse_time("--since", since)
+    if start and start > datetime.now(UTC) + timedelta(days=1):
+        raise click.UsageError(f"--since {since[:40]}: that day is yet to come")
     app = open_here()
     publishers = load_trusted_publishers(app)
     fingerprints = _find(app, publishers, key)
-    revoked = RevokedKey(
-        datetime.now(UTC).replace(microsecond=0),
-        one_line(options.reason)[:MAX_REASON],
-        since,
-    )
+    revoked = RevokedKey(datetime.now(UTC).replace(microsecond=0), one_line(reason)[:MAX_REASON], start)
     vouched = [each for fingerprint in fingerprints for each in find_vouched(publishers, fingerprint)]
     lines = [f"Revoke {fingerprint}" for fingerprint in fingerprints] + [
         f"No longer trusted on its word: {name}" for name in vouched
     ]
-    if options.dry_run:
-        return _tell_revoke(fingerprints, vouched, revoked, options.output, done=False)
-    if not options.yes and not confirm("Revoke for good?", "To revoke a key", lines=lines):
+    if dry_run:
+        return _tell_revoke(fingerprints, vouched, revoked, done=False)
+    if not yes and not confirm("Revoke for good?", "To revoke a key", lines=lines):
         say("Nothing was revoked")
         return 1
     for fingerprint in fingerprints:
@@ -290,7 +269,7 @@ def revoke_command(key: str, **values: Any) -> int:
         return known
 
     change_publishers(app.workspace.user_dir, change)
-    return _tell_revoke(fingerprints, vouched, revoked, options.output, done=True)
+    return _tell_revoke(fingerprints, vouched, revoked, done=True)
 
 
 def _find(app: App, publishers: Publishers, text: str) -> list[str]:
@@ -302,17 +281,19 @@ def _find(app: App, publishers: Publishers, text: str) -> list[str]:
     return [load_key(app, text).fingerprint]
 
 
-def _tell_revoke(keys: list[str], vouched: list[str], revoked: RevokedKey, output: str, *, done: bool) -> int:
-    if output == "json":
-        since = revoked.since.isoformat() if revoked.since else None
-        facts = {"keys": keys, "vouched": vouched, "reason": revoked.reason, "since": since, "changed": done}
-        print_json("clawft.publishers.revoke.v1", **facts)
-        return 0
-    for key in keys:
-        click.echo(f"{'Revoked' if done else 'Would be revoked'}: {key}")
-    for name in vouched:
-        say(f"No longer trusted, since that key vouched for it: {name}. Trust it by itself, if you know whose it is")
-    return 0
+def _tell_revoke(keys: list[str], vouched: list[str], revoked: RevokedKey, *, done: bool) -> CommandResult:
+    since = revoked.since.isoformat() if revoked.since else None
+    facts = {"keys": keys, "vouched": vouched, "reason": revoked.reason, "since": since, "changed": done}
+
+    def show() -> None:
+        for key in keys:
+            click.echo(f"{'Revoked' if done else 'Would be revoked'}: {key}")
+        for name in vouched:
+            say(
+                f"No longer trusted, since that key vouched for it: {name}. Trust it by itself, if you know whose it is"
+            )
+
+    return CommandResult("clawft.publishers.revoke.v1", facts, show)
 
 
 @click.command("remove")
@@ -320,7 +301,7 @@ def _tell_revoke(keys: list[str], vouched: list[str], revoked: RevokedKey, outpu
 @click.option("--dry-run", is_flag=True, help="Show it, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def remove_command(name: str, dry_run: bool, yes: bool, output: str) -> int:
+def remove_command(name: str, dry_run: bool, yes: bool) -> CommandResult | int:
     """Trust a publisher no more. What was revoked stays revoked; what is installed stays where it is."""
     app = open_here()
     keys = [key.public.fingerprint for key in get_publisher(load_trusted_publishers(app), name).key]
@@ -331,17 +312,17 @@ def remove_command(name: str, dry_run: bool, yes: bool, output: str) -> int:
     if done:
         app.audit.write("publisher", f"remove {name}", decision="revoked", detail={"keys": keys})
         change_publishers(app.workspace.user_dir, lambda known: remove_publisher(known, name))
-    if output == "json":
-        print_json("clawft.publishers.remove.v1", name=name, keys=keys, changed=done)
-    else:
-        click.echo(one_line(f"{'Removed' if done else 'Would be removed'}: {name}"))
-    return 0
+    return CommandResult(
+        "clawft.publishers.remove.v1",
+        {"name": name, "keys": keys, "changed": done},
+        one_line(f"{'Removed' if done else 'Would be removed'}: {name}"),
+    )
 
 
 @click.command("export")
 @click.argument("names", nargs=-1, shell_complete=complete_publishers)
 @format_option
-def export_command(names: tuple[str, ...], output: str) -> None:
+def export_command(names: tuple[str, ...]) -> CommandResult:
     """Print the keys of publishers as OpenSSH's allowed signers; all of them without NAMES. Revoked ones are left out.
 
     What this prints, saved as a file, makes `ssh-keygen -Y verify -f FILE -I NAME -n clawft-skill` know them. Which
@@ -351,12 +332,13 @@ def export_command(names: tuple[str, ...], output: str) -> None:
     for name in names:
         get_publisher(publishers, name)
     text = render_signers(_without_fallen(publishers), names)
-    if output == "json":
-        return print_json("clawft.publishers.export.v1", allowed_signers=text.splitlines())
-    if not text:
-        say("There is no key to export")
-    click.echo(text, nl=False)
-    return None
+
+    def show() -> None:
+        if not text:
+            say("There is no key to export")
+        click.echo(text, nl=False)
+
+    return CommandResult("clawft.publishers.export.v1", {"allowed_signers": text.splitlines()}, show)
 
 
 def _without_fallen(publishers: Publishers) -> Publishers:

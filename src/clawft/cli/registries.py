@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from clawft.app.app import App
 from clawft.cli.completion import complete_registries
 from clawft.cli.config_entries import check_source, is_variable
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
+from clawft.cli.prompts import OnboardPrompts
 from clawft.config.changes import SettingChange
 from clawft.config.keystore import open_keystore
 from clawft.config.loader import own_values
@@ -24,35 +25,29 @@ from clawft.trust.network import is_loopback, read_url
 
 @click.command("list")
 @format_option
-def list_command(output: str) -> None:
+def list_command() -> CommandResult:
     """List the registries that are asked, the default one first. Nothing is sent to them.
 
     A name without a registry before it, as in `weft skills install NAME`, means the default one.
     """
     app = open_here()
     listed = view_registries(app)
-    if output == "json":
-        return print_json("clawft.registries.list.v1", registries=msgspec.to_builtins(listed))
-    if not listed:
-        return say("No registry is in use. To add one: weft registries add NAME URL")
-    rows = [
-        (registry.name, registry.url, registry.kind, registry.token or "", "yes" if registry.default else "")
-        for registry in listed
-    ]
-    return print_table(("NAME", "ADDRESS", "KIND", "TOKEN", "DEFAULT"), rows, wide=1)
+
+    def show() -> None:
+        if not listed:
+            return say("No registry is in use. To add one: weft registries add NAME URL")
+        rows = [
+            (registry.name, registry.url, registry.kind, registry.token or "", "yes" if registry.default else "")
+            for registry in listed
+        ]
+        return print_table(("NAME", "ADDRESS", "KIND", "TOKEN", "DEFAULT"), rows, wide=1)
+
+    return CommandResult("clawft.registries.list.v1", {"registries": msgspec.to_builtins(listed)}, show)
 
 
 MAX_TOKEN = 10_000  # characters from standard input
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = frozenset({"file", "git", "github", "gitlab", "http", "https", "skills-sh", "ssh"})  # these mean other places
-
-
-class _Asked(Struct, frozen=True):
-    kind: str | None
-    token: bool
-    origin: str
-    default: bool
-    output: str
 
 
 @click.command("add")
@@ -64,48 +59,49 @@ class _Asked(Struct, frozen=True):
 @click.option("--token-from", "origin", default="", metavar="VAR", help="Take the token from this variable.")
 @click.option("--default", is_flag=True, help="Ask this one for names that no registry stands before.")
 @format_option
-def add_command(name: str, url: str, source: str | None, **values: Any) -> int:
+def add_command(
+    name: str, url: str, source: str | None, kind: str | None, token: bool, origin: str, default: bool
+) -> CommandResult:
     """Add a registry, or change one. A hub of `weft hub serve` is of the kind clawhub.
 
     The token is stored as a key of yours; it is sent to this address, and to nothing else. Nothing is sent now.
     """
-    asked = _Asked(**values)
     check_source(source)
-    if asked.origin and (asked.token or source):
+    if origin and (token or source):
         raise click.UsageError("Take the token from one place")
     app = open_here()
-    _check(name, url, asked, with_token=bool(asked.token or source or asked.origin))
+    _check(name, url, origin, with_token=bool(token or source or origin))
     changes = [
         SettingChange(("registries", name, "url"), url.rstrip("/")),
         SettingChange(("registries", name, "enabled")),
     ]
-    changes += [SettingChange(("registries", name, "kind"), asked.kind)] if asked.kind else []
-    if asked.origin:
-        changes.append(SettingChange(("registries", name, "token"), {"env": asked.origin}))
-    elif asked.token or source:
+    changes += [SettingChange(("registries", name, "kind"), kind)] if kind else []
+    if origin:
+        changes.append(SettingChange(("registries", name, "token"), {"env": origin}))
+    elif token or source:
         key = f"registry.{name}.token"
-        token = read_token(name, from_input=source == "-")
-        app.secrets.add([token])
+        secret = read_token(name, from_input=source == "-")
+        app.secrets.add([secret])
         app.audit.write("secret", key, decision="granted", rule="weft registries add", detail={"url": url})
-        open_keystore(app.environ).store(key, token)
+        open_keystore(app.environ).store(key, secret)
         changes.append(SettingChange(("registries", name, "token"), {"keystore": key}))
     elif _moves(app, name, url):
         changes.append(SettingChange(("registries", name, "token")))
         say(f"note: {name} is at another address now, so its token is not sent there: weft registries token {name}")
 
     def plan(values: dict[str, Any]) -> list[SettingChange]:
-        return [*changes, *(_make_default(values, name) if asked.default else [])]
+        return [*changes, *(_make_default(values, name) if default else [])]
 
     edited = app.edit_config("user", plan)
-    if asked.output == "json":
-        print_json("clawft.registries.add.v1", name=name, url=url, path=edited.file, changed=edited.changed)
-    else:
-        prefix = "" if asked.default else f"{name}:"
-        click.echo(one_line(f"{name} is asked from now on. To install from it: weft skills install {prefix}SKILL"))
-    return 0
+    prefix = "" if default else f"{name}:"
+    return CommandResult(
+        "clawft.registries.add.v1",
+        {"name": name, "url": url, "path": edited.file, "changed": edited.changed},
+        one_line(f"{name} is asked from now on. To install from it: weft skills install {prefix}SKILL"),
+    )
 
 
-def _check(name: str, url: str, asked: _Asked, *, with_token: bool) -> None:
+def _check(name: str, url: str, origin: str, *, with_token: bool) -> None:
     """Raises: ClawftError for what cannot be meant; Refused for a token that would be sent in the clear."""
     if not _NAME.fullmatch(name) or name in _TAKEN:
         hint = "Use letters, digits, '_' and '-', as in: our-hub"
@@ -115,8 +111,8 @@ def _check(name: str, url: str, asked: _Asked, *, with_token: bool) -> None:
         raise ClawftError("registry-url", f"{url[:80]!a} is no address of a registry", hint="Write https://…")
     if with_token and target.scheme == "http" and not is_loopback(target.host):
         raise Refused("source-token", f"The token of '{target.host}' would be sent unencrypted", hint="Use https://")
-    if asked.origin and not is_variable(asked.origin):
-        raise ClawftError("variable-name", f"{asked.origin[:80]!a} cannot be the name of a variable")
+    if origin and not is_variable(origin):
+        raise ClawftError("variable-name", f"{origin[:80]!a} cannot be the name of a variable")
 
 
 def _moves(app: App, name: str, url: str) -> bool:
@@ -144,8 +140,6 @@ def read_token(name: str, *, from_input: bool) -> str:
         hint = f"Run: weft registries add {name} URL - < FILE"
         raise Refused("no-terminal", "The token is asked for, and there is no terminal to ask on", hint=hint)
     else:
-        from clawft.cli.prompts import OnboardPrompts
-
         text = OnboardPrompts(yes=False).ask_secret(one_line(f"Token of {name} (it is not shown)"))
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise Refused("key-empty", "That is no token", hint="Nothing was stored")
@@ -157,7 +151,7 @@ def read_token(name: str, *, from_input: bool) -> str:
 @click.argument("source", required=False, metavar="[-]")
 @click.option("--forget", is_flag=True, help="Forget the token that is stored.")
 @format_option
-def token_command(name: str, source: str | None, forget: bool, output: str) -> int:
+def token_command(name: str, source: str | None, forget: bool) -> CommandResult:
     """Store the token of a registry, to publish there: it is asked for without being shown; - reads standard input.
 
     It is kept as a key of yours, and sent to the registry's own address and to nothing else. Nothing is sent now.
@@ -188,11 +182,7 @@ def token_command(name: str, source: str | None, forget: bool, output: str) -> i
         )
         stored = True
         text = f"The token of {name} is stored; it is sent to {url} only"
-    if output == "json":
-        print_json("clawft.registries.token.v1", name=name, url=url, stored=stored)
-    else:
-        click.echo(one_line(text))
-    return 0
+    return CommandResult("clawft.registries.token.v1", {"name": name, "url": url, "stored": stored}, one_line(text))
 
 
 def _get_url(app: App, name: str) -> str:
@@ -208,7 +198,7 @@ def _get_url(app: App, name: str) -> str:
 @click.command("remove")
 @click.argument("name", shell_complete=complete_registries)
 @format_option
-def remove_command(name: str, output: str) -> int:
+def remove_command(name: str) -> CommandResult:
     """Take a registry out of your config; a token that was stored for it is forgotten. What was installed stays.
 
     ClawHub itself is not asked any more: `weft registries add clawhub https://clawhub.ai` has it back.
@@ -226,8 +216,8 @@ def remove_command(name: str, output: str) -> int:
     key = f"registry.{name}.token"
     if open_keystore(app.environ).delete(key):
         app.audit.tell("secret", key, decision="revoked", rule="weft registries remove")
-    if output == "json":
-        print_json("clawft.registries.remove.v1", name=name, path=edited.file, changed=edited.changed)
-    else:
-        click.echo(one_line(f"{name} is not asked any more"))
-    return 0
+    return CommandResult(
+        "clawft.registries.remove.v1",
+        {"name": name, "path": edited.file, "changed": edited.changed},
+        one_line(f"{name} is not asked any more"),
+    )

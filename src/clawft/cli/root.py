@@ -1,11 +1,28 @@
 """`weft` itself, and groups that load a command when it is asked for."""
 
 import os
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any, TypeVar
 
 import click
 
 from clawft import __version__
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def events_option(text: str) -> Callable[[F], F]:
+    """`--format` of a command that tells of events as they happen: `as_json` means a line of JSON for each."""
+    return click.option(
+        "--format",
+        "as_json",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        callback=lambda _context, _option, value: value == "json",
+        help=text,
+    )
 
 
 class LazyGroup(click.Group):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clawft.cli.output import clean, fit, one_line, table_lines, width_of
+from clawft.jobs.timeline import elapsed_ms
 
 if TYPE_CHECKING:
     from clawft.jobs.run_state import PendingQuestion, Run
@@ -150,8 +151,6 @@ def totals_line(timeline: "Timeline") -> str:
 
 def _span(entry: "TimelineEntry", first: str, now: str) -> tuple[float, float]:
     """Begin and end, in ms after the first entry."""
-    from clawft.jobs.timeline import elapsed_ms
-
     begin = elapsed_ms(first, entry.started)
     return begin, begin + (elapsed_ms(entry.started, now) if entry.ms is None else entry.ms)
 

@@ -10,9 +10,11 @@ from anyio import to_thread
 
 from clawft.cli.events import JsonLines, TurnPrinter, ask_line, can_ask
 from clawft.cli.output import one_line, say
+from clawft.cli.root import events_option
 from clawft.cli.run_display import ask_lines, follow_up
 from clawft.cli.runs import ensure_worker, open_runs_here, run_argument
 from clawft.errors import ClawftError
+from clawft.jobs.run_state import PendingQuestion, Run
 from clawft.messages import TextDelta, TurnFailed, TurnFinished
 
 if TYPE_CHECKING:
@@ -121,24 +123,15 @@ _LOOK_S = 2.0  # between two looks whether a worker is there
 
 @click.command("watch")
 @run_argument
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: one event per line.",
-)
-def command(run: str, output: str) -> int:
+@events_option("json: one event per line.")
+def command(run: str, as_json: bool) -> int:
     """Follow a run from its beginning to its end, as if it ran here; at a terminal its questions can be answered.
 
     Ctrl-C leaves it, and it goes on; it can be watched again at any time.
     """
-    import anyio
-
     with open_runs_here() as (_, runs):
         one = runs.store.get(runs.store.resolve(run))
-        printer = JsonLines() if output == "json" else TurnPrinter()
+        printer = JsonLines() if as_json else TurnPrinter()
         if one.status == "queued":
             say("It waits for a worker")
         try:
@@ -151,8 +144,6 @@ def command(run: str, output: str) -> int:
 
 
 async def _watch(runs: "Runs", run: str, printer: "TurnPrinter | JsonLines") -> int:
-    import anyio
-
     ended: list[int] = []
     failures: list[Exception] = []
     async with anyio.create_task_group() as group:
@@ -170,7 +161,6 @@ async def _watch(runs: "Runs", run: str, printer: "TurnPrinter | JsonLines") -> 
 async def _show(runs: "Runs", run: str, printer: "TurnPrinter | JsonLines") -> int:
     """Print all events of a run to its end, and return the exit code. Raises: ClawftError."""
     from clawft.jobs.events import follow
-    from clawft.jobs.run_state import PendingQuestion, Run
 
     prompt = RunQuestionPrompt(runs, printer)
     last: Event | None = None
@@ -188,8 +178,6 @@ async def _show(runs: "Runs", run: str, printer: "TurnPrinter | JsonLines") -> i
 
 async def _keep_served(runs: "Runs", run: str) -> None:
     """Make sure that a worker executes the run while a user watches it."""
-    import anyio
-
     while True:
         with suppress(ClawftError):  # the event loop reports a database that cannot be reached
             row = await to_thread.run_sync(runs.store.find, run)

@@ -10,7 +10,7 @@ import click
 
 from clawft.cli.completion import complete_runs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say, show_error, terminal_width
+from clawft.cli.output import CommandResult, clean, one_line, say, show_error, terminal_width
 from clawft.cli.prompts import confirm
 from clawft.cli.run_display import (
     ask_lines,
@@ -83,14 +83,15 @@ def act_on_all(runs: "Runs", ids: Iterable[str], act: "Callable[[str], Run]") ->
     return done, code
 
 
-def print_runs(runs: "Runs", rows: "Iterable[Run]") -> None:
-    """Runs as JSON, with the questions that they wait with."""
+def list_json(runs: "Runs", rows: "Iterable[Run]") -> dict[str, Any]:
+    """Runs for other programs, with the questions that they wait with."""
     listed = list(rows)
     waits = any(run.status in ("waiting", "running") for run in listed)
     questions = runs.store.questions() if waits else ()
-    print_json("clawft.runs.v1", runs=[run_json(run, questions) for run in listed])
+    return {"runs": [run_json(run, questions) for run in listed]}
 
 
+_SCHEMA = "clawft.runs.v1"
 _STATUSES = ("queued", "running", "waiting", "done", "failed", "cancelled")
 _KINDS = ("agent", "skill", "fork", "cron", "scan", "gateway")
 _MAX_ASKED = 5
@@ -104,33 +105,33 @@ _NONE = "No runs yet. Start one: weft agent --background -m TEXT"
 @click.option("--fleet", default="", metavar="ID", help="Only those of a fleet.")
 @click.option("--limit", "-n", default=50, show_default=True, type=click.IntRange(1, 100_000), help="How many to show.")
 @format_option
-def list_command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit: int, output: str) -> None:
+def list_command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit: int) -> CommandResult:
     """List runs, the newest first, and what they wait for."""
     from clawft.jobs import is_installed, is_used
 
     app = open_here()
     settings = app.own_config.runs
     if is_installed() and not is_used(settings, app.workspace.user_dir):
-        if output == "json":
-            return print_json("clawft.runs.v1", runs=[])
-        return say(_NONE)
+        return CommandResult(_SCHEMA, {"runs": []}, lambda: say(_NONE))
     with open_runs_here() as (_, runs):
         fleet = find_fleet(runs, fleet)
         rows = runs.store.list(statuses=statuses, kinds=kinds, fleet=fleet, limit=limit)
         # Also of those that are not listed: after a reboot this is the command that has all go on.
         ensure_worker(runs, runs.store.list(statuses=("queued", "running"), limit=_SEEN_TO))
-        if output == "json":
-            return print_runs(runs, rows)
+        document = list_json(runs, rows)
         questions = [question for question in runs.store.questions() if any(question.run == row.id for row in rows)]
+        counts = runs.store.counts(fleet)
+
+    def show() -> None:
         if not rows and not (statuses or kinds or fleet):
             return say(_NONE)
         if rows:
             click.echo("\n".join(list_lines(rows, questions, terminal_width())))
-        counts = runs.store.counts(fleet)
         known = sum(counts[count] for count in counts if not statuses or count in statuses)
         say(_summary(rows, 0 if kinds else known - len(rows), limit))
-        _say_asked(questions)
-    return None
+        return _say_asked(questions)
+
+    return CommandResult(_SCHEMA, document, show)
 
 
 def _summary(rows: "tuple[Run, ...]", more: int, limit: int) -> str:
@@ -153,15 +154,13 @@ def _say_asked(questions: "list[PendingQuestion]") -> None:
 @click.command("show")
 @run_argument
 @format_option
-def show_command(run: str, output: str) -> None:
+def show_command(run: str) -> CommandResult:
     """Show a run: what came of it, what it waits for, and its timeline."""
     with open_runs_here() as (_, runs):
         one = runs.store.get(runs.store.resolve(run))
         ensure_worker(runs, [one])
-        if output == "json":
-            return print_json("clawft.runs.v1", runs=[whole_json(runs, one)])
-        click.echo("\n".join(show_lines(runs, one, terminal_width())))
-    return None
+        document, lines = {"runs": [whole_json(runs, one)]}, show_lines(runs, one, terminal_width())
+    return CommandResult(_SCHEMA, document, "\n".join(lines))
 
 
 def show_lines(runs: "Runs", run: "Run", columns: int | None, answer: str = "weft runs answer") -> list[str]:
@@ -224,7 +223,7 @@ LETS = ("once", "session", "always", "again")  # answers by which something is d
 @run_argument
 @click.argument("words", metavar="[KEY] ANSWER", nargs=-1, required=True)
 @format_option
-def answer_command(run: str, words: tuple[str, ...], output: str) -> int:
+def answer_command(run: str, words: tuple[str, ...]) -> CommandResult | int:
     """Answer a run: once, session, always or no; again, done or skip for a step that was in flight.
 
     Without KEY the oldest question is answered. `weft runs show ID` tells the questions and what can be said.
@@ -242,11 +241,9 @@ def answer_command(run: str, words: tuple[str, ...], output: str) -> int:
         runs.answer(question, words[-1])
         row = runs.store.get(question.run)
         ensure_worker(runs, [row])
-        if output == "json":
-            print_runs(runs, [row])
-        else:
-            say(f"Answered: {words[-1]}. It goes on; follow it: weft runs watch {row.id}")
-    return 0
+        document = list_json(runs, [row])
+    text = f"Answered: {words[-1]}. It goes on; follow it: weft runs watch {row.id}"
+    return CommandResult(_SCHEMA, document, lambda: say(text))
 
 
 def find_question(runs: "Runs", run: str, key: str = "") -> "PendingQuestion":
@@ -286,7 +283,7 @@ _OPEN = ("queued", "running", "waiting")
 @click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=complete_runs)
 @click.option("--all", "every", is_flag=True, help="All that are not over.")
 @format_option
-def cancel_command(ids: tuple[str, ...], every: bool, output: str) -> int:
+def cancel_command(ids: tuple[str, ...], every: bool) -> CommandResult:
     """End runs. What they did so far is kept, and `weft runs resume` goes on with it."""
     if bool(ids) == every:
         raise click.UsageError("Say which: weft runs cancel ID, or --all")
@@ -294,9 +291,9 @@ def cancel_command(ids: tuple[str, ...], every: bool, output: str) -> int:
         over = {id_: runs.store.find(id_) for id_ in ids}
         rows, code = (_cancel_all(runs), 0) if every else act_on_all(runs, ids, runs.cancel)
         rows = _wait(runs, rows)
-        if output == "json":
-            print_runs(runs, rows)
-            return code
+        document = list_json(runs, rows)
+
+    def show() -> None:
         for row in rows[:_MAX_CANCELLED_SHOWN]:
             before = over.get(row.id)
             say(_tell(row, was_over=before is not None and before.status not in _OPEN))
@@ -304,7 +301,8 @@ def cancel_command(ids: tuple[str, ...], every: bool, output: str) -> int:
             say(f"and {len(rows) - _MAX_CANCELLED_SHOWN} more")
         if every and not rows:
             say("Nothing runs")
-    return code
+
+    return CommandResult(_SCHEMA, document, show, code)
 
 
 def _cancel_all(runs: "Runs") -> "list[Run]":
@@ -337,17 +335,18 @@ def _tell(row: "Run", *, was_over: bool) -> str:
 @click.command("resume")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_runs)
 @format_option
-def resume_command(ids: tuple[str, ...], output: str) -> int:
+def resume_command(ids: tuple[str, ...]) -> CommandResult:
     """Go on with runs that were cancelled, after the steps that are done."""
     with open_runs_here() as (_, runs):
         rows, code = act_on_all(runs, ids, runs.resume)
         ensure_worker(runs, rows)
-        if output == "json":
-            print_runs(runs, rows)
-            return code
+        document = list_json(runs, rows)
+
+    def show() -> None:
         for row in rows:
             say(f"{row.id} goes on {steps_words(row.steps)}. Follow it: weft runs watch {row.id}")
-    return code
+
+    return CommandResult(_SCHEMA, document, show, code)
 
 
 _MAX_RETRIED_SHOWN = 10
@@ -359,7 +358,7 @@ _MAX_RETRIED_SHOWN = 10
 @click.option("--fleet", default="", metavar="ID", help="With --failed: only those of a fleet.")
 @click.option("--fresh", is_flag=True, help="From the start, also of a run that is done: its steps are done again.")
 @format_option
-def retry_command(ids: tuple[str, ...], failed: bool, fleet: str, fresh: bool, output: str) -> int:
+def retry_command(ids: tuple[str, ...], failed: bool, fleet: str, fresh: bool) -> CommandResult:
     """Try runs again that failed, after the steps that are done."""
     if bool(ids) == failed:
         raise click.UsageError("Say which: weft runs retry ID, or --failed")
@@ -370,9 +369,9 @@ def retry_command(ids: tuple[str, ...], failed: bool, fleet: str, fresh: bool, o
         wanted = [failure.id for failure in failures] if failed else ids
         rows, code = act_on_all(runs, wanted, partial(runs.retry, fresh=fresh))
         ensure_worker(runs, rows)
-        if output == "json":
-            print_runs(runs, rows)
-            return code
+        document = list_json(runs, rows)
+
+    def show() -> None:
         for row in rows[:_MAX_RETRIED_SHOWN]:
             after = steps_words(row.steps)
             say(f"{row.id} is tried again, {after}. Follow it: weft runs watch {row.id}")
@@ -380,7 +379,8 @@ def retry_command(ids: tuple[str, ...], failed: bool, fleet: str, fresh: bool, o
             say(f"and {len(rows) - _MAX_RETRIED_SHOWN} more")
         if failed and not rows:
             say("None failed")
-    return code
+
+    return CommandResult(_SCHEMA, document, show, code)
 
 
 _OVER = ("done", "failed", "cancelled")
@@ -392,7 +392,7 @@ _MAX_SHOWN = 20
 @click.option("--status", "statuses", multiple=True, type=click.Choice(_OVER), help="Only these (repeatable).")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def prune_command(days: float | None, statuses: tuple[str, ...], yes: bool, output: str) -> None:
+def prune_command(days: float | None, statuses: tuple[str, ...], yes: bool) -> CommandResult | int:
     """Remove runs that are over, with their events and steps. What was said stays in their sessions."""
     with open_runs_here() as (_, runs):
         age = runs.settings.keep_days if days is None else days
@@ -403,9 +403,8 @@ def prune_command(days: float | None, statuses: tuple[str, ...], yes: bool, outp
             lines += [f"and {len(old) - _MAX_SHOWN} more"] * (len(old) > _MAX_SHOWN)
             if not confirm(f"Remove {many} for good?", f"Removing {many}", lines=lines):
                 say("Nothing was removed")
-                return None
+                return 0
         runs.remove(old)
-        if output == "json":
-            return print_runs(runs, old)
-        say(f"Removed {many}" if old else f"No run was over {age:g} days ago")
-    return None
+        document = list_json(runs, old)
+    text = f"Removed {many}" if old else f"No run was over {age:g} days ago"
+    return CommandResult(_SCHEMA, document, lambda: say(text))

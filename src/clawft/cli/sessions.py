@@ -24,7 +24,7 @@ from clawft.agent.sessions.summary import MAX_PER_SESSION, SessionHit
 from clawft.app.app import App
 from clawft.cli.completion import complete_sessions
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, print_table, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.messages import Message
@@ -52,7 +52,7 @@ HEADS = ("KEY", "TITLE", "TURNS", "UPDATED")
 @click.option("--search", "query", metavar="TEXT", help="Only sessions in which this was said.")
 @click.option("--forks", is_flag=True, help="Those of skills and tasks that ran by themselves too.")
 @format_option
-def list_command(limit: int, query: str | None, output: str, *, forks: bool) -> int:
+def list_command(limit: int, query: str | None, *, forks: bool) -> CommandResult:
     """List conversations, the newest first.
 
     Exits 1 when one of them cannot be read.
@@ -63,22 +63,26 @@ def list_command(limit: int, query: str | None, output: str, *, forks: bool) -> 
     hits = store.search(query, limit * MAX_PER_SESSION) if query else ()
     found = [store.get(key) for key in dict.fromkeys(hit.key for hit in hits)]
     sessions = found[:limit] if query else store.list(limit, forks=forks)
-    if output == "json":
-        listed = [_to_json(session, hits if query else None) for session in sessions]
-        diagnostics = [diagnostic_json(diagnostic) for diagnostic in store.diagnostics]
-        print_json("clawft.sessions.list.v1", sessions=listed, diagnostics=diagnostics)
-        return _exit_code(store)
-    if sessions:
-        after = [_snippet(session, hits) for session in sessions]
-        rows = [(*session_row(session), app.workspace.shorten(session.cwd)) for session in sessions]
-        print_table((*HEADS, "FOLDER"), rows, wide=1, after=after)
-    show_all(app, store.diagnostics)
-    keys = store.keys()
-    failed = sum(diagnostic.severity == "error" and os.path.isfile(diagnostic.path) for diagnostic in store.diagnostics)
-    known = sum(forks or bool(query) or not is_fork_key(key) for key in keys) - failed
-    if known or not _exit_code(store):
-        say(_summary(len(sessions), known, query))
-    return _exit_code(store)
+    listed = [_to_json(session, hits if query else None) for session in sessions]
+    diagnostics = [diagnostic_json(diagnostic) for diagnostic in store.diagnostics]
+
+    def show() -> None:
+        if sessions:
+            after = [_snippet(session, hits) for session in sessions]
+            rows = [(*session_row(session), app.workspace.shorten(session.cwd)) for session in sessions]
+            print_table((*HEADS, "FOLDER"), rows, wide=1, after=after)
+        show_all(app, store.diagnostics)
+        keys = store.keys()
+        failed = sum(
+            diagnostic.severity == "error" and os.path.isfile(diagnostic.path) for diagnostic in store.diagnostics
+        )
+        known = sum(forks or bool(query) or not is_fork_key(key) for key in keys) - failed
+        if known or not _exit_code(store):
+            say(_summary(len(sessions), known, query))
+
+    return CommandResult(
+        "clawft.sessions.list.v1", {"sessions": listed, "diagnostics": diagnostics}, show, _exit_code(store)
+    )
 
 
 def _exit_code(store: SessionStore) -> int:
@@ -118,31 +122,34 @@ _COLOURS = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "m
 @click.command("show")
 @click.argument("key", shell_complete=complete_sessions)
 @format_option
-def show_command(key: str, output: str) -> None:
+def show_command(key: str) -> CommandResult:
     """Show one conversation. KEY may be cut short where its start is enough."""
     app, store = open_store()
     transcript = store.read(store.resolve(key))
     diagnostics = (*store.diagnostics, *transcript.diagnostics)
-    if output == "json":
-        diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in diagnostics]
-        return print_json("clawft.sessions.show.v1", **transcript_json(transcript), diagnostics=diagnostics_json)
-    click.echo(f"Session: {one_line(transcript.key)}")
-    for label, value in summarize_session(transcript):
-        click.echo(f"{label}: {one_line(value)}")
-    for record in transcript.records:
-        if isinstance(record, MessageRecord):
-            click.echo(f"\n{_head(record)}")
-            for line in _lines(record.message):
-                click.echo(clean(line))
-        elif isinstance(record, SkillRecord):
-            loaded, name = record.is_skill, one_line(record.name)
-            click.echo(f"\n-- {f'skill {name} was loaded' if loaded else f'{name} was heard'} --")
-        elif isinstance(record, CompactionRecord):
-            click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
-        elif isinstance(record, TurnRecord):
-            click.echo(f"\n-- {one_line(turn_note(record))} --")
-    show_all(app, diagnostics)
-    return None
+    diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in diagnostics]
+
+    def show() -> None:
+        click.echo(f"Session: {one_line(transcript.key)}")
+        for label, value in summarize_session(transcript):
+            click.echo(f"{label}: {one_line(value)}")
+        for record in transcript.records:
+            if isinstance(record, MessageRecord):
+                click.echo(f"\n{_head(record)}")
+                for line in _lines(record.message):
+                    click.echo(clean(line))
+            elif isinstance(record, SkillRecord):
+                loaded, name = record.is_skill, one_line(record.name)
+                click.echo(f"\n-- {f'skill {name} was loaded' if loaded else f'{name} was heard'} --")
+            elif isinstance(record, CompactionRecord):
+                click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
+            elif isinstance(record, TurnRecord):
+                click.echo(f"\n-- {one_line(turn_note(record))} --")
+        show_all(app, diagnostics)
+
+    return CommandResult(
+        "clawft.sessions.show.v1", {**transcript_json(transcript), "diagnostics": diagnostics_json}, show
+    )
 
 
 def _head(record: MessageRecord) -> str:
@@ -216,32 +223,31 @@ def write_export(path: str, data: bytes, *, force: bool) -> None:
 @click.argument("new")
 @click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Copy the first N turns only.")
 @format_option
-def fork_command(key: str, new: str, turns: int | None, output: str) -> None:
+def fork_command(key: str, new: str, turns: int | None) -> CommandResult:
     """Copy a conversation to the key NEW, to go on from there in another way. KEY stays as it is."""
     app, store = open_store()
     name = store.resolve(key)
     store.fork(name, new, turns)
     made = store.get(new)
-    if output == "json":
-        diagnostics = [diagnostic_json(diagnostic) for diagnostic in store.diagnostics]
-        return print_json(
-            "clawft.sessions.fork.v1",
-            key=new,
-            forked_from=name,
-            turns=made.turns,
-            path=made.path,
-            diagnostics=diagnostics,
-        )
-    show_all(app, store.diagnostics)
-    copied = f"{made.turns} turn{'s' * (made.turns != 1)}"
-    return click.echo(one_line(f"Copied {copied} of {name} to {new}. Go on with: weft agent --session {new}"))
+    diagnostics = [diagnostic_json(diagnostic) for diagnostic in store.diagnostics]
+
+    def show() -> None:
+        show_all(app, store.diagnostics)
+        copied = f"{made.turns} turn{'s' * (made.turns != 1)}"
+        return click.echo(one_line(f"Copied {copied} of {name} to {new}. Go on with: weft agent --session {new}"))
+
+    return CommandResult(
+        "clawft.sessions.fork.v1",
+        {"key": new, "forked_from": name, "turns": made.turns, "path": made.path, "diagnostics": diagnostics},
+        show,
+    )
 
 
 @click.command("remove")
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...", shell_complete=complete_sessions)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def remove_command(keys: tuple[str, ...], yes: bool, output: str) -> int:
+def remove_command(keys: tuple[str, ...], yes: bool) -> CommandResult:
     """Remove conversations for good, with the output that was saved for them. Each KEY must be whole.
 
     What the agent noted in its memory stays: weft memory show
@@ -252,13 +258,14 @@ def remove_command(keys: tuple[str, ...], yes: bool, output: str) -> int:
     removed, problems = _remove(store, wanted if agreed else ())
     for key in removed:
         rmtree(os.path.join(app.workspace.user_dir, "output", encode_key(key)), ignore_errors=True)
-    if output == "json":
-        diagnostics = [diagnostic_json(diagnostic) for diagnostic in (*store.diagnostics, *problems)]
-        print_json("clawft.sessions.remove.v1", removed=removed, diagnostics=diagnostics)
-    else:
-        show_all(app, (*store.diagnostics, *problems))
+    diagnostics = (*store.diagnostics, *problems)
+
+    def show() -> None:
+        show_all(app, diagnostics)
         say(f"Removed: {one_line(', '.join(removed))}" if removed else "Nothing was removed")
-    return 0 if agreed and not problems else 1
+
+    document = {"removed": removed, "diagnostics": list(map(diagnostic_json, diagnostics))}
+    return CommandResult("clawft.sessions.remove.v1", document, show, 0 if agreed and not problems else 1)
 
 
 def _ask(sessions: list[SessionSummary]) -> bool:

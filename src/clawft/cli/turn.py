@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -11,10 +10,11 @@ from msgspec import json
 
 from clawft.agent.conversation import open_conversation
 from clawft.agent.loop import run_turn
-from clawft.agent.run_request import TurnRequest
+from clawft.agent.run_request import RunRequest, TurnRequest
 from clawft.agent.runtime import Conversation
 from clawft.agent.turn_hooks import DetachedHooks
 from clawft.app.app import App
+from clawft.app.jobs import complete_request, open_app_runs
 from clawft.cli.events import JsonLines, TurnApprover, TurnPrinter, show_events
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import say, show_diagnostic, show_error
@@ -22,14 +22,9 @@ from clawft.errors import ClawftError
 from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.trust.modes import get_mode
 
-if TYPE_CHECKING:
-    from clawft.agent.run_request import RunRequest
-
 
 def start_in_background(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> int:
     """Start a run, and say how it can be followed. Raises: ClawftError."""
-    from clawft.app.jobs import open_app_runs
-
     request = make_request(app, options, turn, dirs)
     runs = open_app_runs(app)
     trouble: ClawftError | None = None
@@ -51,11 +46,8 @@ def start_in_background(app: App, options: TurnOptions, turn: TurnRequest, dirs:
     return 0
 
 
-def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> "RunRequest":
+def make_request(app: App, options: TurnOptions, turn: TurnRequest, dirs: tuple[str, ...] = ()) -> RunRequest:
     """A turn as a run that any worker can do. Raises: ClawftError."""
-    from clawft.agent.run_request import RunRequest
-    from clawft.app.jobs import complete_request
-
     return complete_request(
         app,
         RunRequest(

@@ -14,6 +14,7 @@ import click
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import check_queue, open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
+from clawft.cli.root import events_option
 from clawft.errors import ClawftError
 from clawft.files import lock_file
 from clawft.server.protocol.envelope import encode
@@ -52,15 +53,8 @@ class WorkerLog(Protocol):
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="Runs to do side by side; else runs.concurrency.")
 @click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
 @click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: one line of JSON for each thing that happens.",
-)
-def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, on_demand: bool, output: str) -> int:
+@events_option("json: one line of JSON for each thing that happens.")
+def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, on_demand: bool, as_json: bool) -> int:
     """Do runs of the background, and go on with those of workers that died.
 
     Several may work on one database, on one machine or on many. Ctrl-C lets the steps that are being done come to
@@ -77,7 +71,7 @@ def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, 
     if on_demand and not _is_first(app, plan.queues):
         return 0
     restore_gc_thresholds()
-    anyio.run(work_here, app, plan, make_worker_log("clawft.worker.v1" if output == "json" else ""))
+    anyio.run(work_here, app, plan, make_worker_log("clawft.worker.v1" if as_json else ""))
     return 0
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from clawft.cli.repl.repl import TaskContext
+from clawft.cli.repl.context import TaskContext
 
 pytestmark = pytest.mark.anyio
 

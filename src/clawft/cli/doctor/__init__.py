@@ -3,7 +3,7 @@
 import click
 
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json
+from clawft.cli.output import CommandResult
 
 __all__ = ["command"]
 
@@ -11,7 +11,7 @@ __all__ = ["command"]
 @click.command("doctor")
 @click.option("--online", is_flag=True, help="Also ask the model for one word.")
 @format_option
-def command(online: bool, output: str) -> int:
+def command(online: bool) -> CommandResult:
     """Check that everything is in place.
 
     Looks at the installation, the config, the model and the folders that are searched.
@@ -24,9 +24,11 @@ def command(online: bool, output: str) -> int:
 
     checks = list(run_checks(open_here(), online=online))
     healthy = all(check.status != "problem" for check in checks)
-    if output == "json":
-        print_json("clawft.doctor.v1", ok=healthy, checks=[check.to_json() for check in checks])
-    else:
+
+    def show() -> None:
         for check in checks:
             print_check(check)
-    return 0 if healthy else 1
+
+    return CommandResult(
+        "clawft.doctor.v1", {"ok": healthy, "checks": [check.to_json() for check in checks]}, show, 0 if healthy else 1
+    )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import click
 from msgspec import Struct
 
+from clawft.cli.bug_report import make_bug_error
 from clawft.cli.output import one_line, terminal_width
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import find_existing, get_hint
@@ -68,7 +69,6 @@ def from_failure(name: str, error: Exception, workspace: Workspace, why: str = "
         path = str(error.filename or "")
         failed = ClawftError("system", error.strerror or str(error), path=path, hint=get_hint(error, path))
         return from_error(name, failed, workspace, why=why)
-    from clawft.cli.bug_report import make_bug_error  # which nobody should need
 
     return from_error(name, make_bug_error(error, "CLAWFT_DEBUG"), workspace, why=why)
 

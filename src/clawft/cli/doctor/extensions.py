@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from clawft.agent.hooks.deno import find_deno
+from clawft.agent.mcp.launch import HttpLaunch, resolve_launch
+from clawft.agent.memory import open_memory
 from clawft.app.app import App
+from clawft.app.hooks import load_all_hooks
+from clawft.app.jobs import open_app_runs, run_settings
+from clawft.app.plugins import load_missing, load_plugin_statuses, plugin_settings
+from clawft.cli.cron_jobs import find_unserved, has_jobs, quote_worker_command
 from clawft.cli.doctor.check import DoctorCheck, Status, from_error, quote
+from clawft.cli.plugins.settings import find_missing, make_plugin_owner
+from clawft.config.agents import FILES
 from clawft.config.keys import join_path
 from clawft.config.registries import CLAWHUB, list_registries
 from clawft.config.secret import find_names
 from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
 from clawft.files import is_there
+from clawft.jobs import is_used
 from clawft.sandbox.probe import KINDS
+from clawft.sandbox.selftest import HOLES, run_self_test
+from clawft.skills.discovery.instructions import load_instructions
 from clawft.trust.modes import find_confined
 from clawft.trust.network import is_loopback, read_url
 from clawft.trust.plugins import PluginStatus
@@ -86,8 +98,6 @@ def check_sandbox(app: App) -> Iterator[DoctorCheck]:
 
 def _test_sandboxes(app: App, used: str) -> Iterator[DoctorCheck]:
     """Test each sandbox of this machine from inside and report what it fails to confine."""
-    from clawft.sandbox.selftest import HOLES, run_self_test
-
     for kind in KINDS:
         test = anyio.run(run_self_test, kind, app.launcher)
         status: Status = "problem" if kind == used else "note"
@@ -110,8 +120,6 @@ def check_servers(app: App) -> Iterator[DoctorCheck]:
 
 
 def _check_server(name: str, settings: ServerSettings, app: App) -> DoctorCheck:
-    from clawft.agent.mcp.launch import HttpLaunch, resolve_launch
-
     why = "its tools are missing from every turn"
     off = f"weft config set {join_path(('mcp', 'servers', name, 'enabled'))} false"
     values = (settings.headers if settings.url else settings.env).values()
@@ -139,8 +147,6 @@ def _is_there(launch: "StdioLaunch") -> bool:
 
 
 def check_jobs(app: App) -> Iterator[DoctorCheck]:
-    from clawft.cli.cron_jobs import has_jobs
-
     if not has_jobs(app):
         return
     try:
@@ -161,10 +167,6 @@ def _look_at_jobs(app: App) -> tuple[int, str]:
 
     Nothing is changed. Raises: ClawftError.
     """
-    from clawft.app.jobs import open_app_runs, run_settings
-    from clawft.cli.cron_jobs import find_unserved, quote_worker_command
-    from clawft.jobs import is_used
-
     settings = run_settings(app)
     if not is_used(settings, app.workspace.user_dir):
         return 0, ""
@@ -178,9 +180,6 @@ def _look_at_jobs(app: App) -> tuple[int, str]:
 
 
 def check_memory(app: App) -> Iterator[DoctorCheck]:
-    from clawft.agent.memory import open_memory
-    from clawft.config.agents import FILES
-
     name = app.own_config.memory.backend
     if app.config.memory.enabled and name != FILES:
         yield _check_brought(app, name)
@@ -202,8 +201,6 @@ def check_memory(app: App) -> Iterator[DoctorCheck]:
 
 
 def _check_brought(app: App, name: str) -> DoctorCheck:
-    from clawft.app.plugins import load_plugin_statuses
-
     ready = [
         status for status in load_plugin_statuses(app) if status.state == "ready" and status.found.manifest is not None
     ]
@@ -220,8 +217,6 @@ def _check_brought(app: App, name: str) -> DoctorCheck:
 
 def check_approvals(app: App) -> Iterator[DoctorCheck]:
     """Check for instructions, agents and skills that are ignored because the user has not approved them."""
-    from clawft.skills.discovery.instructions import load_instructions
-
     why = "it is ignored: a stranger's project could tell agents what to do"
     fix = "weft agent --trust-instructions --show-prompt"
     for instruction in load_instructions(app.workspace)[0]:
@@ -249,8 +244,6 @@ _HOOKS_NAME = "hooks"
 
 def check_hooks(app: App) -> Iterator[DoctorCheck]:
     """Check which hooks run, which cannot, and which wait for approval. Yields nothing without hooks."""
-    from clawft.app.hooks import load_all_hooks
-
     rows = load_all_hooks(app)
     ready = [row for row in rows if row.state == "ready"]
     if ready:
@@ -276,7 +269,6 @@ def _check_deno(app: App, wanting: int, ready: int) -> Iterator[DoctorCheck]:
     if not wanting:
         yield DoctorCheck(_HOOKS_NAME, "ok", many)
         return
-    from clawft.agent.hooks.deno import find_deno
 
     try:
         find_deno()
@@ -292,8 +284,6 @@ _PLUGINS_NAME = "plugins"
 
 def check_plugins(app: App) -> Iterator[DoctorCheck]:
     """Check which plugins are ready, broken, waiting, or lack an optional part. Yields nothing without plugins."""
-    from clawft.app.plugins import load_missing, load_plugin_statuses, plugin_settings
-
     statuses = load_plugin_statuses(app)
     for missing in load_missing(app, statuses, plugin_settings(app)):
         message = f"{missing.plugin} cannot be asked: {missing.why}"
@@ -332,8 +322,6 @@ def _tell_waiting(statuses: Sequence[PluginStatus], verb: str, what: str) -> Ite
 
 def _check_variables(app: App, ready: Sequence[PluginStatus]) -> Iterator[DoctorCheck]:
     """Return whether there is a value for each variable that was granted."""
-    from clawft.cli.plugins.settings import find_missing, make_plugin_owner
-
     for plugin in ready:
         missing = find_missing(app, plugin)
         if missing:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 
+from clawft.agent.records import load_uses
 from clawft.app.app import App
 from clawft.app.install import open_install_effects
+from clawft.app.plugins import open_grants
 from clawft.cli.doctor.check import DoctorCheck, Status, from_error, from_failure, move_away, quote, quote_chmod
 from clawft.config.keys import is_plugin_env, is_skill_env, join_path
 from clawft.config.keystore import find_keyring, open_keystore
@@ -16,8 +18,15 @@ from clawft.config.secret import find_secrets
 from clawft.config.sqlite import DatabaseError, get_database_hint, open_database, restore_hint
 from clawft.errors import ClawftError
 from clawft.files import get_hint, is_there
+from clawft.install.lockfile.file import load_lock
 from clawft.install.lockfile.model import LOCK_NAME
+from clawft.server.hub.store import DATABASE, has_store, open_store, store_folder
+from clawft.server.tokens import ServeTokens, load_own
 from clawft.skills.discovery.mcp_copies import ORIGIN_FILE, list_unknown
+from clawft.trust.audit.log import make_unreadable_error
+from clawft.trust.audit.reader import check_end
+from clawft.trust.signing.keys import find_own_key
+from clawft.trust.signing.publishers import load_publishers
 from clawft.workspace import MARKER
 
 _SESSIONS = 1_000  # the newest, of which each is looked into
@@ -36,12 +45,6 @@ def check_files(app: App) -> Iterator[DoctorCheck]:
 
 def _list_files(app: App) -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Each file with a name, what does not work without it, and what reads it."""
-    from clawft.app.plugins import open_grants
-    from clawft.install.lockfile.file import load_lock
-    from clawft.server.tokens import ServeTokens
-    from clawft.trust.signing.keys import find_own_key
-    from clawft.trust.signing.publishers import load_publishers
-
     user_dir = app.workspace.user_dir
     yield "approvals", "nothing that others wrote counts as approved", app.approvals.load
     yield "exceptions", "what you allowed is blocked again", app.overrides.load
@@ -57,23 +60,17 @@ def _list_files(app: App) -> Iterator[tuple[str, str, Callable[[], object]]]:
 
 
 def _load_token(app: App) -> None:
-    from clawft.server.tokens import load_own
-
     user_dir = app.workspace.user_dir
     load_own(app.own_config.serve, user_dir, app.environ)
 
 
 def _load_usage(user_dir: str) -> None:
-    from clawft.agent.records import load_uses
-
     path = os.path.join(user_dir, "usage.sqlite")
     load_uses(path)
     check_pages(path, "the costs and counts so far")
 
 
 def _load_hub(app: App) -> None:
-    from clawft.server.hub.store import DATABASE, has_store, open_store, store_folder
-
     user_dir = app.workspace.user_dir
     settings = app.own_config.hub
     if settings.database is not None or not has_store(settings, user_dir):
@@ -215,9 +212,6 @@ def check_keys(app: App) -> Iterator[DoctorCheck]:
 
 def check_audit(app: App) -> Iterator[DoctorCheck]:
     """Return whether the log of decisions ends as it was sealed; `weft audit verify` looks at every line."""
-    from clawft.trust.audit.log import make_unreadable_error
-    from clawft.trust.audit.reader import check_end
-
     why = "what gives power is not done when its line cannot be written"
     try:
         reason = check_end(app.audit)

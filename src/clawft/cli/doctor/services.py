@@ -12,10 +12,14 @@ import anyio
 from clawft.agent.providers.endpoint import Endpoint, build_endpoint
 from clawft.agent.providers.selection import OFFLINE, check_model, parse_model
 from clawft.app.app import App
+from clawft.app.jobs import open_app_runs, run_settings
 from clawft.cli.doctor.check import DoctorCheck, from_error, quote
+from clawft.cli.doctor.files import check_pages
 from clawft.cli.gateway import find_running_gateway, load_channel_choices, load_gateway_settings
+from clawft.cli.onboard.servers import fetch_models, run_trial
 from clawft.config.serve import own_token_file
 from clawft.errors import ClawftError
+from clawft.jobs import file_path, is_installed, is_used
 
 _MODEL_WHY = "no turn is answered"
 _PROBE_S = 2.0
@@ -76,8 +80,6 @@ def _key_text(endpoint: Endpoint) -> str:
 
 def _check_local(endpoint: Endpoint, model: str, app: App) -> list[DoctorCheck]:
     """Return whether a server of this machine is up, and has the model."""
-    from clawft.cli.onboard.servers import fetch_models
-
     try:
         models = anyio.run(partial(fetch_models, endpoint, app.environ, _PROBE_S))
     except ClawftError as error:
@@ -93,8 +95,6 @@ def _check_local(endpoint: Endpoint, model: str, app: App) -> list[DoctorCheck]:
 
 
 def _call(model: str, app: App) -> DoctorCheck:
-    from clawft.cli.onboard.servers import run_trial
-
     trial = anyio.run(partial(run_trial, model, app.config.providers, app.environ, app.workspace.cwd))
     if trial.error is None:
         return DoctorCheck("model", "ok", f"{model} answered after {trial.seconds:.1f} s")
@@ -107,9 +107,6 @@ _RUNS_WHY = "nothing runs in the background"
 
 def check_runs(app: App) -> Iterator[DoctorCheck]:
     """Their database, workers, and questions nobody answered."""
-    from clawft.app.jobs import run_settings
-    from clawft.jobs import is_installed, is_used
-
     settings, user_dir = run_settings(app), app.workspace.user_dir
     if not is_installed():  # which the list of optional parts says
         return
@@ -123,9 +120,6 @@ def check_runs(app: App) -> Iterator[DoctorCheck]:
 
 
 def _check_database(app: App) -> Iterator[DoctorCheck]:
-    from clawft.app.jobs import open_app_runs
-    from clawft.cli.doctor.files import check_pages
-    from clawft.jobs import file_path
     from clawft.jobs.database import check_tables
     from clawft.jobs.runs import is_alive
 

@@ -13,7 +13,7 @@ from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.list import kind_of
 from clawft.cli.hooks.show import all_reasons, find_unusable_inputs, load_inputs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, show_diagnostic
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sandbox.sandbox import Sandbox
 from clawft.server.protocol.envelope import diagnostic_json
@@ -26,7 +26,7 @@ _FAILS = frozenset({"broken", "blocked", "ineligible"})  # what is to run, and c
 @click.command("check")
 @click.argument("name", required=False, shell_complete=complete_hooks)
 @format_option
-def command(name: str | None, output: str) -> int:
+def command(name: str | None) -> CommandResult:
     """Tell what keeps hooks from running: all of them, or NAME.
 
     Handlers are loaded, with what they are given, and not called. Exits 1 if one that is to run cannot. One that is
@@ -39,30 +39,30 @@ def command(name: str | None, output: str) -> int:
     sandbox = app.open_sandbox() if not shared else None
     own = {id(row): _check_row(app, row, sandbox) for row in chosen}
     failed = bool(shared) or any(row.state in _FAILS or _has_error(own[id(row)]) for row in chosen)
-    if output == "json":
-        checked = [
-            {
-                "name": row.name,
-                "kind": kind_of(row),
-                "state": row.state,
-                "problems": [diagnostic_json(diagnostic) for diagnostic in own[id(row)]],
-            }
-            for row in chosen
-        ]
-        print_json(
-            "clawft.hooks.check.v1",
-            ok=not failed,
-            hooks=checked,
-            problems=[diagnostic_json(diagnostic) for diagnostic in shared],
-        )
-        return int(failed)
-    for diagnostic in shared:
-        show_diagnostic(diagnostic, where="", err=False)
-    for row in chosen:
-        _print(app, row, own[id(row)])
-    if not chosen:
-        click.echo("There are no hooks to check. See: weft help hooks")
-    return int(failed)
+    checked = [
+        {
+            "name": row.name,
+            "kind": kind_of(row),
+            "state": row.state,
+            "problems": [diagnostic_json(diagnostic) for diagnostic in own[id(row)]],
+        }
+        for row in chosen
+    ]
+
+    def show() -> None:
+        for diagnostic in shared:
+            show_diagnostic(diagnostic, where="", err=False)
+        for row in chosen:
+            _print(app, row, own[id(row)])
+        if not chosen:
+            click.echo("There are no hooks to check. See: weft help hooks")
+
+    return CommandResult(
+        "clawft.hooks.check.v1",
+        {"ok": not failed, "hooks": checked, "problems": [diagnostic_json(diagnostic) for diagnostic in shared]},
+        show,
+        int(failed),
+    )
 
 
 def _print(app: App, row: AnyHookStatus, problems: Iterable[Diagnostic]) -> None:

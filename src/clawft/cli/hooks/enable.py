@@ -13,7 +13,7 @@ from clawft.cli.config_entries import write_switches
 from clawft.cli.hooks.list import row_json
 from clawft.cli.hooks.show import load_inputs, render_inputs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.cli.review import finding_lines, power_lines, render_hook_command, render_requests, review_lines
 from clawft.config.changes import EditedConfig
@@ -52,28 +52,31 @@ def write_enabled(app: App, rows: Sequence[AnyHookStatus], *, enabled: bool) -> 
     return write_switches(app, "hooks", (find_config_key(row, settings) for row in rows), enabled=enabled)
 
 
-def print_hook_changes(meant: Sequence[AnyHookStatus], edited: EditedConfig | None, output: str, **more: Any) -> None:
-    """Print the current state of hooks and what was written to the config."""
+def report_hook_changes(meant: Sequence[AnyHookStatus], edited: EditedConfig | None, **more: Any) -> CommandResult:
+    """The current state of hooks and what was written to the config."""
     app = open_here()
     now = {(row.name, row.file): row for row in load_all_hooks(app)}
     rows = [now.get((row.name, row.file), row) for row in meant]
-    if output == "json":
-        file_fields = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
-        return print_json("clawft.hooks.entries.v1", hooks=[row_json(row) for row in rows], **file_fields, **more)
-    for row in rows:
-        click.echo(one_line(f"{row.name} is {row.state}: {HOOK_STATES.get(row.state, '')}"))
-        for reason in row.reasons if row.state != "ready" else ():
-            show_diagnostic(reason, where="", indent="  ")
-    if edited is not None and edited.changed:
-        say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
-    return None
+    file_fields = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
+
+    def show() -> None:
+        for row in rows:
+            click.echo(one_line(f"{row.name} is {row.state}: {HOOK_STATES.get(row.state, '')}"))
+            for reason in row.reasons if row.state != "ready" else ():
+                show_diagnostic(reason, where="", indent="  ")
+        if edited is not None and edited.changed:
+            say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
+
+    return CommandResult(
+        "clawft.hooks.entries.v1", {"hooks": [row_json(row) for row in rows], **file_fields, **more}, show
+    )
 
 
 @click.command("enable")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_hooks)
 @click.option("--yes", "-y", is_flag=True, help="Approve what a stranger brought without being asked.")
 @format_option
-def enable_command(names: tuple[str, ...], yes: bool, output: str) -> int:
+def enable_command(names: tuple[str, ...], yes: bool) -> CommandResult | int:
     """Put hooks into use.
 
     Of one that came with a project, a plugin or an installer you are shown what it hears, what it may reach and what
@@ -93,13 +96,12 @@ def enable_command(names: tuple[str, ...], yes: bool, output: str) -> int:
         for row in rows
         if row.state == "untrusted"
     ]
-    if any(not _approve(app, review, yes=yes, output=output) for review in reviews):
+    if any(not _approve(app, review, yes=yes) for review in reviews):
         say("Nothing was approved")
         return 1
     edited = write_enabled(app, chosen, enabled=True)
     approved = [review_json(review) | {"path": review.place} for review in reviews if isinstance(review, Review)]
-    print_hook_changes(rows, edited, output, approved=approved)
-    return 0
+    return report_hook_changes(rows, edited, approved=approved)
 
 
 def _check(row: AnyHookStatus) -> None:
@@ -120,10 +122,10 @@ def _check(row: AnyHookStatus) -> None:
         raise Refused("hook-untrusted", message, path=row.file, hint=f"Run: weft skills {verb} {skill.name}")
 
 
-def _approve(app: App, look: Review[DiscoveredHook] | CommandHooksStatus, *, yes: bool, output: str) -> bool:
+def _approve(app: App, look: Review[DiscoveredHook] | CommandHooksStatus, *, yes: bool) -> bool:
     """Show it, ask, and keep the decision. Raises: ClawftError, Refused where there is nobody to ask."""
     shown = _hook_lines(app, look) if isinstance(look, Review) else _command_lines(app, look)
-    if output == "table" or not yes:  # nobody is asked about what they did not see
+    if not (yes and is_json_asked()):  # nobody is asked about what they did not see
         for line in shown:
             say(line)
     agreed = yes
@@ -187,13 +189,13 @@ def _plugin_lines(app: App, status: CommandHooksStatus) -> list[str]:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_hooks)
 @click.option("--revoke", is_flag=True, help="Take back the approval instead: it is asked for again.")
 @format_option
-def disable_command(names: tuple[str, ...], revoke: bool, output: str) -> None:
+def disable_command(names: tuple[str, ...], revoke: bool) -> CommandResult:
     """Take hooks out of use: they hear nothing any more. `weft hooks enable` puts them back."""
     app = open_here()
     found = load_all_hooks(app)
     rows = [find_hook(found, name) for name in names]
     if not revoke:
-        return print_hook_changes(rows, write_enabled(app, rows, enabled=False), output)
+        return report_hook_changes(rows, write_enabled(app, rows, enabled=False))
     known = app.approvals.load()
     meant = [approval for approval in known for row in rows if _covers(approval, row)]
     lost = next((row for row in rows if not any(_covers(approval, row) for approval in known)), None)
@@ -201,9 +203,9 @@ def disable_command(names: tuple[str, ...], revoke: bool, output: str) -> None:
         hint = _whose(lost)
         raise NotFound("approval-not-found", one_line(f"Nothing is approved as the hook '{lost.name}'"), hint=hint)
     taken = app.reviewer.revoke(meant)
-    for approval in taken if output == "table" else ():
+    for approval in () if is_json_asked() else taken:
         click.echo(one_line(f"Taken back: the approval of {approval.name}"))
-    return print_hook_changes(rows, None, output, revoked=[approval.path for approval in taken])
+    return report_hook_changes(rows, None, revoked=[approval.path for approval in taken])
 
 
 def _covers(approval: Approval, row: AnyHookStatus) -> bool:

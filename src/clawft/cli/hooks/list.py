@@ -8,7 +8,7 @@ import click
 from clawft.app.app import App
 from clawft.app.hooks import AnyHookStatus, check_folders, find_plugin_hooks, load_all_hooks
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.hooks import load_claude_hooks, load_hooks, load_skill_commands, load_skill_hooks
@@ -63,24 +63,25 @@ _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 
 @click.command("list")
 @format_option
-def command(output: str) -> None:
+def command() -> CommandResult:
     """List every hook found, with its state and why."""
     app = open_here()
     rows = sorted(load_all_hooks(app), key=lambda one: one.name)
     diagnostics = (*app.config.diagnostics, *check_folders(app))
-    if output == "json":
-        listed = [row_json(row) for row in rows]
-        return print_json(
-            "clawft.hooks.list.v1",
-            hooks=listed,
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-    if rows:
-        click.echo("\n".join(row_lines(rows, terminal_width())))
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
-    say(count_rows(rows))
-    return None
+    listed = [row_json(row) for row in rows]
+
+    def show() -> None:
+        if rows:
+            click.echo("\n".join(row_lines(rows, terminal_width())))
+        for diagnostic in diagnostics:
+            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+        say(count_rows(rows))
+
+    return CommandResult(
+        "clawft.hooks.list.v1",
+        {"hooks": listed, "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics]},
+        show,
+    )
 
 
 def row_lines(rows: Sequence[AnyHookStatus], columns: int | None) -> list[str]:

@@ -23,7 +23,7 @@ from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_h
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.enable import as_enabled
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.files import read_regular
 from clawft.server.protocol.envelope import diagnostic_json
@@ -176,7 +176,7 @@ class _Called(Struct, frozen=True):
     shell_complete=lambda _context, _option, begun: [key for key in EVENTS if key.startswith(begun)],
 )
 @format_option
-def command(name: str, file: str | None, key: str | None, output: str) -> int:
+def command(name: str, file: str | None, key: str | None) -> CommandResult:
     """Call one hook by hand, and show what comes back.
 
     Without an event it is called once for each that it names, with an example of what that tells. It runs as in a
@@ -200,14 +200,16 @@ def command(name: str, file: str | None, key: str | None, output: str) -> int:
     loaded = (skill.name,) if skill else ()  # hooks of a skill hear some things only while it is loaded
     events = [structs.replace(event, skills=loaded) for event in _choose_events(app, handlers, file, key)]
     called = anyio.run(partial(_call_all, handlers, events))
-    if output == "json":
-        print_json("clawft.hooks.run.v1", name=row.name, calls=[_to_json(call) for call in called])
-    else:
-        for call in called:
-            _print(app, call)
     if not called:
         raise _explain_silence(row, handlers, events)
-    return int(any(call.problem is not None for call in called))
+
+    def show() -> None:
+        for call in called:
+            _print(app, call)
+
+    document = {"name": row.name, "calls": [_to_json(call) for call in called]}
+    failed = any(call.problem is not None for call in called)
+    return CommandResult("clawft.hooks.run.v1", document, show, int(failed))
 
 
 def _explain_silence(row: AnyHookStatus, handlers: Sequence[HookHandler], events: Sequence[HookEvent]) -> ClawftError:

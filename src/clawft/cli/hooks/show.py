@@ -14,7 +14,7 @@ from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_h
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.list import row_json
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json
+from clawft.cli.output import CommandResult, diagnostic_lines, one_line
 from clawft.cli.review import NOTHING, render_hook_command, render_reach, render_requests
 from clawft.config.extensions import HookPermissions, HooksSettings
 from clawft.errors import ClawftError, Diagnostic
@@ -125,21 +125,22 @@ def encode_inputs(inputs: HookInputs) -> dict[str, Any] | None:
 @click.command("show")
 @click.argument("name", shell_complete=complete_hooks)
 @format_option
-def command(name: str, output: str) -> None:
+def command(name: str) -> CommandResult:
     """Show one hook: NAME, or FROM:NAME where several have that name."""
     app = open_here()
     row = find_hook(load_all_hooks(app), name)
-    if output == "json":
-        fields = row_json(row) | {
-            "reasons": [diagnostic_json(reason) for reason in (*all_reasons(row), *_find_vain(app, row))]
-        }
-        return print_json("clawft.hooks.show.v1", **fields, **_details(app, row))
-    for line in detail_lines(app, row):
-        click.echo(line)
-    return None
+    fields = row_json(row) | {
+        "reasons": [diagnostic_json(reason) for reason in (*all_reasons(row), *_find_vain(app, row))]
+    }
+
+    def show() -> None:
+        for line in hook_detail_lines(app, row):
+            click.echo(line)
+
+    return CommandResult("clawft.hooks.show.v1", {**fields, **_details(app, row)}, show)
 
 
-def detail_lines(app: App, row: AnyHookStatus) -> list[str]:
+def hook_detail_lines(app: App, row: AnyHookStatus) -> list[str]:
     """All there is to know about a hook, to be read."""
     shorten = app.workspace.shorten
     lines = [

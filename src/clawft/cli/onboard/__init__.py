@@ -3,6 +3,7 @@
 import click
 
 from clawft.cli.options import format_option, open_here
+from clawft.cli.output import CommandResult
 
 __all__ = ["command"]
 
@@ -11,7 +12,7 @@ __all__ = ["command"]
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: take what is found and needs no key typed in.")
 @click.option("--model", metavar="PROVIDER/MODEL", default="", help="Take this model.")
 @format_option
-def command(yes: bool, model: str, output: str) -> int:
+def command(yes: bool, model: str) -> CommandResult:
     """Set up a model and its key, in a few questions.
 
     A call shows whether it works. MCP servers of other clients can be imported.
@@ -23,4 +24,4 @@ def command(yes: bool, model: str, output: str) -> int:
 
     if not yes:
         check_terminal()
-    return run_steps(open_here(), OnboardPrompts(yes=yes), model, as_json=output == "json")
+    return run_steps(open_here(), OnboardPrompts(yes=yes), model)

@@ -7,7 +7,7 @@ from clawft.app.app import App, open_app
 from clawft.cli.onboard.clients import ImportableServer
 from clawft.cli.onboard.model import DetectedSetup, ModelSelection, choose_model, detect_setup, print_setup
 from clawft.cli.onboard.servers import ModelTrial
-from clawft.cli.output import one_line, print_json, say
+from clawft.cli.output import CommandResult, one_line, say
 from clawft.cli.prompts import OnboardPrompts
 from clawft.config import join_path
 from clawft.config.changes import EditedConfig, SettingChange
@@ -26,8 +26,8 @@ class _Answers(Struct, frozen=True):
     imports: tuple[ImportableServer, ...]
 
 
-def run_steps(app: App, asker: OnboardPrompts, model: str, *, as_json: bool) -> int:
-    """Look around, ask, try, write. The exit code. Raises: ClawftError."""
+def run_steps(app: App, asker: OnboardPrompts, model: str) -> CommandResult:
+    """Look around, ask, try, write; tell of it meanwhile. Raises: ClawftError."""
     if not asker.yes:
         say("Enter takes what stands in [ ]. Nothing is written before the end; Ctrl-C leaves all as it is.\n")
     say("1/3 What is here")
@@ -40,10 +40,9 @@ def run_steps(app: App, asker: OnboardPrompts, model: str, *, as_json: bool) -> 
     say("\n3/3 MCP servers of other clients: tools that a model may ask to use")
     answers = _Answers(picked, trial, tuple(_choose_imports(asker, app, found)))
     edited = _write(asker, app, answers)
-    if as_json:
-        _print(app, found, answers, edited)
     _tell_next(app, found, answers, edited)
-    return 1 if asker.yes and trial is not None and trial.error is not None else 0
+    failed = asker.yes and trial is not None and trial.error is not None
+    return CommandResult("clawft.onboard.v1", _to_json(app, found, answers, edited), lambda: None, int(failed))
 
 
 def _choose_imports(asker: OnboardPrompts, app: App, found: DetectedSetup) -> list[ImportableServer]:
@@ -103,19 +102,18 @@ def _changes(app: App, answers: _Answers) -> list[SettingChange]:
     return changes
 
 
-def _print(app: App, found: DetectedSetup, answers: _Answers, edited: EditedConfig | None) -> None:
+def _to_json(app: App, found: DetectedSetup, answers: _Answers, edited: EditedConfig | None) -> dict[str, object]:
     trial, picked = answers.trial, answers.picked
     error = trial.error if trial else None
-    print_json(
-        "clawft.onboard.v1",
-        found=found.to_json(),
-        model=picked.model if picked else app.config.agents.defaults.model,
-        key=picked.provider if picked and picked.key and edited else None,
-        test=trial and {"ok": error is None, "seconds": round(trial.seconds, 3), "error": error and error.code},
-        imported=[server.name for server in answers.imports] if edited else [],
-        path=edited.file if edited else None,
-        changed=bool(edited and edited.changed),
-    )
+    return {
+        "found": found.to_json(),
+        "model": picked.model if picked else app.config.agents.defaults.model,
+        "key": picked.provider if picked and picked.key and edited else None,
+        "test": trial and {"ok": error is None, "seconds": round(trial.seconds, 3), "error": error and error.code},
+        "imported": [server.name for server in answers.imports] if edited else [],
+        "path": edited.file if edited else None,
+        "changed": bool(edited and edited.changed),
+    }
 
 
 def _tell_next(app: App, found: DetectedSetup, answers: _Answers, edited: EditedConfig | None) -> None:

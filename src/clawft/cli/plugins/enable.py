@@ -20,7 +20,7 @@ from clawft.app.plugins import (
 )
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
 from clawft.cli.plugins.description import (
     permission_lines,
     permissions_json,
@@ -30,7 +30,7 @@ from clawft.cli.plugins.description import (
 )
 from clawft.cli.plugins.grant import ask_each, from_keys
 from clawft.cli.plugins.list import load_missing_plugins
-from clawft.cli.plugins.settings import load_as_enabled, print_plugin_changes, write_enabled
+from clawft.cli.plugins.settings import load_as_enabled, report_plugin_changes, write_enabled
 from clawft.cli.prompts import confirm
 from clawft.cli.review import review_lines
 from clawft.contracts import Permissions
@@ -127,7 +127,7 @@ def plugin_review_json(review: PluginReview) -> dict[str, Any]:
 @click.option("--yes", "-y", is_flag=True, help="Grant what it asks for without being asked.")
 @click.option("--choose", is_flag=True, help="Be asked about each thing that it asks for; less can be granted.")
 @format_option
-def enable_command(ids: tuple[str, ...], yes: bool, choose: bool, output: str) -> int:
+def enable_command(ids: tuple[str, ...], yes: bool, choose: bool) -> CommandResult | int:
     """Look at plugins, grant them what they ask for, and put them into use.
 
     You are shown what each brings, what it asks for, what the scanner says of all its files, and what changed since
@@ -137,19 +137,17 @@ def enable_command(ids: tuple[str, ...], yes: bool, choose: bool, output: str) -
         raise click.UsageError("Say one of: --yes, --choose")
     app = open_here()
     statuses = load_plugin_statuses(app)
-    return enable_plugins(app, [find_plugin(statuses, id_) for id_ in ids], yes=yes, choose=choose, output=output)
+    return enable_plugins(app, [find_plugin(statuses, id_) for id_ in ids], yes=yes, choose=choose)
 
 
-def enable_plugins(app: App, chosen: list[PluginStatus], *, yes: bool, choose: bool = False, output: str) -> int:
-    """Have a person look at plugins and say yes to them; the exit code. Raises: ClawftError."""
+def enable_plugins(app: App, chosen: list[PluginStatus], *, yes: bool, choose: bool = False) -> CommandResult | int:
+    """Have a person look at plugins and say yes to them. Raises: ClawftError."""
     as_if = load_as_enabled(app, chosen)  # what else stands in the way is looked at before anything is written
     for plugin in as_if:
         _check(plugin)
     reviewer = open_plugin_review(app)
     reviews = {plugin.found.folder: reviewer.review(plugin.found) for plugin in as_if if plugin.state == "untrusted"}
-    refused = {
-        place for place, review in reviews.items() if not _agree(app, review, yes=yes, choose=choose, output=output)
-    }
+    refused = {place for place, review in reviews.items() if not _agree(app, review, yes=yes, choose=choose)}
     taken = [plugin for plugin in as_if if plugin.found.folder not in refused]
     granted = [reviews[plugin.found.folder] for plugin in taken if plugin.found.folder in reviews]
     granted_reviews = []
@@ -162,8 +160,8 @@ def enable_plugins(app: App, chosen: list[PluginStatus], *, yes: bool, choose: b
         say("Nothing was granted")
         return 1
     edited = write_enabled(app, [plugin.id for plugin in taken], enabled=True)
-    now = print_plugin_changes(taken, edited, output, granted=granted_reviews)
-    return 1 if refused or any(plugin.state != "ready" for plugin in now) else 0
+    result = report_plugin_changes(taken, edited, granted=granted_reviews)
+    return structs.replace(result, exit_code=1) if refused else result
 
 
 def _check(status: PluginStatus) -> None:
@@ -190,9 +188,9 @@ def _check_review(app: App, review: PluginReview) -> list[Diagnostic]:
     return [*review.found.manifest.diagnostics, *fit]
 
 
-def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: str) -> bool:
+def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool) -> bool:
     """Show the plugin and ask; a refusal is recorded, also one because nobody could be asked. Raises: Refused."""
-    if output == "table" or not yes:  # nobody is asked about what they did not see
+    if not (yes and is_json_asked()):  # nobody is asked about what they did not see
         lines = plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten)
         for line in (*lines, *render_existing_data(app, review)):
             say(line)
@@ -213,14 +211,14 @@ def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool, output: s
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_plugins)
 @click.option("--revoke", is_flag=True, help="Also take back what it was granted: it is asked for again.")
 @format_option
-def disable_command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
+def disable_command(ids: tuple[str, ...], revoke: bool) -> CommandResult:
     """Take plugins out of use. What they were granted stays, unless --revoke takes it back."""
     app = open_here()
     statuses = load_plugin_statuses(app)
     chosen = [_find(app, statuses, id_) for id_ in ids]
     if not revoke:
-        print_plugin_changes(chosen, write_enabled(app, [plugin.id for plugin in chosen], enabled=False), output)
-        return
+        edited = write_enabled(app, [plugin.id for plugin in chosen], enabled=False)
+        return structs.replace(report_plugin_changes(chosen, edited), exit_code=0)
     known = {(grant.id, grant.folder) for grant in open_grants(app).load()}
     lost = next((plugin for plugin in chosen if (plugin.id, plugin.found.folder) not in known), None)
     if lost is not None:
@@ -229,9 +227,10 @@ def disable_command(ids: tuple[str, ...], revoke: bool, output: str) -> None:
     edited = write_enabled(app, [plugin.id for plugin in chosen], enabled=False)
     for plugin in chosen:
         revoke_plugin(app, plugin.found)
-        if output == "table":
+        if not is_json_asked():
             click.echo(one_line(f"Taken back: what {plugin.id} was granted"))
-    print_plugin_changes(chosen, edited, output, revoked=[plugin.id for plugin in chosen])
+    result = report_plugin_changes(chosen, edited, revoked=[plugin.id for plugin in chosen])
+    return structs.replace(result, exit_code=0)
 
 
 def _find(app: App, statuses: tuple[PluginStatus, ...], plugin_id: str) -> PluginStatus:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import click
-from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.app.plugins import find_plugin, load_plugin_statuses
@@ -19,7 +18,7 @@ from clawft.cli.config_entries import (
     store_value,
 )
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.cli.plugins.settings import PluginVariable, grant_hint, list_variables, load_as_enabled, make_plugin_owner
 from clawft.errors import ClawftError
 from clawft.plugins.settings import is_reserved_variable
@@ -29,14 +28,6 @@ from clawft.trust.plugins import PluginStatus
 _SCHEMA = "clawft.plugins.env.v1"
 
 
-class _Options(Struct, frozen=True):
-    """Further options of the command."""
-
-    origin: str
-    remove: bool
-    output: str
-
-
 @click.command("env")
 @click.argument("plugin_id", metavar="ID", shell_complete=complete_plugins)
 @click.argument("variable", required=False, shell_complete=complete_plugin_variables)
@@ -44,30 +35,33 @@ class _Options(Struct, frozen=True):
 @click.option("--from", "origin", default="", metavar="VAR", help="Take it from this variable of the environment.")
 @click.option("--remove", is_flag=True, help="Take the variable from the plugin, and forget what was stored.")
 @format_option
-def command(plugin_id: str, variable: str | None, source: str | None, **values: Any) -> int:
+def command(plugin_id: str, variable: str | None, source: str | None, origin: str, remove: bool) -> CommandResult:
     """List the variables that a plugin asks for, and where each comes from; or give it one.
 
     The value of VARIABLE is asked for without showing it, or read from standard input with -. It is stored as a key
     of yours; the config refers to it, and only this plugin gets it, if it was granted it. No value is ever shown.
     """
-    options = _Options(**values)
     check_source(source)
-    if not variable and (options.remove or options.origin):
+    if not variable and (remove or origin):
         raise click.UsageError("Say which variable")
     app = open_here()
     status = _find(app, plugin_id)
     if not variable:
-        return _list(app, status, options.output)
+        return _list(app, status)
     owner = make_plugin_owner(status)
-    if options.remove:
+    if remove:
         remove_value(app, owner, variable)
-        return _tell_removed(status, variable, options.output)
+        return CommandResult(
+            _SCHEMA,
+            {"plugin": status.id, "removed": variable},
+            one_line(f"{status.id} does not get {variable} from your config any more"),
+        )
     _check(status, variable)
-    if options.origin:
-        stored = set_variable_reference(app, owner, variable, options.origin)
+    if origin:
+        stored = set_variable_reference(app, owner, variable, origin)
     else:
         stored = store_value(app, owner, variable, read_value(owner, variable, from_input=source == "-"))
-    return _tell(app, status, variable, stored, options.output)
+    return _tell(app, status, variable, stored)
 
 
 def _find(app: App, plugin_id: str) -> PluginStatus:
@@ -90,26 +84,26 @@ def _check(status: PluginStatus, variable: str) -> None:
         raise ClawftError("variable-name", message, path=status.found.file)
 
 
-def _list(app: App, status: PluginStatus, output: str) -> int:
+def _list(app: App, status: PluginStatus) -> CommandResult:
     found = list_variables(app, status)
-    if output == "json":
-        print_json(_SCHEMA, plugin=status.id, variables=[_to_json(variable) for variable in found])
-        return 0
-    if not found:
-        say(one_line(f"{status.id} asks for no variables, and has none"))
-        return 0
-    rows = [(variable.name, _say_granted(variable), _describe(variable)) for variable in found]
-    print_table(("VARIABLE", "", "VALUE"), rows, wide=2)
-    for variable in found:
-        if not variable.asked:
-            say(one_line(f"To take it away: {make_plugin_owner(status).command(variable.name)} --remove"))
-        elif variable.steers:
-            continue
-        elif variable.source is None:
-            say(one_line(f"To set it: {make_plugin_owner(status).command(variable.name)}"))
-        elif not variable.granted:
-            say(one_line(f"To grant it: {grant_hint(status, variable.name)}"))
-    return 0
+
+    def show() -> None:
+        if not found:
+            return say(one_line(f"{status.id} asks for no variables, and has none"))
+        rows = [(variable.name, _say_granted(variable), _describe(variable)) for variable in found]
+        print_table(("VARIABLE", "", "VALUE"), rows, wide=2)
+        for variable in found:
+            if not variable.asked:
+                say(one_line(f"To take it away: {make_plugin_owner(status).command(variable.name)} --remove"))
+            elif variable.steers:
+                continue
+            elif variable.source is None:
+                say(one_line(f"To set it: {make_plugin_owner(status).command(variable.name)}"))
+            elif not variable.granted:
+                say(one_line(f"To grant it: {grant_hint(status, variable.name)}"))
+        return None
+
+    return CommandResult(_SCHEMA, {"plugin": status.id, "variables": [_to_json(each) for each in found]}, show)
 
 
 def _say_granted(one: PluginVariable) -> str:
@@ -135,21 +129,13 @@ def _to_json(one: PluginVariable) -> dict[str, Any]:
     }
 
 
-def _tell(app: App, status: PluginStatus, variable: str, stored: StoredVariable, output: str) -> int:
-    if output == "json":
-        path, place = stored.config.file, stored.place
-        print_json(_SCHEMA, plugin=status.id, variable=variable, stored=place, path=path)
-        return 0
-    click.echo(one_line(f"{print_stored(stored)}. Only {status.id} gets {variable}"))
-    if variable not in status.permissions.env_vars:
-        say(one_line(f"It was not granted it yet. Run: {grant_hint(status, variable)}"))
-    say(one_line(f"Written to {app.workspace.shorten(stored.config.file)}"))
-    return 0
+def _tell(app: App, status: PluginStatus, variable: str, stored: StoredVariable) -> CommandResult:
+    path, place = stored.config.file, stored.place
 
+    def show() -> None:
+        click.echo(one_line(f"{print_stored(stored)}. Only {status.id} gets {variable}"))
+        if variable not in status.permissions.env_vars:
+            say(one_line(f"It was not granted it yet. Run: {grant_hint(status, variable)}"))
+        say(one_line(f"Written to {app.workspace.shorten(stored.config.file)}"))
 
-def _tell_removed(status: PluginStatus, variable: str, output: str) -> int:
-    if output == "json":
-        print_json(_SCHEMA, plugin=status.id, removed=variable)
-    else:
-        click.echo(one_line(f"{status.id} does not get {variable} from your config any more"))
-    return 0
+    return CommandResult(_SCHEMA, {"plugin": status.id, "variable": variable, "stored": place, "path": path}, show)

@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.plugins import change_grant, find_plugin, load_plugin_statuses
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say
 from clawft.cli.plugins.description import permission_lines, permission_words, permissions_json, render_granted
 from clawft.cli.plugins.settings import load_as_enabled
 from clawft.contracts import Permissions
@@ -117,7 +117,6 @@ class _Options(Struct, frozen=True):
     every: bool
     none: bool
     revoke: bool
-    output: str
 
     @property
     def named(self) -> Keys:
@@ -135,7 +134,7 @@ class _Options(Struct, frozen=True):
 @click.option("--none", is_flag=True, help="Nothing: it may be used, and touches nothing.")
 @click.option("--revoke", is_flag=True, help="Take back what is named instead of granting it.")
 @format_option
-def command(plugin_id: str, **values: Any) -> int:
+def command(plugin_id: str, **values: Any) -> CommandResult:
     """Show and change what a plugin may touch, of what it asks for.
 
     Less can be granted than is asked for: `--network imap.example.com:993` of `*:993`, `--filesystem ~/Mail/work` or
@@ -151,8 +150,7 @@ def command(plugin_id: str, **values: Any) -> int:
         granted = change_grant(app, status, from_keys(wanted)).permissions
     elif wanted is not None:
         say("Nothing changed")
-    _tell(status, granted, options)
-    return 0
+    return _report(status, granted)
 
 
 def _find(app: App, plugin_id: str) -> PluginStatus:
@@ -188,7 +186,7 @@ def _choose(app: App, status: PluginStatus, options: _Options) -> Keys | None:
         return set()
     if options.named:
         return _add(granted, _find_named(app, status, options.named), asked)
-    if options.output == "json" or not asked or not _is_terminal():
+    if is_json_asked() or not asked or not _is_terminal():
         return None
     return ask_each(status.id, _asked(status), status.permissions, app.workspace)
 
@@ -245,14 +243,12 @@ def _is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _tell(status: PluginStatus, granted: Permissions, options: _Options) -> None:
+def _report(status: PluginStatus, granted: Permissions) -> CommandResult:
     asked = _asked(status)
-    if options.output == "json":
-        held = permissions_json(granted)
-        return print_json("clawft.plugins.grant.v1", id=status.id, asked=permissions_json(asked), granted=held)
-    click.echo(one_line(f"{status.id} {status.grant.version if status.grant else ''}"))
-    if asked == Permissions():
-        click.echo("  asks for nothing")
-    for line in permission_lines(asked, lambda key: render_granted(key, granted)):
-        click.echo(line)
-    return None
+    document = {"id": status.id, "asked": permissions_json(asked), "granted": permissions_json(granted)}
+    lines = [
+        one_line(f"{status.id} {status.grant.version if status.grant else ''}"),
+        *(["  asks for nothing"] if asked == Permissions() else []),
+        *permission_lines(asked, lambda key: render_granted(key, granted)),
+    ]
+    return CommandResult("clawft.plugins.grant.v1", document, "\n".join(lines))

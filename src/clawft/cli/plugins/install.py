@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import anyio
 import click
 from msgspec import structs
 
@@ -21,7 +22,7 @@ from clawft.app.plugins import (
 )
 from clawft.cli.completion import complete_folders, complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, show_diagnostic
 from clawft.cli.plugins.description import (
     permission_lines,
     permission_words,
@@ -39,12 +40,16 @@ from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import remove_folder
 from clawft.install.archive.target import PLUGIN
+from clawft.install.sources.git import fetch_whole
+from clawft.install.sources.reference import parse_reference
 from clawft.plugins.folder import KINDS, Kind, StagedPlugin, make_plugin, place_plugin, stage_plugin
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugins import load_plugin
 from clawft.trust.plugin_review import make_broken_error
 from clawft.trust.plugins import PluginStatus, check_fit, compare_permissions
+from clawft.trust.signing.publishers import SkillStatement, load_publishers, written_version
+from clawft.trust.signing.signatures import check_signature, require_signature
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Look at it, and install nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Put it in the place of the one that is there without being asked.")
 @format_option
-def install_command(source: str, dry_run: bool, yes: bool, output: str) -> int:
+def install_command(source: str, dry_run: bool, yes: bool) -> CommandResult | int:
     """Install a plugin: its files are put into ~/.clawft/plugins. SOURCE is a folder, a .zip or a .tar.gz, or the
     https address of one; or a git repository: owner/repo[/folder][#ref], an address with git+ before it, git@host:path.
 
@@ -67,27 +72,26 @@ def install_command(source: str, dry_run: bool, yes: bool, output: str) -> int:
     app = open_here()
     came: list[FetchedTree] = []
     place, fetch = _find_source(app, source, came)
-    if fetch is not None and output == "table":
+    if fetch is not None and not is_json_asked():
         say(one_line(f"Fetching {place}"))
     with stage_plugin(place, os.path.join(app.workspace.user_dir, "plugins"), load_found(app), fetch) as staged:
         _check_signatures(app, staged)
         diagnostics = _check_install(app, staged)
-        if output == "table":
+        if not is_json_asked():
             for line in (*_lines(app, staged), *map(_origin_line, came)):
                 say(line)
             for problem in diagnostics:
                 show_diagnostic(problem, where="")
         if dry_run:
-            _tell(app, staged, output, (diagnostics, came), installed=False)
-            return 0
+            return _report(app, staged, diagnostics, came, installed=False)
         if staged.old is not None and not yes and not _ask(staged):
             say("Nothing was installed")
             return 1
         detail = {"from": place} | ({"commit": came[0].commit} if came and came[0].commit else {})
         app.audit.write("plugin", f"install {staged.target}", decision="done", detail=detail)
         place_plugin(staged)
-    _tell(app, staged, output, (diagnostics, came), installed=True)
-    return _offer(staged) if output == "table" else 0
+    result = _report(app, staged, diagnostics, came, installed=True)
+    return result if is_json_asked() else _offer(staged, result)
 
 
 def _find_source(app: App, source: str, came: "list[FetchedTree]") -> tuple[str, Callable[[str], None] | None]:
@@ -101,7 +105,6 @@ def _find_source(app: App, source: str, came: "list[FetchedTree]") -> tuple[str,
     top = source.partition("/")[0]
     if os.path.lexists(place) or (not elsewhere and ("/" not in source or not top or os.path.lexists(top))):
         return place, None
-    from clawft.install.sources.reference import parse_reference
 
     reference = parse_reference(source, {}, cwd, home)
     if reference.kind not in ("git", "archive"):
@@ -114,10 +117,6 @@ def _find_source(app: App, source: str, came: "list[FetchedTree]") -> tuple[str,
 
 def _fetch(app: App, reference: "SkillReference", came: "list[FetchedTree]", folder: str) -> None:
     """Raises: ClawftError."""
-    import anyio
-
-    from clawft.install.sources.git import fetch_whole
-
     came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, app.launcher))
 
 
@@ -151,9 +150,6 @@ def _check_signatures(app: App, staged: StagedPlugin) -> None:
 
     Raises: Refused, ClawftError.
     """
-    from clawft.trust.signing.publishers import SkillStatement, load_publishers, written_version
-    from clawft.trust.signing.signatures import check_signature, require_signature
-
     user_dir = app.workspace.user_dir
     required = app.own_config.skills.security.require_signature
     for skill in load_plugin_contents(app, staged.found).skills:
@@ -181,36 +177,32 @@ def _origin_line(came: "FetchedTree") -> str:
     return one_line(f"From: {came.url}, {what}")
 
 
-def _tell(
-    app: App, staged: StagedPlugin, output: str, facts: "tuple[list[Diagnostic], list[FetchedTree]]", *, installed: bool
-) -> None:
-    diagnostics, came = facts
+def _report(
+    app: App, staged: StagedPlugin, diagnostics: list[Diagnostic], came: "list[FetchedTree]", *, installed: bool
+) -> CommandResult:
     manifest = staged.found.manifest
     assert manifest is not None
     old = staged.old.manifest if staged.old else None
-    if output == "json":
-        fields: dict[str, Any] = {
-            "id": manifest.id,
-            "version": manifest.version,
-            "previous_version": old.version if old else None,
-            "path": staged.target,
-            "installed": installed,
-            "from": {"url": came[0].url, "commit": came[0].commit, "sha256": came[0].archive} if came else None,
-            "diagnostics": [
-                diagnostic_json(structs.replace(diagnostic, path=staged.target)) for diagnostic in diagnostics
-            ],
-            "asked": permissions_json(manifest.permissions),
-            "new": permissions_json(compare_permissions(old.permissions, manifest.permissions)) if old else None,
-        }
-        now = [status for status in load_plugin_statuses(app.refresh()) if status.found.folder == staged.target]
-        return print_json("clawft.plugins.install.v1", **fields, plugin=plugin_json(now[0]) if now else None)
-    done = "Installed" if installed else "Would be installed"
-    click.echo(one_line(f"{done}: {manifest.id} {manifest.version}"))
-    return None
+    fields: dict[str, Any] = {
+        "id": manifest.id,
+        "version": manifest.version,
+        "previous_version": old.version if old else None,
+        "path": staged.target,
+        "installed": installed,
+        "from": {"url": came[0].url, "commit": came[0].commit, "sha256": came[0].archive} if came else None,
+        "diagnostics": [diagnostic_json(structs.replace(diagnostic, path=staged.target)) for diagnostic in diagnostics],
+        "asked": permissions_json(manifest.permissions),
+        "new": permissions_json(compare_permissions(old.permissions, manifest.permissions)) if old else None,
+    }
+    now = [status for status in load_plugin_statuses(app.refresh()) if status.found.folder == staged.target]
+
+    text = one_line(f"{'Installed' if installed else 'Would be installed'}: {manifest.id} {manifest.version}")
+    return CommandResult("clawft.plugins.install.v1", {**fields, "plugin": plugin_json(now[0]) if now else None}, text)
 
 
-def _offer(staged: StagedPlugin) -> int:
-    """Offer to review the plugin now, if a user is at the terminal."""
+def _offer(staged: StagedPlugin, installed: CommandResult) -> CommandResult | int:
+    """Tell that it is installed, and offer to review the plugin now, if a user is at the terminal."""
+    print_result(installed, "table")
     if sys.stdin is None or not sys.stdin.isatty():
         say(one_line(f"Look at it, then: weft plugins enable {staged.found.id}"))
         return 0
@@ -218,7 +210,7 @@ def _offer(staged: StagedPlugin) -> int:
         return 0
     app = open_here()
     chosen = find_plugin(load_plugin_statuses(app), staged.found.id)
-    return enable_plugins(app, [chosen], yes=False, output="table")
+    return enable_plugins(app, [chosen], yes=False)
 
 
 @click.command("remove")
@@ -227,7 +219,7 @@ def _offer(staged: StagedPlugin) -> int:
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def remove_command(plugin_id: str, data: bool, dry_run: bool, yes: bool, output: str) -> int:
+def remove_command(plugin_id: str, data: bool, dry_run: bool, yes: bool) -> CommandResult:
     """Remove a plugin from ~/.clawft/plugins, with what it was granted. Its data stays, unless --data is given."""
     app = open_here()
     status = find_plugin(load_plugin_statuses(app), plugin_id)
@@ -241,7 +233,7 @@ def remove_command(plugin_id: str, data: bool, dry_run: bool, yes: bool, output:
         else []
     )
     lines += _setting_lines(app, status)
-    if output == "table" and (dry_run or yes):
+    if not is_json_asked() and (dry_run or yes):
         for line in lines:
             say(line)
     agreed = dry_run or yes or confirm(f"Remove {status.id}?", "Removing a plugin", lines=lines)
@@ -252,11 +244,13 @@ def remove_command(plugin_id: str, data: bool, dry_run: bool, yes: bool, output:
             remove_folder(goe)
         write_enabled(app, [status.id], enabled=True)  # one that comes back waits for a grant anyway
     removed = goes if agreed and not dry_run else []
-    if output == "json":
-        print_json("clawft.plugins.remove.v1", id=status.id, removed=removed, goes=goes)
-    elif not dry_run:
-        say(one_line(f"Removed: {status.id}") if agreed else "Nothing was removed")
-    return 0 if agreed else 1
+
+    def show() -> None:
+        if not dry_run:
+            say(one_line(f"Removed: {status.id}") if agreed else "Nothing was removed")
+
+    document = {"id": status.id, "removed": removed, "goes": goes}
+    return CommandResult("clawft.plugins.remove.v1", document, show, int(not agreed))
 
 
 def _check_remove(app: App, status: PluginStatus) -> None:
@@ -289,7 +283,7 @@ def _setting_lines(app: App, status: PluginStatus) -> list[str]:
     "--dir", "parent", default=".", metavar="PATH", help="Where its folder is made.", shell_complete=complete_folders
 )
 @format_option
-def new_command(name: str, kind: str, plugin_id: str, parent: str, output: str) -> None:
+def new_command(name: str, kind: str, plugin_id: str, parent: str) -> CommandResult:
     """Begin a plugin: a folder NAME with a manifest, code that works, and tests that pass."""
     folder = os.path.join(os.path.abspath(os.path.expanduser(parent)), name)
     files = make_plugin(name, cast(Kind, kind), plugin_id or f"local.{name}", folder)
@@ -297,11 +291,12 @@ def new_command(name: str, kind: str, plugin_id: str, parent: str, output: str) 
     if found.manifest is None:  # an id that no manifest may have
         shutil.rmtree(folder)
         raise make_broken_error(found)
-    if output == "json":
-        return print_json("clawft.plugins.new.v1", id=found.id, kind=kind, path=folder, files=files)
-    for path in files:
-        click.echo(one_line(os.path.relpath(path)))
-    shown = one_line(os.path.relpath(folder))
-    say(f"Next: cd {shown} && pytest")
-    say(f"Then: weft plugins install . && weft plugins enable {found.id}")
-    return None
+
+    def show() -> None:
+        for path in files:
+            click.echo(one_line(os.path.relpath(path)))
+        shown = one_line(os.path.relpath(folder))
+        say(f"Next: cd {shown} && pytest")
+        say(f"Then: weft plugins install . && weft plugins enable {found.id}")
+
+    return CommandResult("clawft.plugins.new.v1", {"id": found.id, "kind": kind, "path": folder, "files": files}, show)

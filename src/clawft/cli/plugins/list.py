@@ -8,7 +8,7 @@ from msgspec import structs
 from clawft.app.app import App
 from clawft.app.plugins import load_missing, load_plugin_statuses, open_grants, plugin_settings
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
 from clawft.cli.plugins.description import plugin_json, render_contents_summary
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
 from clawft.errors import ClawftError, Diagnostic
@@ -59,25 +59,26 @@ _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 
 @click.command("list")
 @format_option
-def command(output: str) -> None:
+def command() -> CommandResult:
     """List every plugin found, with its state and why."""
     app = open_here()
     found = load_plugin_statuses(app)
     statuses = sorted((*found, *load_required_missing_plugins(app, found)), key=lambda one: one.id)
     diagnostics = app.config.diagnostics
-    if output == "json":
-        listed = [plugin_json(status) for status in statuses]
-        return print_json(
-            "clawft.plugins.list.v1",
-            plugins=listed,
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-    if statuses:
-        click.echo("\n".join(plugin_lines(app, statuses, terminal_width())))
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
-    say(count_plugins(statuses))
-    return None
+    listed = [plugin_json(status) for status in statuses]
+
+    def show() -> None:
+        if statuses:
+            click.echo("\n".join(plugin_lines(app, statuses, terminal_width())))
+        for diagnostic in diagnostics:
+            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+        say(count_plugins(statuses))
+
+    return CommandResult(
+        "clawft.plugins.list.v1",
+        {"plugins": listed, "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics]},
+        show,
+    )
 
 
 def plugin_lines(app: App, statuses: Sequence[PluginStatus], columns: int | None) -> list[str]:

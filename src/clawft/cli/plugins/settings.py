@@ -11,7 +11,7 @@ from clawft.app.app import App
 from clawft.app.plugins import judge_here, load_plugin_statuses, plugin_settings
 from clawft.cli.config_entries import VariableOwner, write_switches
 from clawft.cli.options import open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, say, show_diagnostic
 from clawft.cli.plugins.description import plugin_json
 from clawft.config.changes import EditedConfig
 from clawft.config.extensions import PluginEntry, PluginsSettings
@@ -125,29 +125,27 @@ def write_enabled(app: App, ids: Sequence[str], *, enabled: bool) -> EditedConfi
     return write_switches(app, "plugins", ids, enabled=enabled)
 
 
-def print_plugin_changes(
-    meant: Sequence[PluginStatus], edited: EditedConfig | None, output: str, **more: Any
-) -> list[PluginStatus]:
-    """Say how plugins stand now, and what was written; how they do."""
+def report_plugin_changes(meant: Sequence[PluginStatus], edited: EditedConfig | None, **more: Any) -> CommandResult:
+    """The current state of plugins and what was written to the config."""
     app = open_here()
     now = {status.found.folder: status for status in load_plugin_statuses(app)}
     statuses = add_missing_variables(app, (now.get(plugin.found.folder, plugin) for plugin in meant))
-    if output == "json":
-        file_fields = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
-        print_json(
-            "clawft.plugins.entries.v1",
-            plugins=[plugin_json(plugin_status) for plugin_status in statuses],
-            **file_fields,
-            **more,
-        )
-        return statuses
-    for plugin_status in statuses:
-        click.echo(
-            one_line(f"{plugin_status.id} is {plugin_status.state}: {PLUGIN_STATES.get(plugin_status.state, '')}")
-        )
-        for reason in plugin_status.reasons:
-            if plugin_status.state != "ready" or reason.severity == "warning" or reason.code in _REPORTED:
-                show_diagnostic(reason, where="", indent="  ")
-    if edited is not None and edited.changed:
-        say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
-    return statuses
+    file_fields = {"path": edited.file if edited else None, "changed": edited is not None and edited.changed}
+
+    def show() -> None:
+        for plugin_status in statuses:
+            click.echo(
+                one_line(f"{plugin_status.id} is {plugin_status.state}: {PLUGIN_STATES.get(plugin_status.state, '')}")
+            )
+            for reason in plugin_status.reasons:
+                if plugin_status.state != "ready" or reason.severity == "warning" or reason.code in _REPORTED:
+                    show_diagnostic(reason, where="", indent="  ")
+        if edited is not None and edited.changed:
+            say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
+
+    return CommandResult(
+        "clawft.plugins.entries.v1",
+        {"plugins": [plugin_json(plugin_status) for plugin_status in statuses], **file_fields, **more},
+        show,
+        int(any(plugin_status.state != "ready" for plugin_status in statuses)),
+    )

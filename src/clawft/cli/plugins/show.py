@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.plugins import find_plugin, load_plugin_contents, load_plugin_statuses, plugin_settings
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json
+from clawft.cli.output import CommandResult, diagnostic_lines, one_line
 from clawft.cli.plugins.description import (
     permission_lines,
     permissions_json,
@@ -27,6 +27,7 @@ from clawft.config.listing import redact
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Diagnostic
 from clawft.plugins.runtime import log_path
+from clawft.sandbox.wasm import load_wasm
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugins import PluginContents
@@ -40,24 +41,25 @@ _DIALECTS = {"clawft": "clawft", "agent-plugins": "Agent Plugins 1.0", "claude":
 @click.command("show")
 @click.argument("plugin_id", metavar="ID", shell_complete=complete_plugins)
 @format_option
-def command(plugin_id: str, output: str) -> None:
+def command(plugin_id: str) -> CommandResult:
     """Show one plugin: what it brings, asks for and was granted, its settings, and why it is as it is.
 
     ID may be the last part of an id, or the name of a folder.
     """
     app = open_here()
     status = find_plugin(load_plugin_statuses(app), plugin_id)
-    if output == "json":
-        (status,) = add_missing_variables(app, [status])
-        diagnostics = (*_reasons(app, status), *load_plugin_contents(app, status.found).diagnostics)
-        fields = plugin_json(status) | {"reasons": [diagnostic_json(diagnostic) for diagnostic in diagnostics]}
-        return print_json("clawft.plugins.show.v1", **fields, **_details(app, status))
-    for line in detail_lines(app, status):
-        click.echo(line)
-    return None
+    (status,) = add_missing_variables(app, [status])
+    diagnostics = (*_reasons(app, status), *load_plugin_contents(app, status.found).diagnostics)
+    fields = plugin_json(status) | {"reasons": [diagnostic_json(diagnostic) for diagnostic in diagnostics]}
+
+    def show() -> None:
+        for line in plugin_detail_lines(app, status):
+            click.echo(line)
+
+    return CommandResult("clawft.plugins.show.v1", {**fields, **_details(app, status)}, show)
 
 
-def detail_lines(app: App, status: PluginStatus) -> list[str]:
+def plugin_detail_lines(app: App, status: PluginStatus) -> list[str]:
     """All there is to know about a plugin, to be read."""
     (status,) = add_missing_variables(app, [status])
     found, manifest = status.found, status.found.manifest
@@ -144,7 +146,6 @@ def _find_component(app: App, status: PluginStatus) -> _Component | None:
     manifest = status.found.manifest
     if manifest is None or not manifest.wasm_module:
         return None
-    from clawft.sandbox.wasm import load_wasm
 
     path = os.path.join(status.found.folder, manifest.wasm_module)
     if status.grant is None and path.endswith(".wat"):

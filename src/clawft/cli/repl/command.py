@@ -1,41 +1,25 @@
 """A slash command, and what all of them share: printing, looking names up, and completing them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
 from clawft.cli.output import diagnostic_lines, one_line
-from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.cli.repl.context import ReplContext
+from clawft.errors import Diagnostic, NotFound, find_close
 from clawft.trust.status import AgentStatus, SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.run_request import TurnRequest
-    from clawft.cli.repl.repl import Repl
 
 
-async def run_command_hooks(repl: "Repl", action: Literal["new", "reset", "stop"], key: str) -> None:
-    """Tell of a command given in the session of a key; what hooks say is shown. None keeps it from being done."""
-    from clawft.agent.turn_hooks import DetachedHooks
-
-    try:
-        runtime = await repl.runtime()
-    except ClawftError as error:
-        repl.show_error(error)
-        return
-    runtime.hooks.refresh()
-    path = runtime.sessions.get(key).path if key in runtime.sessions else ""
-    outside = DetachedHooks(runtime.hooks, runtime.secrets, runtime.workspace.project, key, repl.agent.name)
-    for event in await outside.tell_command(action, path):
-        repl.view.take(event)
+Run = Callable[[ReplContext, str], Awaitable["TurnRequest | None"]]
+Complete = Callable[[ReplContext, str], Iterable[str]]
 
 
-Run = Callable[["Repl", str], Awaitable["TurnRequest | None"]]
-Complete = Callable[["Repl", str], Iterable[str]]
-
-
-def _nothing(_repl: "Repl", _partial: str) -> Iterable[str]:
+def _nothing(_repl: ReplContext, _partial: str) -> Iterable[str]:
     return ()
 
 
@@ -63,26 +47,26 @@ def find_command(name: str, commands: Sequence[SlashCommand]) -> SlashCommand | 
     return next((command for command in commands if name == command.name or name in command.aliases), None)
 
 
-def print_lines(repl: "Repl", lines: Iterable[str]) -> None:
+def print_lines(repl: ReplContext, lines: Iterable[str]) -> None:
     """Lines that may hold colours of ours, and nothing else that a terminal acts on."""
     text = "\n".join(lines)
     if text:
         repl.screen.print(text if repl.screen.colour else click.unstyle(text))
 
 
-def print_diagnostics(repl: "Repl", diagnostics: Iterable[Diagnostic]) -> None:
+def print_diagnostics(repl: ReplContext, diagnostics: Iterable[Diagnostic]) -> None:
     for diagnostic in diagnostics:
         print_lines(repl, diagnostic_lines(diagnostic, where=repl.app.workspace.shorten(diagnostic.where)))
 
 
-def print_facts(repl: "Repl", facts: Iterable[tuple[str, str]]) -> None:
+def print_facts(repl: ReplContext, facts: Iterable[tuple[str, str]]) -> None:
     """`Label: value` lines, without those that have no value."""
     shown = [(label, value) for label, value in facts if value]
     width = max((len(label) for label, _ in shown), default=0) + 2
     print_lines(repl, [f"{label + ':':{width}}{value}" for label, value in shown])
 
 
-def find_skill(repl: "Repl", name: str) -> SkillStatus | None:
+def find_skill(repl: ReplContext, name: str) -> SkillStatus | None:
     """Find a skill by its name or by `scope:name`; if there is none, print an error and return None."""
     try:
         return repl.app.get_skill(name)
@@ -91,7 +75,7 @@ def find_skill(repl: "Repl", name: str) -> SkillStatus | None:
         return None
 
 
-def find_agent(repl: "Repl", name: str) -> AgentStatus | None:
+def find_agent(repl: ReplContext, name: str) -> AgentStatus | None:
     """Find an agent by its name; if there is none, print an error and return None."""
     try:
         return repl.app.get_agent(name)
@@ -100,7 +84,7 @@ def find_agent(repl: "Repl", name: str) -> AgentStatus | None:
         return None
 
 
-def _say_missing(repl: "Repl", kind: str, name: str, known: Iterable[str]) -> None:
+def _say_missing(repl: ReplContext, kind: str, name: str, known: Iterable[str]) -> None:
     repl.screen.print(f"{kind.capitalize()} '{one_line(name)}' not found. Run /{kind}s to see available {kind}s.")
     close = find_close(name.rpartition(":")[2], known)
     if close:
@@ -112,10 +96,10 @@ def complete_names(names: Iterable[str], partial: str) -> list[str]:
     return sorted({name for name in names if name.startswith(partial)}) if " " not in partial else []
 
 
-def complete_skills(repl: "Repl", partial: str) -> list[str]:
+def complete_skills(repl: ReplContext, partial: str) -> list[str]:
     """Every skill, usable or not."""
     return complete_names((skill.name for skill in repl.app.skills), partial)
 
 
-def complete_agents(repl: "Repl", partial: str) -> list[str]:
+def complete_agents(repl: ReplContext, partial: str) -> list[str]:
     return complete_names((agent.found.name for agent in repl.app.agents), partial)

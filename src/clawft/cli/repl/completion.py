@@ -4,7 +4,6 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -12,13 +11,10 @@ from prompt_toolkit.document import Document
 from clawft.cli.output import one_line
 from clawft.cli.repl.command import find_command
 from clawft.cli.repl.commands import COMMANDS
+from clawft.cli.repl.context import ReplContext
 from clawft.skills.parse.model import Skill
 from clawft.trust.status import SkillStatus
 from clawft.workspace import resolve_path
-
-if TYPE_CHECKING:
-    from clawft.cli.repl.repl import Repl
-
 
 MAX_SHOWN = 50
 _MAX_META = 80
@@ -35,7 +31,7 @@ def starting_with(names: Sequence[str], start: str) -> Sequence[str]:
 class ReplCompleter(Completer):
     """Completes for one REPL."""
 
-    def __init__(self, repl: "Repl") -> None:
+    def __init__(self, repl: ReplContext) -> None:
         self._repl = repl
         self._of: tuple[SkillStatus, ...] | None = None  # the catalog that the names below are of
         self._names: list[str] = []
@@ -87,7 +83,7 @@ def _complete(names: Iterable[str], start: str, meta: Mapping[str, str]) -> Iter
         yield Completion(name, -len(start), display=one_line(name), display_meta=meta.get(name, ""))
 
 
-def _files(repl: "Repl", start: str) -> Iterator[Completion]:
+def _files(repl: ReplContext, start: str) -> Iterator[Completion]:
     """Paths below the current folder; folders end in `/`."""
     workspace = repl.app.workspace
     folder, _, begun = start.replace("\\ ", " ").rpartition("/")

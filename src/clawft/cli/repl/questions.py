@@ -1,21 +1,18 @@
 """Questions during a turn: approvals of tools, and variables that a skill needs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from anyio import lowlevel
 
 from clawft.cli.output import clean, one_line
 from clawft.cli.repl.view import TurnView
-from clawft.cli.skills.variables import find_missing, store_variable
-from clawft.errors import ClawftError
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded
 from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
-from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
-    from clawft.cli.repl.repl import Repl
+    pass
 
 
 _CHOICES = "  [y]es, for this [s]ession, [a]lways here, [N]o: "
@@ -67,29 +64,3 @@ class ToolApprovalPrompt:
             if answer is not None and not (event.dangerous and answer in ("session", "always")):
                 return ApprovalAnswer(answer, AT_TERMINAL)
             screen.print("  Please answer y or n" if event.dangerous else "  Please answer y, s, a or n")
-
-
-async def ask_skill_variables(repl: "Repl", names: Iterable[str]) -> None:
-    """Ask for each that nobody set; nothing typed is a no, for this session. Raises: EOFError, KeyboardInterrupt."""
-    for name in names:
-        try:
-            await _ask_for(repl, repl.app.get_skill(name))
-        except ClawftError as error:  # the skill may do without it
-            repl.show_error(error)
-
-
-async def _ask_for(repl: "Repl", status: SkillStatus) -> None:
-    stored = False
-    for variable in [missing.name for missing in find_missing(repl.app, status)]:
-        if (status.name, variable) in repl.declined:
-            continue
-        question = one_line(f"{status.name} needs {variable} (not shown; Enter skips)")
-        secret = (await repl.reader.ask(f"  {question}: ", hidden=True)).strip()
-        if not secret:
-            repl.declined.add((status.name, variable))
-            continue
-        store_variable(repl.app, status, variable, secret)
-        repl.screen.print(one_line(f"  Stored. Only programs of {status.name} get {variable}"))
-        stored = True
-    if stored:
-        repl.app.refresh()

@@ -2,7 +2,7 @@
 
 import click
 
-from clawft.cli.root import LazyGroup
+from clawft.cli.root import LazyGroup, events_option
 from clawft.config.serve import ServeSettings
 
 __all__ = ["command"]
@@ -31,16 +31,9 @@ _PORT = ServeSettings().port
 @click.option("--plain-http", is_flag=True, help="Listen for other machines without TLS: tokens are read on the way.")
 @click.option("--open", "open_page", is_flag=True, help="Open the console in the browser.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not log requests.")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: one line of JSON for the address and for each thing that happens.",
-)
+@events_option("json: one line of JSON for the address and for each thing that happens.")
 @click.pass_context
-def command(ctx: click.Context, /, host: str | None, port: int | None, output: str, **more: bool) -> int | None:
+def command(ctx: click.Context, /, host: str | None, port: int | None, **more: bool) -> int | None:
     """Start the daemon: HTTP, WebSocket, MCP and the web console, until Ctrl-C.
 
     HTTP under /api/v1, a WebSocket at /ws, MCP at /mcp, and the console at /. Every client needs a token: your own is
@@ -51,5 +44,4 @@ def command(ctx: click.Context, /, host: str | None, port: int | None, output: s
         return None
     from clawft.cli.serve.daemon import DaemonOptions, run_daemon
 
-    wanted = DaemonOptions(host=host, port=port, as_json=output == "json", **more)
-    return run_daemon(wanted)
+    return run_daemon(DaemonOptions(host=host, port=port, **more))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
 import click
 from msgspec import Struct, structs
 
@@ -24,7 +25,10 @@ from clawft.cli.worker import WorkerLog, make_worker_log
 from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, Refused
 from clawft.files import replace_file
+from clawft.server.daemon import open_daemon, run_in_background
 from clawft.server.http.addresses import WILD, bracket, is_loopback, listen
+from clawft.server.tokens import ServeTokens
+from clawft.trust.programs import start_detached, use_own_python
 
 if TYPE_CHECKING:
     import socket
@@ -56,12 +60,12 @@ class DaemonOptions(Struct, frozen=True, kw_only=True):
 def run_daemon(wanted: DaemonOptions) -> int:
     """Serve until it is stopped. Raises: ClawftError."""
     check_serve_installed()
+    from clawft.server.client.daemons import register_daemon
+
     app = open_here()
     settings = _settle(load_serve_settings(app), wanted)
     if wanted.open_page and not settings.console:
         raise click.UsageError("--open has nothing to open: serve.console is false")
-    from clawft.server.client.daemons import register_daemon
-    from clawft.server.tokens import ServeTokens
 
     token = load_own_token(app, settings, make=True)
     listening = _listen(app, settings)
@@ -194,8 +198,6 @@ class _DaemonLog(Struct, frozen=True):
 
 def _browse(launcher: "Launcher", url: str) -> None:
     """Open a page in a process of its own: a browser is looked for by its name, and may hold up who starts it."""
-    from clawft.trust.programs import start_detached, use_own_python
-
     env = {**launcher.environ, "PATH": launcher.limit_path(launcher.environ.get("PATH", os.defpath))}
     with suppress(OSError):
         start_detached(use_own_python(("-I", "-m", "webbrowser", "-t", url), env, launcher.folder))
@@ -228,8 +230,6 @@ class _DaemonRun:
 
     def run(self, app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens") -> None:
         """Raises: ClawftError."""
-        import anyio
-
         # What clients do wrong is answered, not logged; a bug is.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         handled = [
@@ -237,8 +237,6 @@ class _DaemonRun:
         ]  # `nohup` wants some ignored
 
         async def run() -> None:
-            from clawft.server.daemon import run_in_background
-
             with anyio.open_signal_receiver(*handled) as signals, anyio.CancelScope() as scope:
                 async with run_in_background(partial(self._hear, signals, scope.cancel)):
                     await self._serve(app, settings, listening, tokens)
@@ -250,7 +248,6 @@ class _DaemonRun:
         self, app: "App", settings: ServeSettings, listening: "socket.socket", tokens: "ServeTokens"
     ) -> None:
         from clawft.server.application import make_application, make_server
-        from clawft.server.daemon import open_daemon
 
         async with open_daemon(app, settings) as daemon:
             front = make_application(daemon, tokens, None if self._voice.wanted.quiet else self._voice.tell)
@@ -262,8 +259,6 @@ class _DaemonRun:
 
     async def _hear(self, signals: AsyncIterator[signal.Signals], give_up: Callable[[], None]) -> None:
         """The first signal lets work come to its end, the second cuts it short; before it is ready, one ends it."""
-        import anyio
-
         async with anyio.create_task_group() as group:
             is_first = True
             async for signum in signals:

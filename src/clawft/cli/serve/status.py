@@ -6,12 +6,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
+import httpx2
 from msgspec import structs
 
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_error
+from clawft.cli.output import CommandResult, one_line, say, show_error
 from clawft.config.serve import ServeSettings
 from clawft.errors import ClawftError, NotFound
+from clawft.server.tokens import load_own
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
@@ -43,8 +45,6 @@ def load_serve_settings(app: "App") -> ServeSettings:
 
 def load_own_token(app: "App", settings: ServeSettings, *, make: bool = False) -> str:
     """The token that may do everything; '' where none was made yet. Raises: ClawftError."""
-    from clawft.server.tokens import load_own
-
     return load_own(settings, app.workspace.user_dir, app.environ, make=make)
 
 
@@ -87,8 +87,6 @@ def _here(app: "App", places: "Sequence[RunningDaemon]") -> "Sequence[RunningDae
 
 def fetch_status(place: "RunningDaemon", token: str) -> dict[str, Any]:
     """Fetch a daemon's own status. Raises: ClawftError."""
-    import httpx2
-
     verify = _trust(place.tls_cert) if place.local.startswith("https:") else True
     try:
         with httpx2.Client(trust_env=False, timeout=_ASK_S, verify=verify) as client:
@@ -128,7 +126,7 @@ def _trust(cert: str) -> ssl.SSLContext:
 
 @click.command("status")
 @format_option
-def status_command(output: str) -> int:
+def status_command() -> CommandResult:
     """Say which daemons of yours run, where and since when, what they serve, and what is wrong with them."""
     check_serve_installed()
     from clawft.server.client.daemons import find_daemons
@@ -146,14 +144,20 @@ def status_command(output: str) -> int:
             show_error(error)
         failed = failed or bool(status and any(subsystem["problem"] for subsystem in status["subsystems"]))
         described.append({**structs.asdict(place), "status": status})
-    if output == "json":
-        print_json("clawft.serve.status.v1", running=bool(places), daemons=described)
-    elif not places:
-        say("No daemon of yours runs. Start one: weft serve")
-    else:
-        for daemon in described:
-            _show(daemon)
-    return 1 if failed or not places else 0
+
+    def show() -> None:
+        if not places:
+            say("No daemon of yours runs. Start one: weft serve")
+        else:
+            for daemon in described:
+                _show(daemon)
+
+    return CommandResult(
+        "clawft.serve.status.v1",
+        {"running": bool(places), "daemons": described},
+        show,
+        1 if failed or not places else 0,
+    )
 
 
 def _show(daemon: dict[str, Any]) -> None:
@@ -183,7 +187,7 @@ _SEEN = {
 @click.command("url")
 @click.option("--port", type=click.IntRange(1, 65_535), help="Of the daemon on this port, where several run.")
 @format_option
-def url_command(port: int | None, output: str) -> None:
+def url_command(port: int | None) -> CommandResult:
     """Print where the console of the daemon that runs is, with your token in it: for your own browser alone.
 
     Of several it is the one that serves this project.
@@ -191,6 +195,4 @@ def url_command(port: int | None, output: str) -> None:
     app = open_here()
     place = get_daemon(app, port)
     url = console_url(place.url, load_token_for(app, place))
-    if output == "json":
-        return print_json("clawft.serve.url.v1", url=url, local=place.local, pid=place.pid)
-    return click.echo(url)
+    return CommandResult("clawft.serve.url.v1", {"url": url, "local": place.local, "pid": place.pid}, url)

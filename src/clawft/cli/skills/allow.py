@@ -3,15 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import click
-from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, print_table, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.cli.review import finding_lines, scanned_lines
 from clawft.errors import NotFound, Refused
@@ -34,19 +32,6 @@ _STATES = {"skill": STATES, "hook": HOOK_STATES, "plugin": PLUGIN_STATES}
 _UNITS = {"h": 1, "d": 24, "w": 24 * 7}
 
 
-class _Options(Struct, frozen=True):
-    """Options of the command."""
-
-    rules: tuple[str, ...]
-    because: str
-    expires: str
-    listing: bool
-    remove: bool
-    yes: bool
-    output: str
-    dirs: tuple[str, ...]
-
-
 @click.command("allow")
 @click.argument("name", required=False, shell_complete=complete_skills)
 @click.option("--rule", "rules", multiple=True, metavar="RULE", help="Which rule may object in vain (repeatable).")
@@ -57,28 +42,36 @@ class _Options(Struct, frozen=True):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 @dir_option
-def command(name: str | None, **values: Any) -> int:
+def command(
+    name: str | None,
+    rules: tuple[str, ...],
+    because: str,
+    expires: str,
+    listing: bool,
+    remove: bool,
+    yes: bool,
+    dirs: tuple[str, ...],
+) -> CommandResult | int:
     """Use a skill though a rule of the scanner objects to it.
 
     It holds for this rule, for the skill as it is now, and for a while: when the skill changes it is blocked again.
     A skill that could not be scanned cannot be allowed. NAME may also be a hook that `weft hooks list` shows, or the id
     of a plugin.
     """
-    options = _Options(**values)
-    app = open_here(options.dirs)
-    if options.listing:
-        return _list(app, name, options.output)
+    app = open_here(dirs)
+    if listing:
+        return _list(app, name)
     if not name:
         raise click.UsageError("Say which skill: weft skills allow NAME")
     status = _find(app, name)
-    rules = list(dict.fromkeys(map(_rule_id, options.rules)))
-    if options.remove:
-        return _remove(app, status, rules, options.output)
-    if not rules:
+    ids = list(dict.fromkeys(map(_rule_id, rules)))
+    if remove:
+        return _remove(app, status, ids)
+    if not ids:
         raise click.UsageError(f"Say which rule: --rule RULE. Run: weft skills why {name}")
-    if not options.because.strip():
+    if not because.strip():
         raise click.UsageError('Say why: --because "…"')
-    return _allow(app, status, rules, options)
+    return _allow(app, status, ids, one_line(because)[:MAX_BECAUSE], _parse_end(expires), yes=yes)
 
 
 def _find(app: App, name: str) -> ScannedStatus:
@@ -109,9 +102,10 @@ def _judge_now(app: App, status: ScannedStatus) -> ScannedStatus:
     return _load_others(app.refresh()).get(status.name, status)
 
 
-def _allow(app: App, status: ScannedStatus, rules: Sequence[str], options: _Options) -> int:
+def _allow(
+    app: App, status: ScannedStatus, rules: Sequence[str], because: str, expires: str, *, yes: bool
+) -> CommandResult | int:
     """Record what a person agrees to. Raises: ClawftError."""
-    expires = _parse_end(options.expires)
     scanned = load_scanned(app, status)
     found = status.found
     digest = compute_digest(found.root).value
@@ -119,27 +113,16 @@ def _allow(app: App, status: ScannedStatus, rules: Sequence[str], options: _Opti
     if scanned.report.digest != digest:
         message = f"The skill '{status.name}' changed while it was looked at"
         raise Refused("skill-changed", message, path=found.root, hint="Look at it again")
-    if not options.yes:
+    if not yes:
         for line in (*scanned_lines(scanned), *finding_lines(scanned.report, rules)):
             say(line)
         if not _ask(status.name, rules):
             say("Nothing was allowed")
             return 1
     at = datetime.now().astimezone().isoformat(timespec="seconds")
-    because, power = one_line(options.because)[:MAX_BECAUSE], scanned.report.power
+    by, power = current_user(), scanned.report.power
     made = [
-        Override(
-            objection.rule,
-            status.name,
-            found.root,
-            digest,
-            objection.mark,
-            because,
-            current_user(),
-            at,
-            expires,
-            power,
-        )
+        Override(objection.rule, status.name, found.root, digest, objection.mark, because, by, at, expires, power)
         for objection in objections
     ]
     facts = {"because": because, "expires": expires}
@@ -150,15 +133,16 @@ def _allow(app: App, status: ScannedStatus, rules: Sequence[str], options: _Opti
     ) as commit:
         app.overrides.add(made, commit)
     now = _judge_now(app, status)
-    if options.output == "json":
-        print_json("clawft.skills.allow.v1", allowed=[override_json(override) for override in made], state=now.state)
-        return 0
-    until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
-    say(one_line(f"Allowed for {status.name}: {', '.join(override.rule for override in made)}{until}"))
-    click.echo(one_line(f"{now.name} is {now.state}: {_STATES[now.found.kind][now.state]}"))
-    for reason in now.reasons if now.state == "blocked" else ():
-        show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
-    return 0
+
+    def show() -> None:
+        until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
+        say(one_line(f"Allowed for {status.name}: {', '.join(override.rule for override in made)}{until}"))
+        click.echo(one_line(f"{now.name} is {now.state}: {_STATES[now.found.kind][now.state]}"))
+        for reason in now.reasons if now.state == "blocked" else ():
+            show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
+
+    allowed = [override_json(override) for override in made]
+    return CommandResult("clawft.skills.allow.v1", {"allowed": allowed, "state": now.state}, show)
 
 
 def _objections(status: ScannedStatus, report: Report, rules: Sequence[str], digest: str) -> list[Objection]:
@@ -185,23 +169,25 @@ def _ask(name: str, rules: Sequence[str]) -> bool:
     return confirm(f"Use {name} though {', '.join(rules)} objects?", "To allow a skill", hint)
 
 
-def _list(app: App, name: str | None, output: str) -> int:
+def _list(app: App, name: str | None) -> CommandResult:
     made = app.overrides.load()
     if name:
         folder = _find(app, name).found.root
         made = tuple(override for override in made if override.path == folder)
-    if output == "json":
-        print_json("clawft.skills.allow.v1", allowed=[override_json(override) for override in made])
-        return 0
-    rows = [(override.name, override.rule, override.expires[:10], override.by, override.because) for override in made]
-    if rows:
-        print_table(("SKILL", "RULE", "UNTIL", "BY", "BECAUSE"), rows, wide=4)
-    else:
-        say("Nothing is allowed against the scanner")
-    return 0
+
+    def show() -> None:
+        rows = [
+            (override.name, override.rule, override.expires[:10], override.by, override.because) for override in made
+        ]
+        if rows:
+            print_table(("SKILL", "RULE", "UNTIL", "BY", "BECAUSE"), rows, wide=4)
+        else:
+            say("Nothing is allowed against the scanner")
+
+    return CommandResult("clawft.skills.allow.v1", {"allowed": [override_json(override) for override in made]}, show)
 
 
-def _remove(app: App, status: ScannedStatus, rules: Sequence[str], output: str) -> int:
+def _remove(app: App, status: ScannedStatus, rules: Sequence[str]) -> CommandResult:
     folder = status.found.root
     taken = [override for rule in (rules or ("",)) for override in app.overrides.remove(folder, rule)]
     for override in taken:
@@ -209,11 +195,14 @@ def _remove(app: App, status: ScannedStatus, rules: Sequence[str], output: str) 
         app.audit.tell(
             "approval", subject, decision="revoked", rule=override.rule, skill=override.name, digest=override.digest
         )
-    if output == "json":
-        print_json("clawft.skills.allow.v1", removed=[override_json(override) for override in taken])
-    else:
-        say(f"Taken back: {', '.join(override.rule for override in taken)}" if taken else "Nothing was allowed for it")
-    return 0 if taken else 1
+    return CommandResult(
+        "clawft.skills.allow.v1",
+        {"removed": [override_json(override) for override in taken]},
+        lambda: say(
+            f"Taken back: {', '.join(override.rule for override in taken)}" if taken else "Nothing was allowed for it"
+        ),
+        0 if taken else 1,
+    )
 
 
 def _rule_id(named: str) -> str:

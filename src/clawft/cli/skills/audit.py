@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.install import open_sources
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, print_table, say, show_diagnostic
 from clawft.cli.skills.verify import find_sites, installed_scope_option, make_signature_check
 from clawft.errors import ClawftError, Diagnostic
 from clawft.install.lockfile.file import load_lock
@@ -47,7 +47,7 @@ class _Found(Struct):
 @installed_scope_option
 @click.option("--offline", is_flag=True, help="Ask no registry.")
 @format_option
-def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> int:
+def command(names: tuple[str, ...], scope: str, offline: bool) -> CommandResult:
     """Audit installed skills: scan them, check their locks and signatures, ask their registries.
 
     It fails with 3 if one is malicious or its signature is no longer accepted, and with 1 if one was changed, was
@@ -62,13 +62,14 @@ def command(names: tuple[str, ...], scope: str, offline: bool, output: str) -> i
     if app.own_config.skills.security.require_signature:
         audited = list(map(add_unsigned, audited))
     code = 3 if any(skill.malicious for skill in audited) else 1 if found.problems or any(map(_is_open, audited)) else 0
-    if output == "json":
-        skills = [_as_json(skill) for skill in audited]
-        diagnostics = [diagnostic_json(diagnostic) for diagnostic in found.problems]
-        print_json("clawft.skills.audit.v1", ok=code == 0, offline=offline, skills=skills, diagnostics=diagnostics)
-    else:
-        _show(app, found, audited, offline=offline)
-    return code
+    skills = [_as_json(skill) for skill in audited]
+    diagnostics = [diagnostic_json(diagnostic) for diagnostic in found.problems]
+    return CommandResult(
+        "clawft.skills.audit.v1",
+        {"ok": code == 0, "offline": offline, "skills": skills, "diagnostics": diagnostics},
+        lambda: _show(app, found, audited, offline=offline),
+        code,
+    )
 
 
 def _is_open(audited: AuditedSkill) -> bool:

@@ -3,18 +3,16 @@
 import os
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 import anyio
 import click
 import msgspec
-from msgspec import Struct
 
 from clawft.agent.tools.environment import command_env
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, clean, is_json_asked, one_line, print_table, say
 from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.install.transaction.program_installers import (
@@ -35,16 +33,6 @@ HINT = "Look at it, then pass --only ID --yes"
 _MARKS = {"ready": "can be run", "there": "not needed", "unfit": "cannot be run", "shown": "only shown"}
 
 
-class _Asked(Struct, frozen=True):
-    """Options of the command."""
-
-    run: bool
-    only: tuple[str, ...]
-    yes: bool
-    output: str
-    dirs: tuple[str, ...]
-
-
 @click.command("deps")
 @click.argument("name", shell_complete=complete_skills)
 @click.option("--run", is_flag=True, help="Run installers, each after you were asked.")
@@ -52,38 +40,36 @@ class _Asked(Struct, frozen=True):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask; only with --only.")
 @format_option
 @dir_option
-def command(name: str, **values: Any) -> int:
+def command(name: str, run: bool, only: tuple[str, ...], yes: bool, dirs: tuple[str, ...]) -> CommandResult:
     """Show which programs a skill needs, which of them are missing, and the installers that it names for them.
 
     Nothing is run without --run. An installer changes the machine, so it runs with your rights and outside the sandbox,
     as far as the command policy allows, and you are asked about each with the exact command.
     """
-    asked = _Asked(**values)
-    if asked.yes and asked.run and not asked.only:
+    if yes and run and not only:
         raise click.UsageError("With --yes, say which installers to run: --only ID")
-    app = open_here(asked.dirs)
+    app = open_here(dirs)
     status = app.get_skill(name)
     skill = status.found.skill
-    if asked.run:
+    if run:
         _check_trust(app, status)
     if skill is None:
         raise ClawftError("skill-broken", f"The skill '{name}' cannot be read", hint=f"Run: weft skills why {name}")
     programs = list_programs(skill, app.host)
     installers = list_installers(skill, app.host, root=os.geteuid() == 0)
-    if asked.output == "table" or (asked.run and not asked.yes):
+    if (run and not yes) or not is_json_asked():
         _show(programs, installers)
-    done = _run(app, name, _choose(installers, asked), asked) if asked.run else {}
-    if asked.output == "json":
-        print_json(
-            "clawft.skills.deps.v1",
-            name=name,
-            programs=msgspec.to_builtins(programs),
-            installers=[
-                {**msgspec.to_builtins(installer), "command": shlex.join(installer.words)} for installer in installers
-            ],
-            done={key: {"code": result.code, "output": _text(result)} for key, result in done.items()},
-        )
-    return 1 if any(result.code for result in done.values()) else 0
+    done = _run(app, name, _choose(installers, only), yes=yes) if run else {}
+    document = {
+        "name": name,
+        "programs": msgspec.to_builtins(programs),
+        "installers": [
+            {**msgspec.to_builtins(installer), "command": shlex.join(installer.words)} for installer in installers
+        ],
+        "done": {key: {"code": result.code, "output": _text(result)} for key, result in done.items()},
+    }
+    failed = any(result.code for result in done.values())
+    return CommandResult("clawft.skills.deps.v1", document, lambda: None, int(failed))
 
 
 def _show(programs: Sequence[RequiredProgram], installers: Sequence[ProgramInstaller]) -> None:
@@ -104,19 +90,19 @@ def _show(programs: Sequence[RequiredProgram], installers: Sequence[ProgramInsta
         print_table(("ID", "STATE", "COMMAND", "WHY"), rows, wide=2)
 
 
-def _choose(installers: Sequence[ProgramInstaller], asked: _Asked) -> list[ProgramInstaller]:
+def _choose(installers: Sequence[ProgramInstaller], only: Sequence[str]) -> list[ProgramInstaller]:
     """Those to run: the named ones, else all that can be run and bring something. Raises: NotFound, Refused."""
     known = {installer.id: installer for installer in installers}
-    for name in asked.only:
+    for name in only:
         if name not in known:
             raise NotFound("installer-not-found", f"No installer '{name}'", hint=f"There are: {', '.join(known)}")
         if known[name].state not in ("ready", "there"):
             message = f"The installer '{name}' cannot be run: {known[name].why}"
             raise Refused("installer-unfit", message, hint="What it would do is shown without --run")
-    return [known[name] for name in asked.only] or [installer for installer in installers if installer.state == "ready"]
+    return [known[name] for name in only] or [installer for installer in installers if installer.state == "ready"]
 
 
-def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], asked: _Asked) -> dict[str, Finished]:
+def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], *, yes: bool) -> dict[str, Finished]:
     """Run what a person agrees to, one after the other; it ends with the first that fails. Raises: ClawftError."""
     if not chosen:
         say("There is nothing to run")
@@ -127,7 +113,7 @@ def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], asked: _Asked)
         env = command_env(app.config.tools.exec, clean_environ(app.environ), {})
         program = app.launcher.prepare(step.words, env)
         question = f"Run with all your rights, outside the sandbox: {line}{show_files(program.files)}"
-        if not asked.yes and not confirm(f"{question}?", "To run an installer", HINT):
+        if not yes and not confirm(f"{question}?", "To run an installer", HINT):
             app.audit.tell("command", line, decision="denied", skill=name)
             continue
         detail: dict[str, object] = {"sandbox": "outside", "for": "deps", "files": program.files}
@@ -139,7 +125,7 @@ def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], asked: _Asked)
         finally:
             app.audit.tell("command", line, decision="finished", skill=name, detail=how)
         done[step.id] = finished
-        if asked.output == "table":
+        if not is_json_asked():
             click.echo(_text(finished), nl=False)
             say(one_line(f"{line}: {'done' if not finished.code else f'failed with code {finished.code}'}"))
         if finished.code:

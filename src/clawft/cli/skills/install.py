@@ -14,7 +14,7 @@ from clawft.app.app import App
 from clawft.app.install import open_sources, open_supplies
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import one_line, print_json, say, scan_progress, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, scan_progress, show_diagnostic
 from clawft.cli.prompts import confirm, report_interrupt
 from clawft.cli.review import file_lines, power_lines, review_lines, short_lines
 from clawft.cli.skills.targets import allow_options, scope_choice, to_option
@@ -169,11 +169,12 @@ class InstallOptions(Struct, frozen=True):
     rules: tuple[str, ...]
     because: str
     yes: bool
-    output: str
 
 
-def install_skills(app: App, references: Sequence[str], asked: InstallOptions, scans: ScanProcesses) -> int:
-    """Install skills; the exit code. Raises: ClawftError."""
+def install_skills(
+    app: App, references: Sequence[str], asked: InstallOptions, scans: ScanProcesses
+) -> CommandResult | int:
+    """Install skills. Raises: ClawftError."""
     finish_installation(app)
     site = find_site(app.workspace, asked.scope)
     allowing = AllowedRules(asked.rules, one_line(asked.because))
@@ -184,16 +185,16 @@ def install_skills(app: App, references: Sequence[str], asked: InstallOptions, s
     ):
         staged = anyio.run(_stage, app, transaction, references, asked, scans)
         plans = transaction.plan(staged, options)
-        if asked.output == "table" or not asked.yes:
+        if not (asked.yes and is_json_asked()):
             show_plans(app, transaction, plans)
         check_objections((plan.name, plan.objections) for plan in plans)
         if asked.dry_run:
-            return _tell(app, transaction, plans, asked, None)
+            return _report(app, transaction, plans, None)
         if not asked.yes and not confirm_plans(app, plans, "Install"):
             say("Nothing was installed")
             return 1
         diagnostics = transaction.commit(plans, options)
-    return _tell(app, transaction, plans, asked, diagnostics)
+    return _report(app, transaction, plans, diagnostics)
 
 
 async def _stage(
@@ -219,36 +220,36 @@ def _parse(app: App, text: str, registry: str, registries: Any) -> SkillReferenc
     return parse_reference(f"{registry}:{text}", registries, workspace.cwd, workspace.home)
 
 
-def _tell(
-    app: App,
-    transaction: Transaction,
-    plans: Sequence[PlannedSkill],
-    asked: InstallOptions,
-    diagnostics: Sequence[Diagnostic] | None,
-) -> int:
-    """Print the result. `said` is None if nothing was installed, else the diagnostics of the installation."""
+def _report(
+    app: App, transaction: Transaction, plans: Sequence[PlannedSkill], diagnostics: Sequence[Diagnostic] | None
+) -> CommandResult:
+    """The result. `diagnostics` are those of the installation, None if nothing was installed."""
     installed = diagnostics is not None
     unmet = {plan.name: find_unmet(app, plan) for plan in plans}
     for problem in diagnostics or ():
         show_diagnostic(problem, where=problem.path)
-    if asked.output == "json":
-        skills = [
-            planned_json(transaction, plan) | {"unmet": list(map(diagnostic_json, unmet[plan.name]))} for plan in plans
-        ]
-        diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in diagnostics or ()]
-        print_json("clawft.skills.install.v1", installed=installed, skills=skills, diagnostics=diagnostics_json)
-        return 0
-    done = Counter(_name_outcome(plan, installed) for plan in plans)
-    for plan in plans if len(plans) <= MANY else ():
-        click.echo(one_line(f"{_name_outcome(plan, installed)}: {plan.name} {plan.staged.resolved.version}"))
-    for what, count in done.items() if len(plans) > MANY else ():
-        click.echo(f"{what}: {count} skills")
-    for name, needs in unmet.items():
-        for need in needs:
-            show_diagnostic(need, where="")
-        if needs and installed:
-            say(one_line(f"{name} is not offered to models until it has that"))
-    return 0
+
+    def show() -> None:
+        done = Counter(_name_outcome(plan, installed) for plan in plans)
+        for plan in plans if len(plans) <= MANY else ():
+            click.echo(one_line(f"{_name_outcome(plan, installed)}: {plan.name} {plan.staged.resolved.version}"))
+        for what, count in done.items() if len(plans) > MANY else ():
+            click.echo(f"{what}: {count} skills")
+        for name, needs in unmet.items():
+            for need in needs:
+                show_diagnostic(need, where="")
+            if needs and installed:
+                say(one_line(f"{name} is not offered to models until it has that"))
+
+    skills = [
+        planned_json(transaction, plan) | {"unmet": list(map(diagnostic_json, unmet[plan.name]))} for plan in plans
+    ]
+    document = {
+        "installed": installed,
+        "skills": skills,
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics or ()],
+    }
+    return CommandResult("clawft.skills.install.v1", document, show)
 
 
 def _name_outcome(one: PlannedSkill, installed: bool) -> str:
@@ -269,7 +270,7 @@ def _name_outcome(one: PlannedSkill, installed: bool) -> str:
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Install and approve them as they are, without being asked.")
 @format_option
-def install_command(references: tuple[str, ...], **values: Any) -> int:
+def install_command(references: tuple[str, ...], **values: Any) -> CommandResult | int:
     """Install skills: each is downloaded, checked and scanned; you see what it could do, and are asked.
 
     REF is a name in a registry (slug, @owner/slug, slug@1.2.3, REGISTRY:slug), a repository (owner/repo, any address of
@@ -290,14 +291,14 @@ def install_command(references: tuple[str, ...], **values: Any) -> int:
 @click.option("--force", is_flag=True, help="Also what weft did not install, what was edited, and what others need.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def remove_command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: bool, yes: bool, output: str) -> int:
+def remove_command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: bool, yes: bool) -> CommandResult | int:
     """Remove skills that weft installed, from every folder they were put into; their approvals go with them."""
     app = open_here()
     finish_installation(app)
     site = find_site(app.workspace, scope)
     lock = load_lock(site.lock)
     removals = plan_removal(site, lock, names)
-    if output == "table" or not yes:
+    if not (yes and is_json_asked()):
         _show(app, removals, force=force)
     if not force:
         check_objections(((removal.name, removal.objections) for removal in removals), "removed")
@@ -313,18 +314,18 @@ def remove_command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: b
             for problem in transaction.remove(removals):
                 show_diagnostic(problem, where=app.workspace.shorten(problem.path))
     unneeded = find_unneeded(lock, names)
-    if output == "json":
-        skills = [
-            {"name": removal.name, "paths": removal.places, "installed": removal.locked is not None}
-            for removal in removals
-        ]
-        print_json("clawft.skills.remove.v1", removed=not dry_run, skills=skills, unneeded=unneeded)
-        return 0
-    for removal in removals:
-        click.echo(one_line(f"{'Would be removed' if dry_run else 'Removed'}: {removal.name}"))
-    if unneeded:
-        say(one_line(f"No longer needed by others: weft skills remove {' '.join(unneeded)}"))
-    return 0
+
+    def show() -> None:
+        for removal in removals:
+            click.echo(one_line(f"{'Would be removed' if dry_run else 'Removed'}: {removal.name}"))
+        if unneeded:
+            say(one_line(f"No longer needed by others: weft skills remove {' '.join(unneeded)}"))
+
+    skills = [
+        {"name": removal.name, "paths": removal.places, "installed": removal.locked is not None} for removal in removals
+    ]
+    document = {"removed": not dry_run, "skills": skills, "unneeded": unneeded}
+    return CommandResult("clawft.skills.remove.v1", document, show)
 
 
 def _show(app: App, removals: Sequence[Removal], *, force: bool) -> None:

@@ -1,11 +1,13 @@
 """`weft skills list`: every skill with its state and the reason for it. Imports little, so that it starts fast."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import click
 
+from clawft.app.app import App
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here, scope_option
-from clawft.cli.output import print_json, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
 from clawft.errors import Diagnostic
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.trust.status import STATES, SkillStatus, State, is_copy
@@ -45,28 +47,29 @@ _MARKS = {"ready": "✓", "manual": "✓", "shadowed": "·"}
 @scope_option
 @format_option
 @dir_option
-def command(outdated: bool, scope: str, output: str, dirs: tuple[str, ...]) -> int | None:
+def command(outdated: bool, scope: str, dirs: tuple[str, ...]) -> CommandResult:
     """List every skill found, with its state and why."""
     app = open_here(dirs)
     finish_installation(app, change=False)
     if outdated:
         from clawft.cli.skills.update import list_outdated
 
-        return list_outdated(app, scope, output)
+        return list_outdated(app, scope)
     skills = sorted(
         (skill for skill in app.skills if scope in ("all", skill.found.location.scope)), key=lambda one: one.name
     )
     diagnostics = (*app.config.diagnostics, *app.catalog.diagnostics)
-    if output == "json":
+
+    def make_document() -> dict[str, Any]:
         from clawft.server.views.skills import digest_of, skill_json
 
         listed = [skill_json(skill, digest_of(skill)) for skill in skills]
-        print_json(
-            "clawft.skills.list.v1",
-            skills=listed,
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-        return None
+        return {"skills": listed, "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics]}
+
+    return CommandResult("clawft.skills.list.v1", make_document, lambda: _show(app, skills, diagnostics))
+
+
+def _show(app: App, skills: Sequence[SkillStatus], diagnostics: Iterable[Diagnostic]) -> None:
     skills, copies = _fold(skills)
     if skills:
         click.echo("\n".join(skill_lines(skills, terminal_width())))  # at once: each call flushes
@@ -78,7 +81,6 @@ def command(outdated: bool, scope: str, output: str, dirs: tuple[str, ...]) -> i
         say(f"{many} of these in the folders of other clients: weft skills why NAME tells where")
     if any(app.trust_policy.check_use(skill.found) for skill in skills if skill.found.location.scope == "dir"):
         say("They are only looked at: to run one asks first. See: weft skills trust --help")
-    return None
 
 
 def _fold(skills: Sequence[SkillStatus]) -> tuple[list[SkillStatus], int]:

@@ -9,7 +9,7 @@ import click
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic, show_error
 from clawft.cli.review import finding_lines
 from clawft.cli.skills.targets import complete_targets, find_folder
 from clawft.errors import NotFound, Refused
@@ -21,6 +21,9 @@ _SHOWN = 20
 _OTHERS = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".txz", ".xz", ".zst")  # archives that ours is not
 
 
+_SCHEMA = "clawft.skills.pack.v1"
+
+
 @click.command("pack")
 @click.argument("skill", metavar="[DIR|NAME]", default=".", shell_complete=complete_targets)
 @click.option(
@@ -29,7 +32,7 @@ _OTHERS = (".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".txz", ".xz", ".zst") 
 @click.option("--dry-run", is_flag=True, help="Check it and show what would be packed, and write nothing.")
 @click.option("--allow-findings", is_flag=True, help="Pack it though something looks like a secret, if it is none.")
 @format_option
-def command(skill: str, target: str, dry_run: bool, allow_findings: bool, output: str) -> int:
+def command(skill: str, target: str, dry_run: bool, allow_findings: bool) -> CommandResult:
     """Pack a skill into one file, which `weft skills install` and other clients take.
 
     It is checked first: what is broken, a link, a secret, or what the scanner calls malicious is not packed, unless you
@@ -37,7 +40,7 @@ def command(skill: str, target: str, dry_run: bool, allow_findings: bool, output
     .clawhubignore and .clawftignore in it name. The same files give the same bytes, on every machine and at any time.
     """
     app = open_here()
-    if target == "-" and output == "json":
+    if target == "-" and is_json_asked():
         raise click.UsageError("-o - prints the archive, --format json a document: choose one")
     if target.lower().endswith(_OTHERS):
         raise click.UsageError("-o FILE: a skill is packed as a zip, so name it NAME.skill or NAME.zip")
@@ -45,16 +48,22 @@ def command(skill: str, target: str, dry_run: bool, allow_findings: bool, output
     limit = app.config.skills.max_skill_prompt_bytes
     with prepare(place, limit, app.secrets, app.overrides.load()) as prepared:
         file = "-" if target == "-" else _choose_file(app, target, prepared.name)
-        if output == "table":
+        if not is_json_asked():
             show_prepared(prepared)
+        try:
             check_ready(prepared, allow_findings=allow_findings)
-        else:
-            _check_quietly(prepared, allow_findings)
+        except Refused as refused:
+            if not is_json_asked():
+                raise
+            show_error(refused)  # a program gets it with all that it rests on
+            problem = diagnostic_json(refused.diagnostic)
+            document = {**_document(prepared), "written": False, "path": None, "refused": problem}
+            return CommandResult(_SCHEMA, document, "", refused.exit_code)
         if file != "-":
             _check_free(file)
         if not dry_run:
             _place(prepared.archive, file)
-        return _tell(app, prepared, file, written=not dry_run, output=output)
+        return _tell(app, prepared, file, written=not dry_run)
 
 
 def show_prepared(prepared: PreparedSkill) -> None:
@@ -73,21 +82,6 @@ def show_prepared(prepared: PreparedSkill) -> None:
         say(f"Verdict: {prepared.report.verdict}")
         for line in finding_lines(prepared.report):
             say(line)
-
-
-def _check_quietly(prepared: PreparedSkill, allow_findings: bool) -> None:
-    """The same for a program: a refusal tells all it rests on, in the document."""
-    try:
-        check_ready(prepared, allow_findings=allow_findings)
-    except Refused as refused:
-        print_json(
-            "clawft.skills.pack.v1",
-            **_document(prepared),
-            written=False,
-            path=None,
-            refused=diagnostic_json(refused.diagnostic),
-        )
-        raise
 
 
 def _choose_file(app: App, target: str, name: str) -> str:
@@ -126,14 +120,16 @@ def _place(archive: str, path: str) -> None:
             os.unlink(hidden)
 
 
-def _tell(app: App, prepared: PreparedSkill, file: str, *, written: bool, output: str) -> int:
-    if output == "json":
-        print_json("clawft.skills.pack.v1", **_document(prepared), written=written, path=file, refused=None)
-    elif file != "-":
-        done = "Packed" if written else "Would be packed"
-        shown = app.workspace.shorten(file)
-        click.echo(one_line(f"{done}: {shown} ({prepared.packed.size} bytes, sha256:{prepared.packed.sha256})"))
-    return 0
+def _tell(app: App, prepared: PreparedSkill, file: str, *, written: bool) -> CommandResult:
+
+    def show() -> None:
+        if file != "-":
+            done = "Packed" if written else "Would be packed"
+            shown = app.workspace.shorten(file)
+            click.echo(one_line(f"{done}: {shown} ({prepared.packed.size} bytes, sha256:{prepared.packed.sha256})"))
+
+    document = {**_document(prepared), "written": written, "path": file, "refused": None}
+    return CommandResult(_SCHEMA, document, show)
 
 
 def _document(prepared: PreparedSkill) -> dict[str, Any]:

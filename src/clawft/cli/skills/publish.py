@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.install import open_registry
 from clawft.cli.completion import complete_registries
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.cli.skills.sign import choose_signer
 from clawft.cli.skills.targets import complete_targets, find_folder
@@ -54,7 +54,6 @@ class _Options(Struct, frozen=True):
     allow_findings: bool
     dry_run: bool
     yes: bool
-    output: str
 
     @property
     def wish(self) -> PublicationOptions:
@@ -85,7 +84,7 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask. Terms need --accept-license.")
 @format_option
-def command(target: str, **values: Any) -> int:
+def command(target: str, **values: Any) -> CommandResult | int:
     """Publish a skill to ClawHub or to a hub of yours, after a check and a look at what is sent.
 
     What is broken, malicious or holds secrets is refused; hidden and ignored files are left out. The version is the one
@@ -97,14 +96,14 @@ def command(target: str, **values: Any) -> int:
     place = find_folder(app, target)
     with prepare(place, app.config.skills.max_skill_prompt_bytes, app.secrets) as prepared:
         for diagnostic in prepared.problems:
-            if diagnostic.severity == "error" or (options.output == "table" and diagnostic.severity != "note"):
+            if diagnostic.severity == "error" or (diagnostic.severity != "note" and not is_json_asked()):
                 show_diagnostic(diagnostic, where=diagnostic.where)
         check_ready(prepared, allow_findings=options.allow_findings)
         check_text("changelog", options.changelog, app.secrets, allow_findings=options.allow_findings)
         return _publish(app, place, prepared, options)
 
 
-def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -> int:
+def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -> CommandResult | int:
     registry = open_registry(app, options.registry)
     if not registry.has_token and not options.dry_run:
         raise Refused("publish-token", f"There is no token for '{registry.name}'", hint=_get_token(registry))
@@ -115,13 +114,13 @@ def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -
         lost = planned.parcel.signed and not planned.same.signed
         but = ", without its signature; to publish that: --bump patch --sign" if lost else ""
         say(one_line(f"Unchanged: {registry.name} has this content as {planned.same.version}{but}"))
-        return _tell(registry, planned, options, Signature("unsigned"))
+        return _report(registry, planned, Signature("unsigned"))
     planned, signature = _sign(app, place, planned, options)
-    if options.output == "table" or not options.yes:
+    if not (options.yes and is_json_asked()):
         for line in _lines(registry, planned, prepared, signature):
             say(line)
     if options.dry_run:
-        return _tell(registry, planned, options, signature)
+        return _report(registry, planned, signature)
     if not _agree(registry, options):
         say("Nothing was published")
         return 1
@@ -129,10 +128,10 @@ def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -
     subject = f"{publication.slug}@{publication.version} to {registry.url} as @{publication.owner}"
     about: Any = {"skill": prepared.name, "digest": planned.parcel.digest}
     app.audit.write("publish", subject, decision="allowed", **about)
-    done = anyio.run(_send, open_registry(app, options.registry), planned, options)
+    done = anyio.run(_send, open_registry(app, options.registry), planned)
     app.audit.tell("publish", subject, decision="done", **about)
     _write_back(app, place, prepared, planned)  # only now: what was not taken leaves the skill as it was
-    return _tell(registry, planned, options, signature, done)
+    return _report(registry, planned, signature, done)
 
 
 def _plan_or_ask(
@@ -157,12 +156,12 @@ async def _plan(registry: PublishingRegistry, prepared: PreparedSkill, wish: Pub
         return await plan_publication(registry, prepared, wish)
 
 
-async def _send(registry: PublishingRegistry, planned: PlannedPublication, options: _Options) -> PublicationResult:
+async def _send(registry: PublishingRegistry, planned: PlannedPublication) -> PublicationResult:
     async with registry:
         publication = planned.publication
         if has_terms(registry.url):
             publication = structs.replace(publication, accept_license=True)  # nobody comes here who did not agree
-        shown = options.output == "table" and sys.stderr is not None and sys.stderr.isatty()
+        shown = not is_json_asked() and sys.stderr is not None and sys.stderr.isatty()
         try:
             return await registry.publish(publication, planned.parcel, _progress if shown else lambda *_: None)
         finally:
@@ -251,44 +250,44 @@ def _clean(line: str) -> str:
     return ("  " if line.startswith("  ") else "") + one_line(line)
 
 
-def _tell(
+def _report(
     registry: PublishingRegistry,
     planned: PlannedPublication,
-    options: _Options,
     signature: Signature,
     done: PublicationResult | None = None,
-) -> int:
+) -> CommandResult:
     publication = planned.publication
     diagnostics = _find_problems(registry, planned, done)
     for diagnostic in diagnostics:
         show_diagnostic(diagnostic, where="")
-    if options.output == "json":
-        files = [{"path": file.path, "size": file.size, "sha256": file.sha256} for file in planned.parcel.files]
-        facts: dict[str, Any] = {
-            "registry": registry.name,
-            "url": registry.url,
-            "owner": publication.owner or None,
-            "slug": publication.slug,
-            "version": publication.version,
-            "asked": planned.published.asked,
-            "previous_version": planned.published.latest or None,
-            "unchanged": planned.same is not None,
-            "digest": planned.parcel.digest,
-            "fingerprint": planned.parcel.fingerprint or None,
-            "signature": {"state": signature.state, "key": signature.key or None},
-            "files": files,
-            "published": done is not None,
-            "pending": done is not None and done.pending,
-            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        }
-        print_json("clawft.skills.publish.v1", **facts)
-    elif planned.same is None:
-        waits = "; it waits for the registry to look at it" if done and done.pending else ""
-        would = "Would be published" if planned.published.asked else "Could be published"
-        verb = would if done is None else "Was there already" if done.again else "Published"
-        owner = f"@{publication.owner}/" if publication.owner else ""
-        click.echo(one_line(f"{verb}: {owner}{publication.slug} {publication.version}{waits}"))
-    return 1 if any(diagnostic.severity == "error" for diagnostic in diagnostics) else 0
+
+    def show() -> None:
+        if planned.same is None:
+            waits = "; it waits for the registry to look at it" if done and done.pending else ""
+            would = "Would be published" if planned.published.asked else "Could be published"
+            verb = would if done is None else "Was there already" if done.again else "Published"
+            owner = f"@{publication.owner}/" if publication.owner else ""
+            click.echo(one_line(f"{verb}: {owner}{publication.slug} {publication.version}{waits}"))
+
+    document: dict[str, Any] = {
+        "registry": registry.name,
+        "url": registry.url,
+        "owner": publication.owner or None,
+        "slug": publication.slug,
+        "version": publication.version,
+        "asked": planned.published.asked,
+        "previous_version": planned.published.latest or None,
+        "unchanged": planned.same is not None,
+        "digest": planned.parcel.digest,
+        "fingerprint": planned.parcel.fingerprint or None,
+        "signature": {"state": signature.state, "key": signature.key or None},
+        "files": [{"path": file.path, "size": file.size, "sha256": file.sha256} for file in planned.parcel.files],
+        "published": done is not None,
+        "pending": done is not None and done.pending,
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
+    }
+    failed = any(diagnostic.severity == "error" for diagnostic in diagnostics)
+    return CommandResult("clawft.skills.publish.v1", document, show, int(failed))
 
 
 def _find_problems(

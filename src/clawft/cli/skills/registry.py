@@ -12,9 +12,17 @@ from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.app.install import open_sources
-from clawft.cli.output import is_terminal_attached, one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import (
+    CommandResult,
+    is_terminal_attached,
+    one_line,
+    print_table,
+    say,
+    show_diagnostic,
+)
 from clawft.cli.release_table import print_versions
 from clawft.config.registries import list_registries
+from clawft.install.sources.clawhub import ClawHub
 from clawft.install.sources.model import ResolvedSkill, ShownSkill, SkillReference, SkillRelease
 from clawft.install.sources.reference import parse_reference
 from clawft.install.sources.selection import RegistrySearch, choose_registries, search_registries
@@ -34,32 +42,35 @@ def is_published(app: App, name: str) -> bool:
     return not rest.startswith("//") and before in list_registries(app.own_config.registries)
 
 
-def show_published(app: App, name: str, output: str) -> None:
+def show_published(app: App, name: str) -> CommandResult:
     """Raises: ClawftError; NotFound."""
     registry, shown = anyio.run(_ask_published, app, name)
     full = f"@{shown.origin.owner}/{shown.origin.slug}" if shown.origin.owner else shown.origin.slug
     reference = f"{registry}:{full}"
-    if output == "json":
-        return print_json(
-            "clawft.skills.published.v1",
-            name=full,
-            registry=registry,
-            url=shown.origin.url,
-            summary=shown.summary,
-            latest=shown.latest or None,
-            versions=shown.releases,
-        )
-    lines = [("Skill", full), ("Registry", f"{registry} ({shown.origin.url})"), ("Description", shown.summary)]
-    lines += [("Latest", shown.latest or "none is left to give"), ("Install", f"weft skills install {reference}")]
-    for label, value in lines:
-        if value:
-            click.echo(f"{label}: {one_line(value)}")
-    return print_versions(shown.releases)
+
+    def show() -> None:
+        lines = [("Skill", full), ("Registry", f"{registry} ({shown.origin.url})"), ("Description", shown.summary)]
+        lines += [("Latest", shown.latest or "none is left to give"), ("Install", f"weft skills install {reference}")]
+        for label, value in lines:
+            if value:
+                click.echo(f"{label}: {one_line(value)}")
+        return print_versions(shown.releases)
+
+    return CommandResult(
+        "clawft.skills.published.v1",
+        {
+            "name": full,
+            "registry": registry,
+            "url": shown.origin.url,
+            "summary": shown.summary,
+            "latest": shown.latest or None,
+            "versions": shown.releases,
+        },
+        show,
+    )
 
 
 async def _ask_published(app: App, name: str) -> tuple[str, ShownSkill]:
-    from clawft.install.sources.clawhub import ClawHub
-
     async with open_sources(app) as sources:
         reference = parse_reference(name, sources.registries, app.workspace.cwd, app.workspace.home)
         source = sources.find(reference)
@@ -76,28 +87,36 @@ def _from_resolved(reference: SkillReference, found: ResolvedSkill) -> ShownSkil
     return ShownSkill(found.origin, found.description, release.version, (release,) if release.version else ())
 
 
-def print_registry_matches(app: App, query: str, limit: int, registry: str, output: str) -> int:
-    """Ask one registry or all of them, and tell; the exit code. Raises: ClawftError."""
+def search_all_registries(app: App, query: str, limit: int, registry: str) -> CommandResult:
+    """Ask one registry or all of them. Raises: ClawftError."""
     searched = anyio.run(_ask_hub_search, app, query, limit, registry)
     none_answered = bool(searched.failed) and not searched.hits
-    if output == "json":
-        failed = [{"registry": name, **diagnostic_json(failure)} for name, failure in searched.failed.items()]
-        results = [msgspec.to_builtins(view_registry_hit(hit)) for hit in searched.hits]
-        print_json("clawft.skills.search.hub.v1", query=query, results=results, failed=failed)
-        return int(none_answered)
-    if searched.hits:
-        rows = [
-            (hit.reference, hit.summary, hit.version, hit.verdict.status if hit.verdict else "not said", hit.registry)
-            for hit in searched.hits
-        ]
-        print_table(("REFERENCE", "SUMMARY", "VERSION", "VERDICT", "REGISTRY"), rows, wide=1)
-    elif not searched.failed:
-        say(one_line(f"No registry has anything for '{query}'"))
-    for name, problem in searched.failed.items():
-        show_diagnostic(problem, where=f"registry {name}")
-    if searched.hits:
-        say(one_line(f"To look at one, and to install it: weft skills install {searched.hits[0].reference}"))
-    return int(none_answered)
+    failed = [{"registry": name, **diagnostic_json(failure)} for name, failure in searched.failed.items()]
+    results = [msgspec.to_builtins(view_registry_hit(hit)) for hit in searched.hits]
+
+    def show() -> None:
+        if searched.hits:
+            rows = [
+                (
+                    hit.reference,
+                    hit.summary,
+                    hit.version,
+                    hit.verdict.status if hit.verdict else "not said",
+                    hit.registry,
+                )
+                for hit in searched.hits
+            ]
+            print_table(("REFERENCE", "SUMMARY", "VERSION", "VERDICT", "REGISTRY"), rows, wide=1)
+        elif not searched.failed:
+            say(one_line(f"No registry has anything for '{query}'"))
+        for name, problem in searched.failed.items():
+            show_diagnostic(problem, where=f"registry {name}")
+        if searched.hits:
+            say(one_line(f"To look at one, and to install it: weft skills install {searched.hits[0].reference}"))
+
+    return CommandResult(
+        "clawft.skills.search.hub.v1", {"query": query, "results": results, "failed": failed}, show, int(none_answered)
+    )
 
 
 async def _ask_hub_search(app: App, query: str, limit: int, registry: str) -> RegistrySearch:

@@ -2,17 +2,24 @@
 
 import sys
 
+import anyio
 import click
 import msgspec
 
+from clawft.agent.run_request import TurnRequest
+from clawft.agent.tools.dynamic import render_dynamic
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import TurnOptions, dir_option, format_option, open_here, turn_options
-from clawft.cli.output import clean, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, say, show_diagnostic
+from clawft.cli.review import ask_approval
+from clawft.cli.skills.variables import ask_missing_variables
+from clawft.cli.turn import run_turn_in_terminal, start_in_background
 from clawft.errors import Refused
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.render.prompt import RenderedPrompt, render_skill
 from clawft.skills.render.template import PromptArguments, TemplateVariables, split_arguments
+from clawft.trust.permissions import CallAuthority
 from clawft.trust.status import STATES, SkillStatus
 
 
@@ -27,9 +34,6 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
 
     An untrusted skill is shown first, and you are asked to approve it; --yes approves it for this run.
     """
-    from clawft.agent.run_request import TurnRequest
-    from clawft.cli.turn import run_turn_in_terminal  # `weft skills --help` needs none of what turns need
-
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
     _tell_misplaced(args)
@@ -42,20 +46,14 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
     if options.queue and not options.background:
         raise click.UsageError("--queue goes with --background")
     if options.background:
-        from clawft.cli.turn import start_in_background
-
         return start_in_background(app, options, request, dirs)
     return run_turn_in_terminal(app, options, request, only=status.name if dirs else "")
 
 
 def prepare_skill(app: App, name: str, *, yes: bool, ask: bool = True) -> SkillStatus:
     """Have a person approve a skill, and give what it needs; `ask`: for that too. Raises: ClawftError; click.Abort."""
-    from clawft.cli.skills.variables import ask_missing_variables
-
     status = app.get_skill(name)
     if needs_approval(app, status):
-        from clawft.cli.review import ask_approval
-
         ask_approval(app, status, yes=yes)
         app.refresh()
         status = app.get_skill(name)
@@ -81,14 +79,6 @@ def needs_approval(app: App, status: SkillStatus) -> bool:
     return status.usable and app.trust_policy.check_use(status.found) is not None
 
 
-class RenderOptions(msgspec.Struct, frozen=True):
-    line: str
-    session_id: str
-    run: bool
-    output: str
-    dirs: tuple[str, ...]
-
-
 @click.command("render", context_settings={"ignore_unknown_options": True})
 @click.argument("name", shell_complete=complete_skills)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -97,17 +87,18 @@ class RenderOptions(msgspec.Struct, frozen=True):
 @click.option("--run", is_flag=True, help="Run its commands and read the files it names, as a turn would.")
 @format_option
 @dir_option
-def render_command(name: str, args: tuple[str, ...], **values: object) -> None:
+def render_command(
+    name: str, args: tuple[str, ...], line: str, session_id: str, run: bool, dirs: tuple[str, ...]
+) -> CommandResult:
     """Print the prompt of a skill with its arguments filled in. Nothing in it is run, except with --run."""
-    options = msgspec.convert(values, RenderOptions)
-    if args and options.line:
+    if args and line:
         raise click.UsageError("Give the arguments either way, not both")
-    app = open_here(options.dirs)
+    app = open_here(dirs)
     status = app.get_skill(name)
     skill = app.load_prompt(status.found)
-    variables = TemplateVariables(options.session_id, status.found.base_dir, app.workspace.project)
-    arguments = split_arguments(options.line) if options.line else PromptArguments(" ".join(args), args)
-    if options.run:
+    variables = TemplateVariables(session_id, status.found.base_dir, app.workspace.project)
+    arguments = split_arguments(line) if line else PromptArguments(" ".join(args), args)
+    if run:
         rendered = _run(app, status, arguments, variables)
     else:
         prefixes = app.config.skills.security.allowed_command_prefixes
@@ -117,27 +108,24 @@ def render_command(name: str, args: tuple[str, ...], **values: object) -> None:
         *(diagnostic for diagnostic in skill.diagnostics if diagnostic.code == "body-truncated"),
         *rendered.diagnostics,
     ]
-    if options.output == "json":
-        notes = [diagnostic_json(warning) for warning in warnings]
-        return print_json("clawft.skills.render.v1", name=skill.name, prompt=rendered.text, diagnostics=notes)
-    for diagnostic in warnings:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
-    if rendered.diagnostics and not options.run:
-        say(f"Nothing was run or read; to do as a turn does: weft skills render --run {skill.name}")
-    if not rendered.text:
-        say(f"The skill '{skill.name}' has no instructions")
-    if sys.stdout is not None:  # written as it is: echo would take escape sequences out
-        sys.stdout.write((clean(rendered.text) if sys.stdout.isatty() else rendered.text) + "\n")
-    return None
+
+    def show() -> None:
+        for diagnostic in warnings:
+            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        if rendered.diagnostics and not run:
+            say(f"Nothing was run or read; to do as a turn does: weft skills render --run {skill.name}")
+        if not rendered.text:
+            say(f"The skill '{skill.name}' has no instructions")
+        if sys.stdout is not None:  # written as it is: echo would take escape sequences out
+            sys.stdout.write((clean(rendered.text) if sys.stdout.isatty() else rendered.text) + "\n")
+
+    notes = [diagnostic_json(warning) for warning in warnings]
+    document = {"name": skill.name, "prompt": rendered.text, "diagnostics": notes}
+    return CommandResult("clawft.skills.render.v1", document, show)
 
 
 def _run(app: App, status: SkillStatus, arguments: PromptArguments, variables: TemplateVariables) -> RenderedPrompt:
     """The prompt with all that it asks for, by the same rules as in a turn. Raises: Refused, ClawftError."""
-    import anyio  # what only prints needs none of these
-
-    from clawft.agent.tools.dynamic import render_dynamic
-    from clawft.trust.permissions import CallAuthority
-
     if not status.usable:
         message = f"The skill '{status.name}' may not be used: {STATES[status.state]}"
         raise Refused("skill-refused", message, hint=f"Run: weft skills why {status.name}")

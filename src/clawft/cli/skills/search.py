@@ -1,12 +1,11 @@
 """`weft skills search`: which of the skills here, or of those in registries, fit a request."""
 
-from typing import Any
-
 import click
 
 from clawft.cli.completion import complete_registries
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import print_json, print_table, say
+from clawft.cli.output import CommandResult, print_table, say
+from clawft.cli.skills.registry import search_all_registries
 from clawft.skills.discovery.ranking import match_context
 
 MAX_HITS = 100  # of registries
@@ -19,38 +18,35 @@ MAX_HITS = 100  # of registries
 @click.option("--registry", metavar="NAME", default="", help="Ask this one only.", shell_complete=complete_registries)
 @format_option
 @dir_option
-def command(words: tuple[str, ...], limit: int, output: str, dirs: tuple[str, ...], **values: Any) -> int:
+def command(words: tuple[str, ...], limit: int, hub: bool, registry: str, dirs: tuple[str, ...]) -> CommandResult:
     """Find skills by what they are for, best first: among those here, or with --hub in the registries.
 
     Every registry of `weft registries list` is asked, side by side; one that does not answer is named.
     """
     app = open_here(dirs)
     query = " ".join(words)
-    if values["hub"] or values["registry"]:
-        from clawft.cli.skills.registry import print_registry_matches
-
-        return print_registry_matches(app, query, min(limit, MAX_HITS), values["registry"], output)
+    if hub or registry:
+        return search_all_registries(app, query, min(limit, MAX_HITS), registry)
     states = {id(skill.found.skill): skill.state for skill in app.skills if skill.state != "shadowed"}
     skills = [skill.found.skill for skill in app.skills if skill.found.skill and skill.state != "shadowed"]
     ranked = match_context(query, skills, limit)
-    if output == "json":
-        results = [
-            {
-                "name": found.skill.name,
-                "score": found.score,
-                "description": found.skill.description,
-                "state": states[id(found.skill)],
-            }
-            for found in ranked
-        ]
-        print_json("clawft.skills.search.v1", query=query, results=results)
-        return 0
-    if ranked:
+    results = [
+        {
+            "name": found.skill.name,
+            "score": found.score,
+            "description": found.skill.description,
+            "state": states[id(found.skill)],
+        }
+        for found in ranked
+    ]
+
+    def show() -> None:
+        if not ranked:
+            return say(f"No skill matches '{query}'")
         rows = [
             (found.skill.name, found.skill.description, states[id(found.skill)], f"{found.score:.1f}")
             for found in ranked
         ]
-        print_table(("NAME", "DESCRIPTION", "STATE", "SCORE"), rows, wide=1)
-    else:
-        say(f"No skill matches '{query}'")
-    return 0
+        return print_table(("NAME", "DESCRIPTION", "STATE", "SCORE"), rows, wide=1)
+
+    return CommandResult("clawft.skills.search.v1", {"query": query, "results": results}, show)

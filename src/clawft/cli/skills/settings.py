@@ -8,10 +8,13 @@ from clawft.app.app import App, entry_name, entry_of
 from clawft.app.install import open_install_effects
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, say, show_diagnostic
 from clawft.config import join_path
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError
+from clawft.install.lockfile.file import load_lock
+from clawft.install.transaction.targets import find_site
+from clawft.install.transaction.updates import hold_versions
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.trust.status import STATES, SkillStatus
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from clawft.install.transaction.targets import InstallSite
 
 
-def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope, output: str) -> None:
+def _set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope) -> CommandResult:
     """Give a setting of skills a value, in one write, and tell how each stands now. Raises: ClawftError."""
     app = open_here()
     entries = dict.fromkeys(entry_name(app, app.get_skill(name)) for name in names)
@@ -27,20 +30,25 @@ def set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope,
     edited = app.edit_config(scope, changes)
     now = open_here()
     statuses = list({skill.found.file: skill for skill in map(now.get_skill, names)}.values())
-    if output == "json":
-        skills = [_to_json(now, status) for status in statuses]
-        return print_json("clawft.skills.entries.v1", skills=skills, path=edited.file, changed=edited.changed)
-    for status in statuses:
-        pinned = "pinned and " if entry_of(now, status).pinned else ""
-        click.echo(one_line(f"{status.name} is {pinned}{status.state}: {STATES[status.state]}"))
-        if status.state != "ready":
-            for reason in status.reasons:
-                show_diagnostic(reason, where="", indent="  ")
-        if getattr(entry_of(now, status), setting) is not value:
-            key = join_path(("skills", "entries", entry_name(now, status)))
-            say(one_line(f"note: something else sets {key}.{setting} too, and wins. Run: weft config show {key}"))
-    say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
-    return None
+    skills = [_to_json(now, status) for status in statuses]
+
+    def show() -> None:
+        for status in statuses:
+            pinned = "pinned and " if entry_of(now, status).pinned else ""
+            click.echo(one_line(f"{status.name} is {pinned}{status.state}: {STATES[status.state]}"))
+            if status.state != "ready":
+                for reason in status.reasons:
+                    show_diagnostic(reason, where="", indent="  ")
+            if getattr(entry_of(now, status), setting) is not value:
+                key = join_path(("skills", "entries", entry_name(now, status)))
+                say(one_line(f"note: something else sets {key}.{setting} too, and wins. Run: weft config show {key}"))
+        say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
+        if setting == "pinned" and value:
+            _tell_how(names, scope)
+
+    return CommandResult(
+        "clawft.skills.entries.v1", {"skills": skills, "path": edited.file, "changed": edited.changed}, show
+    )
 
 
 def _to_json(app: App, status: SkillStatus) -> dict[str, object]:
@@ -64,7 +72,7 @@ REASON = "by weft skills pin"
 @click.option("--off", is_flag=True, help="Pin them no longer.")
 @target_option
 @format_option
-def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: Scope, output: str) -> None:
+def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: Scope) -> CommandResult:
     """Describe skills to a model before all others, whatever the room for descriptions.
 
     With --version it is the version of an installed skill that is pinned: `weft skills update` leaves it as it is.
@@ -73,17 +81,11 @@ def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scop
     if reason and not hold:
         raise click.UsageError("--reason is for --version")
     if hold:
-        return _hold(names, "" if off else one_line(reason) or REASON, scope, output)
-    set_entries(names, "pinned", not off, scope, output)
-    if not off and output == "table":
-        _tell_how(names, scope)
-    return None
+        return _hold(names, "" if off else one_line(reason) or REASON, scope)
+    return _set_entries(names, "pinned", not off, scope)
 
 
-def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> None:
-    from clawft.install.transaction.targets import find_site
-    from clawft.install.transaction.updates import hold_versions
-
+def _hold(names: tuple[str, ...], reason: str, scope: Scope) -> CommandResult:
     app = open_here()
     site = find_site(app.workspace, scope)
     asked = [name for name in names if "." in name]  # which no folder of a skill has: `--version 1.2.3`
@@ -91,22 +93,19 @@ def _hold(names: tuple[str, ...], reason: str, scope: Scope, output: str) -> Non
     for name in names if asked else ():
         _check_version(site, name, asked)
     pinned = hold_versions(site, names, reason, open_install_effects(app))
-    if output == "json":
-        listed = [
-            {field: getattr(skill, field) for field in ("name", "version", "commit", "pinned")} for skill in pinned
-        ]
-        return print_json("clawft.skills.pin.v1", pinned=listed)
-    for skill in pinned:
-        version = skill.version or skill.commit[:12] or skill.digest[:19]
-        why = f": {reason}" if reason != REASON else ""
-        click.echo(one_line(f"{skill.name} is pinned {f'at {version}{why}' if reason else 'no longer'}"))
-    return None
+    listed = [{field: getattr(skill, field) for field in ("name", "version", "commit", "pinned")} for skill in pinned]
+
+    def show() -> None:
+        for skill in pinned:
+            version = skill.version or skill.commit[:12] or skill.digest[:19]
+            why = f": {reason}" if reason != REASON else ""
+            click.echo(one_line(f"{skill.name} is pinned {f'at {version}{why}' if reason else 'no longer'}"))
+
+    return CommandResult("clawft.skills.pin.v1", {"pinned": listed}, show)
 
 
 def _check_version(site: "InstallSite", name: str, asked: list[str]) -> None:
     """Raises: UsageError for another version than the one that is installed: nothing else can be pinned."""
-    from clawft.install.lockfile.file import load_lock
-
     locked = load_lock(site.lock).get(name)
     if locked is not None and asked != [locked.version]:
         has = f"{name} is installed as {locked.version or 'what has no version'}"
@@ -115,9 +114,6 @@ def _check_version(site: "InstallSite", name: str, asked: list[str]) -> None:
 
 def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
     """Print how to pin an installed skill's version: the user may have meant that."""
-    from clawft.install.lockfile.file import load_lock
-    from clawft.install.transaction.targets import find_site
-
     try:
         lock = load_lock(find_site(open_here().workspace, scope).lock)
     except ClawftError:
@@ -131,15 +127,15 @@ def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
 @target_option
 @format_option
-def enable_command(names: tuple[str, ...], scope: Scope, output: str) -> None:
+def enable_command(names: tuple[str, ...], scope: Scope) -> CommandResult:
     """Put skills back into use."""
-    set_entries(names, "enabled", True, scope, output)
+    return _set_entries(names, "enabled", True, scope)
 
 
 @click.command("disable")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
 @target_option
 @format_option
-def disable_command(names: tuple[str, ...], scope: Scope, output: str) -> None:
+def disable_command(names: tuple[str, ...], scope: Scope) -> CommandResult:
     """Disable skills: no model sees them, and nobody can start them."""
-    set_entries(names, "enabled", False, scope, output)
+    return _set_entries(names, "enabled", False, scope)

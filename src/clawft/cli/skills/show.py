@@ -11,7 +11,7 @@ from clawft.app.app import App
 from clawft.app.plugins import check_skill_tools
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json
+from clawft.cli.output import CommandResult, diagnostic_lines, one_line
 from clawft.cli.review import finding_lines, render_skill_hooks, scanned_lines
 from clawft.cli.skills.verify import find_sites
 from clawft.errors import ClawftError
@@ -26,6 +26,9 @@ from clawft.skills.discovery.hooks import load_skill_hooks
 from clawft.skills.parse.dependencies import install_command
 from clawft.skills.parse.model import Skill
 from clawft.skills.render.template import extract_variables
+from clawft.trust.patterns import list_remaining_tools
+from clawft.trust.signing.publishers import SkillStatement, load_publishers, written_version
+from clawft.trust.signing.signatures import check_signature
 from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
@@ -39,8 +42,6 @@ def load_signature(app: App, found: DiscoveredSkill, digest: str) -> "Signature 
     """
     if not os.path.lexists(os.path.join(found.folder, ".clawft-signature")):
         return None
-    from clawft.trust.signing.publishers import SkillStatement, load_publishers, written_version
-    from clawft.trust.signing.signatures import check_signature
 
     version, owner = _find_locked(app, found) or (written_version(found), "")
     publishers = load_publishers(app.workspace.user_dir)
@@ -77,7 +78,7 @@ def signature_json(signature: "Signature | None") -> dict[str, Any] | None:
 @click.argument("name", shell_complete=complete_skills)
 @format_option
 @dir_option
-def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
+def command(name: str, dirs: tuple[str, ...]) -> CommandResult:
     """Show one skill: NAME, or SCOPE:NAME for a shadowed one.
 
     @OWNER/NAME, or REGISTRY:NAME, is asked for where it is published: what it is, and all versions with dates, verdicts
@@ -89,23 +90,28 @@ def command(name: str, output: str, dirs: tuple[str, ...]) -> None:
         from clawft.cli.skills.registry import is_published, show_published  # what is here needs no network
 
         if is_published(app, name):
-            return show_published(app, name, output)
+            return show_published(app, name)
     status = app.get_skill(name)
     digest = digest_of(status)
-    if output == "json":
+
+    def make_document() -> dict[str, Any]:
         diagnostics = (*app.diagnose(status.found), *digest.diagnostics)
         summary = view_skill(status, digest)
-        fields = {**structs.asdict(summary), **all_fields(status, summary)}
-        fields["scan"] = scanned_json(load_scanned(app, status))
         brought = load_skill_hooks([status.found])
-        fields["brings_hooks"] = brought_json(brought, status.found.skill, status.found.file)
-        fields["signature"] = signature_json(load_signature(app, status.found, digest.value))
-        return print_json(
-            "clawft.skills.show.v1", **fields, diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics]
-        )
-    for line in detail_lines(app, status, digest):
-        click.echo(line)
-    return None
+        return {
+            **structs.asdict(summary),
+            **all_fields(status, summary),
+            "scan": scanned_json(load_scanned(app, status)),
+            "brings_hooks": brought_json(brought, status.found.skill, status.found.file),
+            "signature": signature_json(load_signature(app, status.found, digest.value)),
+            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
+        }
+
+    def show() -> None:
+        for line in detail_lines(app, status, digest):
+            click.echo(line)
+
+    return CommandResult("clawft.skills.show.v1", make_document, show)
 
 
 def detail_lines(app: App, status: SkillStatus, digest: Digest) -> list[str]:
@@ -167,7 +173,6 @@ def _gets(skill: Skill) -> str:
     """Return the session's tools that the skill's lists leave, by weft's names; '' if it has no lists."""
     if not skill.allowed_tools and not skill.disallowed_tools:
         return ""
-    from clawft.trust.patterns import list_remaining_tools
 
     return ", ".join(list_remaining_tools(skill.allowed_tools, skill.disallowed_tools)) or "none"
 

@@ -1,15 +1,14 @@
 """`weft skills sign`: the key that signs, and the statement that it signs of a skill."""
 
 import os
-from typing import Any
 
 import click
-from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, say, show_diagnostic
 from clawft.cli.prompts import confirm
+from clawft.cli.publisher_keys import make_key
 from clawft.cli.skills.targets import complete_targets, find_targets
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.install.archive.pack import choose_files
@@ -24,8 +23,6 @@ from clawft.workspace import resolve_path
 
 def choose_signer(app: App, key: str, *, ssh: bool, yes: bool) -> Signer:
     """The key that was named, the one of ssh, or the user's own, which is made if they agree. Raises: ClawftError."""
-    from clawft.cli.publisher_keys import make_key
-
     home, own = app.workspace.home, own_key_path(app.workspace.user_dir)
     if key or ssh:
         return open_signer(resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.launcher, ssh=ssh)
@@ -74,18 +71,6 @@ def _digest_all(folder: str) -> str:
     return digest.value
 
 
-class _Options(Struct, frozen=True):
-    """Options of the command."""
-
-    key: str
-    ssh: bool
-    version: str
-    whole: bool
-    dry_run: bool
-    yes: bool
-    output: str
-
-
 @click.command("sign")
 @click.argument("target", metavar="DIR|NAME", shell_complete=complete_targets)
 @click.option("--key", default="", metavar="FILE", help="Sign by this key; of a .pub file the agent has the rest.")
@@ -95,42 +80,42 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Show what would be signed, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Make a key without being asked, if there is none.")
 @format_option
-def command(target: str, **values: Any) -> int:
+def command(target: str, key: str, ssh: bool, version: str, whole: bool, dry_run: bool, yes: bool) -> CommandResult:
     """Sign a skill: its name, its version, and every file of it.
 
     The signature is OpenSSH's, in the file .clawft-signature next to SKILL.md, and travels with the skill. Anyone who
     trusts your key (`weft publishers trust`) can then see that it is yours and unchanged. After a change, sign again.
     """
-    options = _Options(**values)
     app = open_here()
     found = find_targets(app, (target,))
     if len(found) != 1:
         raise click.UsageError(f"'{target}' holds {len(found)} skills: sign them one by one")
-    statement = make_statement(found[0], options.version, whole=options.whole)
-    if options.dry_run:
+    statement = make_statement(found[0], version, whole=whole)
+    if dry_run:
         say(one_line(f"Would sign: {statement.name} {statement.version or 'without a version'}"))
         signer = None
     else:
-        signer = choose_signer(app, options.key, ssh=options.ssh, yes=options.yes)
+        signer = choose_signer(app, key, ssh=ssh, yes=yes)
         sign_skill(found[0].folder, statement, signer)
         facts = {"key": signer.key.fingerprint, "version": statement.version}
         subject = f"sign {found[0].folder}"
         app.audit.write(
             "publisher", subject, decision="done", skill=statement.name, digest=statement.digest, detail=facts
         )
-    if options.output == "json":
-        print_json(
-            "clawft.skills.sign.v1",
-            name=statement.name,
-            version=statement.version or None,
-            digest=statement.digest,
-            path=f"{found[0].folder}/{SIGNATURE_NAME}",
-            key=signer.key.fingerprint if signer else None,
-            signed=signer is not None,
-        )
-    elif signer:
-        version_text = f" {statement.version}" if statement.version else ""
-        click.echo(one_line(f"Signed: {statement.name}{version_text}, by {signer.key.fingerprint}"))
-    else:
-        click.echo(statement.text.decode(), nl=False)
-    return 0
+
+    def show() -> None:
+        if signer:
+            version_text = f" {statement.version}" if statement.version else ""
+            click.echo(one_line(f"Signed: {statement.name}{version_text}, by {signer.key.fingerprint}"))
+        else:
+            click.echo(statement.text.decode(), nl=False)
+
+    document = {
+        "name": statement.name,
+        "version": statement.version or None,
+        "digest": statement.digest,
+        "path": f"{found[0].folder}/{SIGNATURE_NAME}",
+        "key": signer.key.fingerprint if signer else None,
+        "signed": signer is not None,
+    }
+    return CommandResult("clawft.skills.sign.v1", document, show)

@@ -6,7 +6,7 @@ import msgspec
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here
-from clawft.cli.output import diagnostic_lines, one_line, print_json, print_table
+from clawft.cli.output import CommandResult, diagnostic_lines, one_line, print_table
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.server.views.runs import view_skill_usage
 from clawft.skills.discovery.mcp_copies import find_origin
@@ -17,31 +17,32 @@ from clawft.trust.status import STATES, SkillStatus
 @click.argument("name", shell_complete=complete_skills)
 @format_option
 @dir_option
-def why_command(name: str, output: str, dirs: tuple[str, ...]) -> None:
+def why_command(name: str, dirs: tuple[str, ...]) -> CommandResult:
     """Explain why a skill is, or is not, offered to a model."""
     app = open_here(dirs)
     finish_installation(app, change=False)
     chosen = app.get_skill(name)
     same = [chosen] if ":" in name else [skill for skill in app.skills if skill.name == chosen.name]
-    if output == "json":
-        answers = [
-            {
-                "name": skill.name,
-                "scope": skill.found.location.scope,
-                "path": skill.found.file,
-                "state": skill.state,
-                "meaning": STATES[skill.state],
-                "model_invocable": skill.offered,
-                "user_invocable": skill.user_may_invoke,
-                "reasons": [diagnostic_json(reason) for reason in skill.reasons],
-                "diagnostics": [diagnostic_json(diagnostic) for diagnostic in app.diagnose(skill.found)],
-            }
-            for skill in same
-        ]
-        return print_json("clawft.skills.why.v1", name=chosen.name, skills=answers)
-    for line in (line for skill in same for line in why_lines(skill, app)):
-        click.echo(line)
-    return None
+    answers = [
+        {
+            "name": skill.name,
+            "scope": skill.found.location.scope,
+            "path": skill.found.file,
+            "state": skill.state,
+            "meaning": STATES[skill.state],
+            "model_invocable": skill.offered,
+            "user_invocable": skill.user_may_invoke,
+            "reasons": [diagnostic_json(reason) for reason in skill.reasons],
+            "diagnostics": [diagnostic_json(diagnostic) for diagnostic in app.diagnose(skill.found)],
+        }
+        for skill in same
+    ]
+
+    def show() -> None:
+        for line in (line for skill in same for line in why_lines(skill, app)):
+            click.echo(line)
+
+    return CommandResult("clawft.skills.why.v1", {"name": chosen.name, "skills": answers}, show)
 
 
 def why_lines(status: SkillStatus, app: App) -> list[str]:
@@ -69,23 +70,24 @@ def why_lines(status: SkillStatus, app: App) -> list[str]:
 @click.command("stats")
 @click.option("--unused", is_flag=True, help="Only skills that were never loaded.")
 @format_option
-def stats_command(unused: bool, output: str) -> None:
+def stats_command(unused: bool) -> CommandResult:
     """Show how often each skill was offered to a model and loaded, and how the turns went."""
     app = open_here()
     shown = view_skill_usage(app)
     if unused:
         shown = [entry for entry in shown if not entry.loaded]
-    if output == "json":
-        return print_json("clawft.skills.stats.v1", skills=msgspec.to_builtins(shown))
-    rows = [
-        (
-            entry.name,
-            str(entry.offered),
-            str(entry.loaded),
-            f"{entry.score:.2f}" if entry.loaded else "-",
-            entry.last_loaded[:10] or ("never" if entry.here else "never (gone)"),
-        )
-        for entry in shown
-    ]
-    print_table(("NAME", "OFFERED", "LOADED", "SCORE", "LAST LOADED"), rows, wide=0)
-    return None
+
+    def show() -> None:
+        rows = [
+            (
+                entry.name,
+                str(entry.offered),
+                str(entry.loaded),
+                f"{entry.score:.2f}" if entry.loaded else "-",
+                entry.last_loaded[:10] or ("never" if entry.here else "never (gone)"),
+            )
+            for entry in shown
+        ]
+        print_table(("NAME", "OFFERED", "LOADED", "SCORE", "LAST LOADED"), rows, wide=0)
+
+    return CommandResult("clawft.skills.stats.v1", {"skills": msgspec.to_builtins(shown)}, show)

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from clawft.app.app import App
 from clawft.app.install import open_install_effects, open_sources, open_supplies
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import one_line, print_json, say, scan_progress, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, scan_progress, show_diagnostic
 from clawft.cli.prompts import confirm, report_interrupt
 from clawft.cli.review import review_lines
 from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
@@ -104,7 +104,6 @@ class _Asked(Struct, frozen=True):
     rules: tuple[str, ...]
     because: str
     yes: bool
-    output: str
 
 
 class _Outcome(Struct):
@@ -133,7 +132,7 @@ class _Outcome(Struct):
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Replace, approve and, with --prune, remove without being asked.")
 @format_option
-def command(**values: Any) -> int:
+def command(**values: Any) -> CommandResult:
     """Make the folders of skills what the lock says.
 
     What is missing or was changed comes back just as it was installed: from this machine, or from where it came, and
@@ -146,14 +145,13 @@ def command(**values: Any) -> int:
     finish_installation(app)
     imported = _import(app, asked) if asked.importing else []
     locked = [site for site in _find_sites(app, asked.scope) if os.path.lexists(site.lock)]
-    outcomes = [_sync(app, site, asked) for site in locked]
+    outcomes = [_sync(app, site, asked) for site in locked]  # told of one after the other, as it is done
     if not outcomes and not imported:
         hint = "What was installed with weft skills install is in one"
         raise ClawftError("no-lock", "There is no lock to go by", path=_first_lock(app, asked.scope), hint=hint)
-    if asked.output == "json":
-        done = [_as_json(outcome) for outcome in outcomes]
-        print_json("clawft.skills.sync.v1", frozen=asked.frozen, done=not asked.dry_run, imported=imported, scopes=done)
-    return 0
+    scopes = [_as_json(outcome) for outcome in outcomes]
+    document = {"frozen": asked.frozen, "done": not asked.dry_run, "imported": imported, "scopes": scopes}
+    return CommandResult("clawft.skills.sync.v1", document, lambda: None)
 
 
 def _import(app: App, asked: _Asked) -> list[dict[str, Any]]:
@@ -163,7 +161,7 @@ def _import(app: App, asked: _Asked) -> list[dict[str, Any]]:
     taken = []
     for site in _find_sites(app, asked.scope):
         taken += import_installed(app, site, options, yes=asked.yes, dry_run=asked.dry_run)
-    for skill in taken if asked.output == "table" else ():
+    for skill in () if is_json_asked() else taken:
         done = "Would be taken over" if asked.dry_run else "Taken over"
         click.echo(one_line(f"{done}: {skill['name']} {skill['version']}"))
     return taken
@@ -223,7 +221,7 @@ def _restore(app: App, tasks: Sequence[SyncTask], asked: _Asked, outcome: _Outco
         staged = anyio.run(_stage_sync, app, transaction, tasks, scans)
         check_exact(staged, tasks, site.lock)
         plans = transaction.plan(staged, options)
-        if asked.output == "table" or not (asked.yes or asked.frozen):
+        if not (is_json_asked() and (asked.yes or asked.frozen)):
             show_plans(app, transaction, plans)
         check_objections(((plan.name, plan.objections) for plan in plans), "restored")
         check_signed(plans, site.lock)
@@ -323,7 +321,7 @@ def _is_as_installed(app: App, place: str) -> bool:
 def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[SyncTask]) -> None:
     for problem in outcome.notes:
         show_diagnostic(problem, where=app.workspace.shorten(problem.path))
-    if asked.output == "json":
+    if is_json_asked():
         return
     for task in tasks:
         is_missing = all(difference.is_absent for difference in task.differences.values())

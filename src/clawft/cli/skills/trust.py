@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.cli.review import agent_lines, review_lines, short_lines
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
@@ -81,17 +81,6 @@ def _holds_commands(app: App, one: Approval) -> str:
     return "yes" if known[one.path] == one.digest else "changed"
 
 
-class _Options(Struct, frozen=True):
-    """Options of the command."""
-
-    every: bool
-    listing: bool
-    revoke: bool
-    yes: bool
-    output: str
-    dirs: tuple[str, ...]
-
-
 class _Chosen(Struct):
     """The skills and agents to approve, and diagnostics about those that cannot be approved."""
 
@@ -113,23 +102,23 @@ class _Chosen(Struct):
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 @dir_option
-def command(names: tuple[str, ...], **values: Any) -> int:
+def command(
+    names: tuple[str, ...], every: bool, listing: bool, revoke: bool, yes: bool, dirs: tuple[str, ...]
+) -> CommandResult | int:
     """Approve skills and agents that came with a project, a plugin or an installer, as they are now.
 
     You are shown what each could do, and what changed since you last approved it. When a file of it changes it waits
     for an approval again. A skill that the scanner blocks cannot be approved: see `weft skills allow`.
     """
-    options = _Options(**values)
-    app = open_here(options.dirs)
+    app = open_here(dirs)
     finish_installation(app, change=False)
-    if options.listing:
-        return _list(app, options)
-    if not names and not options.every:
+    if listing:
+        return _list(app)
+    if not names and not every:
         raise click.UsageError("Say which: weft skills trust NAME, or --all; --list shows what is approved")
-    if options.revoke:
-        return _revoke(app, names, options)
-    chosen = _choose_all(app) if options.every else _choose(app, names)
-    return _approve(app, chosen, options)
+    if revoke:
+        return _revoke(app, names, every=every)
+    return _approve(app, _choose_all(app) if every else _choose(app, names), yes=yes)
 
 
 def _choose_all(app: App) -> _Chosen:
@@ -203,23 +192,22 @@ def _blocked(status: SkillStatus) -> Refused:
     return Refused("skill-blocked", message, path=status.found.file, hint=hint)
 
 
-def _approve(app: App, chosen: _Chosen, options: _Options) -> int:
+def _approve(app: App, chosen: _Chosen, *, yes: bool) -> CommandResult | int:
     """Show it, ask, and keep the decision. Raises: ClawftError."""
     new = [review for review in chosen.reviews if not review.is_same]
-    if options.output == "table" or not options.yes:  # nobody is asked about what they did not see
+    if not (yes and is_json_asked()):  # nobody is asked about what they did not see
         _show(app, chosen)
-    if (new or chosen.agents) and not options.yes and not _agree(app, [*new, *chosen.agents]):
+    if (new or chosen.agents) and not yes and not _agree(app, [*new, *chosen.agents]):
         say("Nothing was approved")
         return 1
     app.reviewer.approve([*new, *chosen.agents])
-    if options.output == "json":
-        approved = [review_json(review) for review in chosen.reviews]
-        agents = [agent_json(agent) for agent in chosen.agents]
-        left = [diagnostic_json(diagnostic) for diagnostic in chosen.left]
-        print_json("clawft.skills.trust.v1", approved=approved, agents=agents, left=left)
-    else:
-        _tell(chosen, new)
-    return 1 if chosen.left and not chosen else 0
+    document = {
+        "approved": [review_json(review) for review in chosen.reviews],
+        "agents": [agent_json(agent) for agent in chosen.agents],
+        "left": [diagnostic_json(diagnostic) for diagnostic in chosen.left],
+    }
+    failed = bool(chosen.left and not chosen)
+    return CommandResult("clawft.skills.trust.v1", document, lambda: _tell(chosen, new), int(failed))
 
 
 def _show(app: App, chosen: _Chosen) -> None:
@@ -266,36 +254,32 @@ def _ask(skills: int, agents: int) -> bool:
     return confirm(f"Approve {' and '.join(parts)}?", "To approve a stranger's work", "Look at it, then pass --yes")
 
 
-def _list(app: App, options: _Options) -> int:
-    known = list_approvals(app)
-    if options.output == "json":
-        approvals = [
-            {"id": entry.id, **_fields(entry.approval), "holds": render_approval_state(app, entry.approval)}
-            for entry in known
+def _list(app: App) -> CommandResult:
+    known = [
+        (listed.id, listed.approval, render_approval_state(app, listed.approval)) for listed in list_approvals(app)
+    ]
+
+    def show() -> None:
+        if not known:
+            return say("Nothing is approved")
+        rows = [
+            (number, it.kind, it.name, it.at[:10], it.by, state, app.workspace.shorten(it.path))
+            for number, it, state in known
         ]
-        print_json("clawft.skills.trust.v1", approvals=approvals)
-        return 0
-    if not known:
-        say("Nothing is approved")
-        return 0
-    rows = [_row(app, entry.id, entry.approval) for entry in known]
-    print_table(("ID", "KIND", "NAME", "APPROVED", "BY", "STILL HOLDS", "WHERE"), rows, wide=6)
-    return 0
+        return print_table(("ID", "KIND", "NAME", "APPROVED", "BY", "STILL HOLDS", "WHERE"), rows, wide=6)
 
-
-def _row(app: App, number: str, one: Approval) -> tuple[str, ...]:
-    where = app.workspace.shorten(one.path)
-    return number, one.kind, one.name, one.at[:10], one.by, render_approval_state(app, one), where
+    approvals = [{"id": number, **_fields(approval), "holds": state} for number, approval, state in known]
+    return CommandResult("clawft.skills.trust.v1", {"approvals": approvals}, show)
 
 
 def _fields(one: Approval) -> dict[str, Any]:
     return {name: getattr(one, name) for name in ("kind", "name", "path", "digest", "at", "by")}
 
 
-def _revoke(app: App, names: Sequence[str], options: _Options) -> int:
+def _revoke(app: App, names: Sequence[str], *, every: bool) -> CommandResult:
     """Take approvals back. Raises: NotFound for a name that nothing was approved under."""
     known = list_approvals(app)
-    meant = [entry for entry in known if options.every or any(matches_approval(entry, name) for name in names)]
+    meant = [entry for entry in known if every or any(matches_approval(entry, name) for name in names)]
     lost = [name for name in names if not any(matches_approval(entry, name) for entry in known)]
     if lost:
         raise NotFound(
@@ -306,8 +290,9 @@ def _revoke(app: App, names: Sequence[str], options: _Options) -> int:
         message = "The approvals are taken back, but the audit log cannot be written, so it does not say so"
         problem = Diagnostic("audit-unwritable", "warning", message, app.audit.path, 0, "Run: weft doctor")
         show_diagnostic(problem, where=app.workspace.shorten(problem.path))
-    if options.output == "json":
-        print_json("clawft.skills.trust.v1", revoked=[_fields(approval) for approval in taken])
-    for approval in taken if options.output == "table" else ():
-        click.echo(one_line(f"Taken back: {approval.kind} {approval.name or app.workspace.shorten(approval.path)}"))
-    return 0
+
+    def show() -> None:
+        for approval in taken:
+            click.echo(one_line(f"Taken back: {approval.kind} {approval.name or app.workspace.shorten(approval.path)}"))
+
+    return CommandResult("clawft.skills.trust.v1", {"revoked": [_fields(approval) for approval in taken]}, show)

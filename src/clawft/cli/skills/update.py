@@ -11,7 +11,15 @@ from clawft.app.app import App
 from clawft.app.install import open_sources, open_supplies
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say, scan_progress, show_diagnostic
+from clawft.cli.output import (
+    CommandResult,
+    is_json_asked,
+    one_line,
+    print_table,
+    say,
+    scan_progress,
+    show_diagnostic,
+)
 from clawft.cli.prompts import report_interrupt
 from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
 from clawft.cli.skills.targets import allow_options, load_other_scope, scope_choice
@@ -45,8 +53,8 @@ class _Row(Struct, frozen=True):
         return locked.name, _version(locked.version, locked.commit), _newest(self.one), theirs, self.site.scope, held
 
 
-def list_outdated(app: App, scope: str, output: str) -> int:
-    """Ask all sources, and print what is newer there. Raises: ClawftError."""
+def list_outdated(app: App, scope: str) -> CommandResult:
+    """Ask all sources what is newer there. Raises: ClawftError."""
     if scope not in ("all", "user", "project"):
         raise click.UsageError("--outdated is for what weft installed: --scope user or project")
     finish_installation(app, change=False)
@@ -54,15 +62,17 @@ def list_outdated(app: App, scope: str, output: str) -> int:
     rows = anyio.run(_ask, app, sites)
     failed = _gather([row.one for row in rows])
     newer = [row for row in rows if row.one.state in ("newer", "older") or _is_held_back(row.one)]
-    if output == "json":
-        diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in (*diagnostics, *failed)]
-        print_json("clawft.skills.outdated.v1", skills=[_plain(row) for row in newer], diagnostics=diagnostics_json)
-    elif newer:
-        heads = ("NAME", "INSTALLED", "NEWEST", "REGISTRY", "SCOPE", "")
-        print_table(heads, [row.cells for row in newer], wide=5)
-    for problem in (*diagnostics, *failed):
-        show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-    if output == "table":
+    problems = (*diagnostics, *failed)
+
+    def show_problems() -> None:
+        for problem in problems:
+            show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+
+    def show() -> None:
+        if newer:
+            heads = ("NAME", "INSTALLED", "NEWEST", "REGISTRY", "SCOPE", "")
+            print_table(heads, [row.cells for row in newer], wide=5)
+        show_problems()
         count = sum(row.one.problem is None for row in rows)
         unsure = sum(row.one.state == "unknown" for row in rows)
         if count or not rows:
@@ -75,7 +85,11 @@ def list_outdated(app: App, scope: str, output: str) -> int:
         if unsure:
             many = "1 skill has" if unsure == 1 else f"{unsure} skills have"
             say(f"{many} no version to compare: weft skills update --all --dry-run compares the files")
-    return 1 if failed or diagnostics else 0
+
+    if is_json_asked():
+        show_problems()
+    document = {"skills": [_plain(row) for row in newer], "diagnostics": list(map(diagnostic_json, problems))}
+    return CommandResult("clawft.skills.outdated.v1", document, show, int(bool(problems)))
 
 
 def _count(newer: int, count: int) -> str:
@@ -160,7 +174,6 @@ class _Asked(Struct, frozen=True):
     rules: tuple[str, ...]
     because: str
     yes: bool
-    output: str
 
 
 class _Outcome(Struct):
@@ -182,7 +195,7 @@ class _Outcome(Struct):
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Replace and approve them as they are, without being asked.")
 @format_option
-def command(names: tuple[str, ...], **values: Any) -> int:
+def command(names: tuple[str, ...], **values: Any) -> CommandResult | int:
     """Bring skills up to date: you see what changes in files, verdict and power, and are asked.
 
     What is pinned (`weft skills pin NAME --version`) stays as it is, and so does what you edited.
@@ -194,7 +207,7 @@ def command(names: tuple[str, ...], **values: Any) -> int:
     finish_installation(app)
     site = find_site(app.workspace, asked.scope)
     installed = choose_installed(site, load_lock(site.lock), names, load_other_scope(app, site))
-    if not installed and asked.output == "table":
+    if not installed and not is_json_asked():
         say(f"weft installed no skills for this {site.scope}")
         _tell_other(app, site, asked)
         return 0
@@ -219,7 +232,7 @@ def command(names: tuple[str, ...], **values: Any) -> int:
                 outcome.left.append((planned.name, "is left as it is", planned.objections[0]))
             else:
                 outcome.plans.append(planned)
-        if asked.output == "table" or not asked.yes:
+        if not (asked.yes and is_json_asked()):
             show_plans(app, transaction, outcome.plans)
         _tell_left(app, outcome)
         check_objections(((plan.name, plan.objections) for plan in outcome.plans), "updated")
@@ -228,14 +241,12 @@ def command(names: tuple[str, ...], **values: Any) -> int:
                 say("Nothing was updated")
                 return 1
             diagnostics = transaction.commit(outcome.plans, options)
-    code = _tell(transaction, outcome, asked, diagnostics)
-    _tell_other(app, site, asked)
-    return code
+    return _report(app, transaction, outcome, asked, diagnostics)
 
 
 def _tell_other(app: App, site: InstallSite, asked: _Asked) -> None:
     """Print which outdated skills of the other scope --all leaves out, though `list --outdated` lists them."""
-    if asked.every and asked.output == "table" and (other := load_other_scope(app, site)):
+    if asked.every and (other := load_other_scope(app, site)):
         scope = "user" if site.scope == "project" else "project"
         many = "1 skill" if len(other) == 1 else f"{len(other)} skills"
         say(f"{many} installed for the {scope}: weft skills update --all --scope {scope}")
@@ -291,26 +302,28 @@ def _tell_left(app: App, outcome: _Outcome) -> None:
             show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
 
 
-def _tell(transaction: Transaction, outcome: _Outcome, asked: _Asked, diagnostics: Sequence[Diagnostic]) -> int:
+def _report(
+    app: App, transaction: Transaction, outcome: _Outcome, asked: _Asked, diagnostics: Sequence[Diagnostic]
+) -> CommandResult:
     for problem in diagnostics:
         show_diagnostic(problem, where=problem.path)
     failed = any(problem is not None and problem.code != "update-older" for _, _, problem in outcome.left)
-    if asked.output == "json":
-        left = [
-            {"name": name, "why": why, "problem": diagnostic_json(problem) if problem else None}
-            for name, why, problem in outcome.left
-        ]
-        skills = [planned_json(transaction, plan) for plan in outcome.plans]
-        print_json(
-            "clawft.skills.update.v1",
-            updated=not asked.dry_run,
-            skills=skills,
-            left=left,
-            diagnostics=[diagnostic_json(diagnostic) for diagnostic in diagnostics],
-        )
-        return 1 if failed else 0
-    for plan in outcome.plans:
-        before = plan.old.version if plan.old and plan.old.version != plan.staged.resolved.version else ""
-        done = "Would be updated" if asked.dry_run else "Updated"
-        click.echo(one_line(f"{done}: {plan.name} {before and f'{before} → '}{plan.staged.resolved.version}"))
-    return 1 if failed else 0
+
+    def show() -> None:
+        for plan in outcome.plans:
+            before = plan.old.version if plan.old and plan.old.version != plan.staged.resolved.version else ""
+            done = "Would be updated" if asked.dry_run else "Updated"
+            click.echo(one_line(f"{done}: {plan.name} {before and f'{before} → '}{plan.staged.resolved.version}"))
+        _tell_other(app, transaction.site, asked)
+
+    left = [
+        {"name": name, "why": why, "problem": diagnostic_json(problem) if problem else None}
+        for name, why, problem in outcome.left
+    ]
+    document = {
+        "updated": not asked.dry_run,
+        "skills": [planned_json(transaction, plan) for plan in outcome.plans],
+        "left": left,
+        "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],
+    }
+    return CommandResult("clawft.skills.update.v1", document, show, int(failed))

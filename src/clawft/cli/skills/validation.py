@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.app.app import App
 from clawft.cli.completion import complete_folders
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import clean, one_line, print_json, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic
 from clawft.cli.skills.targets import find_targets
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
@@ -32,7 +32,7 @@ from clawft.workspace import resolve_path
 @click.option("--description", default="", metavar="TEXT", help="What it does, and when to use it.")
 @click.option("--with-script", "script", type=click.Choice(SCRIPTS), help="With a script that works, to begin from.")
 @format_option
-def new_command(name: str, scope: str | None, parent: str, description: str, script: str | None, output: str) -> None:
+def new_command(name: str, scope: str | None, parent: str, description: str, script: str | None) -> CommandResult:
     """Begin a skill: a folder NAME with a SKILL.md as the Agent Skills specification has it. Nothing is overwritten.
 
     It is made in ~/.clawft/skills, where it is yours in every project; then `weft skills pack NAME`, `sign NAME` and
@@ -50,19 +50,20 @@ def new_command(name: str, scope: str | None, parent: str, description: str, scr
     folder = os.path.join(place, name)
     chosen = next((script_name for script_name in SCRIPTS if script_name == script), None)
     files = make_skill(name, folder, description, chosen)
-    if output == "json":
-        return print_json("clawft.skills.new.v1", name=name, path=folder, files=files)
-    for path in files:
-        click.echo(one_line(workspace.shorten(path)))
-    for path in taken[:1]:
-        say(one_line(f"There is another skill of this name: {workspace.shorten(path)}"))
-    shown = one_line(workspace.shorten(folder))
-    target = shown if parent else name
-    say(f"Next: write {shown}/SKILL.md, then: weft skills validate --strict {target}")
-    if not parent:
-        say(f"To try it: weft skills run {name}")
-    say(f"For others: weft skills pack {target}, or: weft skills publish {target} --dry-run")
-    return None
+
+    def show() -> None:
+        for path in files:
+            click.echo(one_line(workspace.shorten(path)))
+        for path in taken[:1]:
+            say(one_line(f"There is another skill of this name: {workspace.shorten(path)}"))
+        shown = one_line(workspace.shorten(folder))
+        target = shown if parent else name
+        say(f"Next: write {shown}/SKILL.md, then: weft skills validate --strict {target}")
+        if not parent:
+            say(f"To try it: weft skills run {name}")
+        say(f"For others: weft skills pack {target}, or: weft skills publish {target} --dry-run")
+
+    return CommandResult("clawft.skills.new.v1", {"name": name, "path": folder, "files": files}, show)
 
 
 class _Checked(Struct, frozen=True):
@@ -80,32 +81,34 @@ class _Checked(Struct, frozen=True):
 @click.option("--quiet", "-q", is_flag=True, help="Errors and warnings only, no notes.")
 @format_option
 @dir_option
-def validate_command(targets: tuple[str, ...], strict: bool, quiet: bool, output: str, dirs: tuple[str, ...]) -> int:
+def validate_command(targets: tuple[str, ...], strict: bool, quiet: bool, dirs: tuple[str, ...]) -> CommandResult:
     """Check skill files. Without PATH or NAME, all that are searched."""
     app = open_here(dirs)
     checked = [_check(app, found, strict) for found in find_targets(app, targets)]
     ok = all(result.ok for result in checked)
-    if output == "json":
-        files = [
-            {
-                "path": result.found.file,
-                "ok": result.ok,
-                "name": result.found.name,
-                "diagnostics": [diagnostic_json(item) for item in result.diagnostics],
-            }
-            for result in checked
-        ]
-        searched = [diagnostic_json(diagnostic) for diagnostic in (() if targets else app.catalog.diagnostics)]
-        print_json("clawft.skills.validate.v1", ok=ok, files=files, diagnostics=searched)
-        return 0 if ok else 1
-    for result in checked:
-        for diagnostic in result.diagnostics:
-            if not quiet or diagnostic.severity != "note":
-                show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
-    for diagnostic in () if targets else app.catalog.diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
-    say(_summary_validate(checked, strict))
-    return 0 if ok else 1
+    files = [
+        {
+            "path": result.found.file,
+            "ok": result.ok,
+            "name": result.found.name,
+            "diagnostics": [diagnostic_json(item) for item in result.diagnostics],
+        }
+        for result in checked
+    ]
+    searched = [diagnostic_json(diagnostic) for diagnostic in (() if targets else app.catalog.diagnostics)]
+
+    def show() -> None:
+        for result in checked:
+            for diagnostic in result.diagnostics:
+                if not quiet or diagnostic.severity != "note":
+                    show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
+        for diagnostic in () if targets else app.catalog.diagnostics:
+            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        say(_summary_validate(checked, strict))
+
+    return CommandResult(
+        "clawft.skills.validate.v1", {"ok": ok, "files": files, "diagnostics": searched}, show, 0 if ok else 1
+    )
 
 
 def _check(app: App, found: DiscoveredSkill, strict: bool) -> _Checked:
@@ -154,7 +157,7 @@ class _FixedFile(Struct, frozen=True):
 @click.option("--write", is_flag=True, help="Apply the edits; each original is kept as SKILL.md.bak.")
 @format_option
 @dir_option
-def fix_command(targets: tuple[str, ...], write: bool, output: str, dirs: tuple[str, ...]) -> int:
+def fix_command(targets: tuple[str, ...], write: bool, dirs: tuple[str, ...]) -> CommandResult:
     """Show fixes for skill files as a diff. Nothing is changed without --write."""
     if write and not (targets or dirs):
         raise click.UsageError("--write needs to be told what to mend: a PATH, a NAME or --dir")
@@ -168,21 +171,21 @@ def fix_command(targets: tuple[str, ...], write: bool, output: str, dirs: tuple[
                 mended.append(_FixedFile(found.file, fixed, _write(found.file, fixed.data) if write else ""))
         except ClawftError as error:
             problems.append(error.diagnostic)
-    if output == "json":
-        files = [_to_json(fixed_file) for fixed_file in mended]
-        print_json(
-            "clawft.skills.fix.v1",
-            written=write,
-            files=files,
-            diagnostics=[diagnostic_json(problem) for problem in problems],
-        )
-        return 1 if problems else 0
-    for fixed_file in mended:
-        _show(app.workspace.shorten(fixed_file.path), fixed_file.fixed, app.workspace.shorten(fixed_file.backup))
-    for problem in problems:
-        show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-    say(_summary_fix(len(mended), write, bool(targets or dirs)))
-    return 1 if problems else 0
+    files = [_to_json(fixed_file) for fixed_file in mended]
+
+    def show() -> None:
+        for fixed_file in mended:
+            _show(app.workspace.shorten(fixed_file.path), fixed_file.fixed, app.workspace.shorten(fixed_file.backup))
+        for problem in problems:
+            show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+        say(_summary_fix(len(mended), write, bool(targets or dirs)))
+
+    return CommandResult(
+        "clawft.skills.fix.v1",
+        {"written": write, "files": files, "diagnostics": [diagnostic_json(problem) for problem in problems]},
+        show,
+        1 if problems else 0,
+    )
 
 
 def _to_json(mended: _FixedFile) -> dict[str, object]:

@@ -22,7 +22,8 @@ from clawft.cli.config_entries import (
     store_value,
 )
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import one_line, print_json, print_table, say
+from clawft.cli.output import CommandResult, one_line, print_table, say
+from clawft.cli.prompts import OnboardPrompts
 from clawft.config.secret import SecretRef
 from clawft.trust.status import SkillStatus
 
@@ -98,7 +99,6 @@ def ask_missing_variables(app: App, status: SkillStatus, *, ask: bool) -> bool:
                     )
                 )
         return False
-    from clawft.cli.prompts import OnboardPrompts
 
     stored = False
     for variable in missing:
@@ -112,15 +112,6 @@ def ask_missing_variables(app: App, status: SkillStatus, *, ask: bool) -> bool:
     return stored
 
 
-class _Options(Struct, frozen=True):
-    """Further options of the command."""
-
-    origin: str
-    remove: bool
-    output: str
-    dirs: tuple[str, ...]
-
-
 @click.command("env")
 @click.argument("name", shell_complete=complete_skills)
 @click.argument("variable", required=False)
@@ -129,47 +120,51 @@ class _Options(Struct, frozen=True):
 @click.option("--remove", is_flag=True, help="Take the variable from the skill, and forget what was stored.")
 @format_option
 @dir_option
-def command(name: str, variable: str | None, source: str | None, **values: Any) -> int:
+def command(
+    name: str, variable: str | None, source: str | None, origin: str, remove: bool, dirs: tuple[str, ...]
+) -> CommandResult:
     """List the variables that a skill asks for and has; or give it one.
 
     The value of VARIABLE is asked for without showing it, or read from standard input with -. It is stored as a key
     of yours; the config refers to it, and only programs of this skill get it. No value is ever shown.
     """
-    options = _Options(**values)
     check_source(source)
-    if not variable and (options.remove or options.origin):
+    if not variable and (remove or origin):
         raise click.UsageError("Say which variable")
-    app = open_here(options.dirs)
+    app = open_here(dirs)
     status = app.get_skill(name)
     if not variable:
-        return _list(app, status, options.output)
-    if options.remove:
-        return _remove(app, status, variable, options.output)
+        return _list(app, status)
+    if remove:
+        return _remove(app, status, variable)
     owner = make_skill_owner(app, status)
-    if options.origin:
-        stored = set_variable_reference(app, owner, variable, options.origin)
+    if origin:
+        stored = set_variable_reference(app, owner, variable, origin)
     else:
         stored = store_value(app, owner, variable, read_value(owner, variable, from_input=source == "-"))
-    return _tell(app.refresh(), name, variable, stored, options.output)
+    return _tell(app.refresh(), name, variable, stored)
 
 
-def _list(app: App, status: SkillStatus, output: str) -> int:
+def _list(app: App, status: SkillStatus) -> CommandResult:
     found = list_variables(app, status)
-    if output == "json":
-        print_json("clawft.skills.env.v1", skill=status.name, variables=[_to_json(variable) for variable in found])
-        return 0
-    if not found:
-        say(one_line(f"{status.name} asks for no variables, and has none"))
-        return 0
-    rows = [(variable.name, "required" if variable.required else "optional", _describe(variable)) for variable in found]
-    print_table(("VARIABLE", "", "VALUE"), rows, wide=2)
-    owner = make_skill_owner(app, status)
-    for variable in found:
-        if variable.missing and (variable.required or variable.primary):
-            say(one_line(f"To set it: {owner.command(variable.name)}"))
-        elif not variable.values:
-            say(one_line(f"To pass it on: {owner.command(variable.name)} --from {variable.name}"))
-    return 0
+
+    def show() -> None:
+        if not found:
+            return say(one_line(f"{status.name} asks for no variables, and has none"))
+        rows = [
+            (variable.name, "required" if variable.required else "optional", _describe(variable)) for variable in found
+        ]
+        print_table(("VARIABLE", "", "VALUE"), rows, wide=2)
+        owner = make_skill_owner(app, status)
+        for variable in found:
+            if variable.missing and (variable.required or variable.primary):
+                say(one_line(f"To set it: {owner.command(variable.name)}"))
+            elif not variable.values:
+                say(one_line(f"To pass it on: {owner.command(variable.name)} --from {variable.name}"))
+        return None
+
+    variables = [_to_json(variable) for variable in found]
+    return CommandResult("clawft.skills.env.v1", {"skill": status.name, "variables": variables}, show)
 
 
 def _describe(one: SkillVariable) -> str:
@@ -193,26 +188,28 @@ def _to_json(one: SkillVariable) -> dict[str, Any]:
     }
 
 
-def _tell(now: App, name: str, variable: str, stored: StoredVariable, output: str) -> int:
+def _tell(now: App, name: str, variable: str, stored: StoredVariable) -> CommandResult:
     status = now.get_skill(name)
-    if output == "json":
-        path, place = stored.config.file, stored.place
-        print_json("clawft.skills.env.v1", skill=status.name, variable=variable, stored=place, path=path)
-        return 0
-    click.echo(one_line(f"{print_stored(stored)}. Only programs of {status.name} get {variable}"))
-    unnamed = variable not in {
-        variable.name for variable in list_variables(now, status) if variable.required or variable.primary
-    }
-    if unnamed and now.trust_policy.requires_approval(status.found):
-        say(f"note: the skill does not ask for {variable}; a stranger's skill gets only what it asks for")
-    say(one_line(f"{status.name} is {status.state}"))
-    return 0
+    path, place = stored.config.file, stored.place
+
+    def show() -> None:
+        click.echo(one_line(f"{print_stored(stored)}. Only programs of {status.name} get {variable}"))
+        unnamed = variable not in {
+            variable.name for variable in list_variables(now, status) if variable.required or variable.primary
+        }
+        if unnamed and now.trust_policy.requires_approval(status.found):
+            say(f"note: the skill does not ask for {variable}; a stranger's skill gets only what it asks for")
+        say(one_line(f"{status.name} is {status.state}"))
+
+    return CommandResult(
+        "clawft.skills.env.v1", {"skill": status.name, "variable": variable, "stored": place, "path": path}, show
+    )
 
 
-def _remove(app: App, status: SkillStatus, variable: str, output: str) -> int:
+def _remove(app: App, status: SkillStatus, variable: str) -> CommandResult:
     remove_value(app, make_skill_owner(app, status), variable)
-    if output == "json":
-        print_json("clawft.skills.env.v1", skill=status.name, removed=variable)
-    else:
-        click.echo(one_line(f"{status.name} does not get {variable} any more"))
-    return 0
+    return CommandResult(
+        "clawft.skills.env.v1",
+        {"skill": status.name, "removed": variable},
+        one_line(f"{status.name} does not get {variable} any more"),
+    )

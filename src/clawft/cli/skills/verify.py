@@ -2,18 +2,25 @@
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from clawft.app.app import open_app
 from clawft.app.install import finish_interrupted, is_interrupted
 from clawft.cli.completion import complete_installed
-from clawft.cli.output import print_json, print_table, say, show_diagnostic
+from clawft.cli.options import format_option, open_here
+from clawft.cli.output import CommandResult, print_table, say, show_diagnostic
 from clawft.errors import ClawftError, NotFound, find_close
+from clawft.install.transaction.other_installers import verify_others
 from clawft.install.transaction.targets import InstallSite, find_site
 from clawft.install.transaction.verification import VerificationResult, VerifiedFolder, has_others, verify_site
 from clawft.server.protocol.envelope import diagnostic_json
+from clawft.skills.discovery import Location, load_catalog
+from clawft.trust.signing.publishers import SkillStatement, load_publishers
+from clawft.trust.signing.signatures import check_signature
 from clawft.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -55,16 +62,11 @@ def make_signature_check(workspace: Workspace) -> "Callable[[str, LockedSkill], 
 
     @cache
     def load() -> "Publishers":
-        from clawft.trust.signing.publishers import load_publishers
-
         return load_publishers(workspace.user_dir)
 
     def judge(folder: str, skill: "LockedSkill") -> "Signature | None":
         if not skill.signed_by and not os.path.lexists(os.path.join(folder, ".clawft-signature")):
             return None
-        from clawft.skills.discovery import Location, load_catalog
-        from clawft.trust.signing.publishers import SkillStatement
-        from clawft.trust.signing.signatures import check_signature
 
         catalog = load_catalog([Location("dir", folder, folder)], max_prompt_bytes=_MAX_PROMPT)
         named = [entry.name for entry in catalog.found if entry.folder == folder]
@@ -82,10 +84,6 @@ def make_signature_check(workspace: Workspace) -> "Callable[[str, LockedSkill], 
 
 def _approved_at(workspace: Workspace, folder: str, digest: str) -> "datetime | None":
     """Return when the user approved exactly this content at this place, or None."""
-    from datetime import datetime
-
-    from clawft.app.app import open_app
-
     approval = open_app(os.environ, workspace.cwd).approvals.find("skill", folder)
     return datetime.fromisoformat(approval.at) if approval and approval.digest == digest else None
 
@@ -96,10 +94,8 @@ _SHOWN = 20  # files of one skill
 @click.command("verify")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
 @installed_scope_option
-@click.option(
-    "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-def command(names: tuple[str, ...], scope: str, output: str) -> int:
+@format_option
+def command(names: tuple[str, ...], scope: str) -> CommandResult:
     """Check that installed skills are what their locks say, file by file.
 
     Nothing is fetched. Locks of weft count, and those that the `clawhub` and `skills` commands wrote. It fails when a
@@ -113,15 +109,14 @@ def command(names: tuple[str, ...], scope: str, output: str) -> int:
         found = found.join(_verify_others(site, names))
     if names:
         _check_names(names, found, workspace)
-    if output == "json":
-        skills = [_as_json(checked) for checked in found.checked]
-        diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in found.diagnostics]
-        print_json(
-            "clawft.skills.verify.v1", ok=found.ok, locks=found.locks, skills=skills, diagnostics=diagnostics_json
-        )
-    else:
-        _show(found, workspace, whole=bool(names))
-    return 0 if found.ok else 1
+    skills = [_as_json(checked) for checked in found.checked]
+    diagnostics_json = [diagnostic_json(diagnostic) for diagnostic in found.diagnostics]
+    return CommandResult(
+        "clawft.skills.verify.v1",
+        {"ok": found.ok, "locks": found.locks, "skills": skills, "diagnostics": diagnostics_json},
+        lambda: _show(found, workspace, whole=bool(names)),
+        0 if found.ok else 1,
+    )
 
 
 def _find_workspace() -> Workspace:
@@ -135,7 +130,6 @@ def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
     """Finish first what a killed process left of an installation, if one did."""
     if not is_interrupted(workspace.user_dir):
         return ()
-    from clawft.cli.options import open_here
 
     return finish_interrupted(open_here())
 
@@ -143,7 +137,6 @@ def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
 def _verify_others(site: InstallSite, names: tuple[str, ...]) -> VerificationResult:
     if not has_others(site, os.environ):
         return VerificationResult()
-    from clawft.install.transaction.other_installers import verify_others
 
     return verify_others(site, os.environ, names)
 

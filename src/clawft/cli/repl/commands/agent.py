@@ -13,10 +13,10 @@ from clawft.cli.repl.command import (
     print_diagnostics,
     print_lines,
 )
+from clawft.cli.repl.context import ReplContext
 from clawft.skills.parse.model import Agent
 
 if TYPE_CHECKING:
-    from clawft.cli.repl.repl import Repl
     from clawft.trust.modes import Mode
 
 
@@ -25,7 +25,7 @@ NAME is `provider/model`, or `offline`. Without a name it tells which one answer
 choice to the agent and the config again."""
 
 
-async def _run_model(repl: "Repl", rest: str) -> None:
+async def _run_model(repl: ReplContext, rest: str) -> None:
     if not rest:
         repl.screen.print(f"Model: {current_model(repl)} ({_chosen_by(repl)})")
         return
@@ -35,14 +35,14 @@ async def _run_model(repl: "Repl", rest: str) -> None:
     repl.screen.print(f"Switched to model: {current_model(repl)}")
 
 
-def check_usable(repl: "Repl", model: str) -> None:
+def check_usable(repl: ReplContext, model: str) -> None:
     """Check that a model belongs to a configured provider. Raises: ClawftError."""
     from clawft.agent.providers.selection import check_model
 
     check_model(model, repl.app.config.providers, repl.app.environ)
 
 
-def own_model(repl: "Repl", agent: Agent) -> str:
+def own_model(repl: ReplContext, agent: Agent) -> str:
     """The model that an agent's file asks for; '' where that is left to the config."""
     from clawft.agent.providers.selection import is_claude_alias, read_model
 
@@ -51,12 +51,12 @@ def own_model(repl: "Repl", agent: Agent) -> str:
     return "" if is_claude_alias(model, providers) else model
 
 
-def current_model(repl: "Repl") -> str:
+def current_model(repl: ReplContext) -> str:
     """Return the model that would answer now, on one line."""
     return one_line(repl.model or own_model(repl, repl.agent) or repl.app.config.agents.defaults.model)
 
 
-def _chosen_by(repl: "Repl") -> str:
+def _chosen_by(repl: ReplContext) -> str:
     if repl.model:
         return "chosen for this session"
     if own_model(repl, repl.agent):
@@ -65,7 +65,7 @@ def _chosen_by(repl: "Repl") -> str:
     return "agents.routing may choose another for a message" if tiers else "the default"
 
 
-def _complete_model(repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_model(repl: ReplContext, partial: str) -> Iterable[str]:
     from clawft.agent.providers.endpoint import PRESETS
 
     config = repl.app.config
@@ -85,7 +85,7 @@ the rest; `full` asks nothing but what is grave. What a policy or a rule forbids
 It holds for this conversation; `agents.defaults.mode` sets the first one."""
 
 
-async def _run_mode(repl: "Repl", rest: str) -> None:
+async def _run_mode(repl: ReplContext, rest: str) -> None:
     from clawft.trust.modes import MODES, get_mode
 
     if rest:
@@ -100,7 +100,7 @@ async def _run_mode(repl: "Repl", rest: str) -> None:
         print_lines(repl, table_lines(("MODE", "DOES"), rows, wide=1, columns=repl.screen.width))
 
 
-def current_mode(repl: "Repl") -> "Mode":
+def current_mode(repl: ReplContext) -> "Mode":
     """The mode of the next message."""
     from clawft.trust.modes import agent_mode, default_mode, get_mode
 
@@ -109,7 +109,7 @@ def current_mode(repl: "Repl") -> "Mode":
     return agent_mode(repl.agent, chosen)
 
 
-def _complete_mode(_repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_mode(_repl: ReplContext, partial: str) -> Iterable[str]:
     from clawft.trust.modes import Mode
 
     return complete_names((mode.value for mode in Mode), partial)
@@ -121,7 +121,7 @@ MODE = SlashCommand("mode", "/mode <name>", "Switch how much is done unasked", _
 _AGENTS_HELP = "Those that cannot be read, or that another one hides, are listed too, with the reason."
 
 
-async def _run_agents(repl: "Repl", _rest: str) -> None:
+async def _run_agents(repl: ReplContext, _rest: str) -> None:
     from clawft.cli.agents import agent_lines
 
     agents = sorted(repl.app.agents, key=lambda one: one.found.name)
@@ -136,7 +136,7 @@ The conversation goes on; the agent's prompt, model, tools and skills count from
 brings all of them back. A model that you chose with /model or --model stays; `/model default` gives it up."""
 
 
-async def _run_agent(repl: "Repl", rest: str) -> None:
+async def _run_agent(repl: ReplContext, rest: str) -> None:
     if not rest:
         repl.screen.print(f"Agent: {one_line(repl.agent.name)} ({current_model(repl)})")
         return
@@ -162,7 +162,7 @@ _TOOLS_HELP = (
 _SENTENCE = re.compile(r".+?\.(?=\s|$)")
 
 
-async def _run_tools(repl: "Repl", _rest: str) -> None:
+async def _run_tools(repl: ReplContext, _rest: str) -> None:
     from clawft.agent.conversation import list_tools
 
     tools = await list_tools(await repl.talk(), repl.view.take)
@@ -186,7 +186,7 @@ Deny beats ask, and ask beats allow. `weft permissions allow|ask|deny PATTERN` a
 `/reload` then sees it. `weft help permissions` tells how patterns are written."""
 
 
-async def _run_permissions(repl: "Repl", _rest: str) -> None:
+async def _run_permissions(repl: ReplContext, _rest: str) -> None:
     from clawft.trust.permissions import load_rules
 
     workspace = repl.app.workspace

@@ -9,12 +9,12 @@ from anyio import to_thread
 
 from clawft.cli.output import one_line
 from clawft.cli.repl.command import SlashCommand, complete_names, print_lines
+from clawft.cli.repl.context import ReplContext
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from clawft.cli.repl.repl import Repl
     from clawft.jobs.run_state import PendingQuestion, Run
     from clawft.jobs.runs import Runs
     from clawft.messages import Event
@@ -29,7 +29,7 @@ _NEWEST = 5_000  # runs of all projects that are looked through
 _WORDS = ("watch", "answer", "cancel")
 
 
-async def _run(repl: "Repl", rest: str) -> None:
+async def _run(repl: ReplContext, rest: str) -> None:
     from clawft.app.jobs import run_settings
     from clawft.jobs import is_installed, is_used, missing
 
@@ -53,14 +53,14 @@ async def _run(repl: "Repl", rest: str) -> None:
 
 
 @asynccontextmanager
-async def _open(repl: "Repl") -> "AsyncIterator[Runs]":
+async def _open(repl: ReplContext) -> "AsyncIterator[Runs]":
     from clawft.app.jobs import open_app_runs
 
     with closing(await to_thread.run_sync(open_app_runs, repl.app)) as runs:
         yield runs
 
 
-async def _list(repl: "Repl", runs: "Runs") -> None:
+async def _list(repl: ReplContext, runs: "Runs") -> None:
     from clawft.cli.run_display import count_words, follow_up, list_lines
 
     def load() -> "tuple[list[Run], list[PendingQuestion]]":
@@ -83,7 +83,7 @@ async def _list(repl: "Repl", runs: "Runs") -> None:
         repl.screen.print(f"  {way}")
 
 
-async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
+async def _show(repl: ReplContext, runs: "Runs", text: str) -> None:
     from clawft.cli.runs import show_lines
 
     def load() -> list[str]:
@@ -93,7 +93,7 @@ async def _show(repl: "Repl", runs: "Runs", text: str) -> None:
     print_lines(repl, await to_thread.run_sync(load))
 
 
-async def _answer(repl: "Repl", runs: "Runs", words: list[str]) -> None:
+async def _answer(repl: ReplContext, runs: "Runs", words: list[str]) -> None:
     from clawft.cli.runs import LETS, check_answer, find_question
 
     if len(words) not in (2, 3):
@@ -115,7 +115,7 @@ async def _answer(repl: "Repl", runs: "Runs", words: list[str]) -> None:
     repl.screen.print(f"Answered: {words[-1]}. It goes on; follow it: /runs watch {question.run}")
 
 
-async def _agrees(repl: "Repl") -> bool:
+async def _agrees(repl: ReplContext) -> bool:
     """Return whether a person means it, who has seen the question."""
     with suppress(EOFError):
         return (await repl.reader.ask("  Do it? [y]es, [N]o: ")).strip().lower() in ("y", "yes")
@@ -130,13 +130,13 @@ async def _give(runs: "Runs", question: "PendingQuestion", answer: str) -> None:
     await to_thread.run_sync(give)
 
 
-def _print_question(repl: "Repl", question: "PendingQuestion") -> None:
+def _print_question(repl: ReplContext, question: "PendingQuestion") -> None:
     from clawft.cli.run_display import ask_lines
 
     print_lines(repl, ask_lines(question))
 
 
-async def _cancel(repl: "Repl", runs: "Runs", text: str) -> None:
+async def _cancel(repl: ReplContext, runs: "Runs", text: str) -> None:
     def cancel() -> "Run":
         return runs.cancel(runs.store.resolve(text.strip()))
 
@@ -145,7 +145,7 @@ async def _cancel(repl: "Repl", runs: "Runs", text: str) -> None:
     repl.screen.print(f"{run.id} {ending}")
 
 
-async def _watch(repl: "Repl", runs: "Runs", text: str) -> None:
+async def _watch(repl: ReplContext, runs: "Runs", text: str) -> None:
     run = await to_thread.run_sync(lambda: runs.store.get(runs.store.resolve(text.strip())))
     if run.status in ("queued", "running"):
         await to_thread.run_sync(runs.ensure_worker, run.queue)
@@ -159,7 +159,7 @@ async def _watch(repl: "Repl", runs: "Runs", text: str) -> None:
         repl.screen.print(f"left; it goes on. To see it again: /runs watch {run.id}")
 
 
-async def _tell(repl: "Repl", runs: "Runs", run: str) -> "AsyncGenerator[Event]":
+async def _tell(repl: ReplContext, runs: "Runs", run: str) -> "AsyncGenerator[Event]":
     """The events of a run; its questions are put in between."""
     from clawft.jobs.events import follow
     from clawft.jobs.run_state import PendingQuestion, Run
@@ -176,7 +176,7 @@ async def _tell(repl: "Repl", runs: "Runs", run: str) -> "AsyncGenerator[Event]"
                 yield event
 
 
-async def _put(repl: "Repl", runs: "Runs", question: "PendingQuestion") -> bool:
+async def _put(repl: ReplContext, runs: "Runs", question: "PendingQuestion") -> bool:
     """Ask a question, or tell how it was answered; whether it was answered here."""
     from clawft.cli.run_watch import choices_of, render_answer
 
@@ -200,7 +200,7 @@ async def _put(repl: "Repl", runs: "Runs", question: "PendingQuestion") -> bool:
     return False
 
 
-def _end(repl: "Repl", run: "Run") -> None:
+def _end(repl: ReplContext, run: "Run") -> None:
     """Print how a run failed or was cancelled, which its events do not show."""
     if run.error is not None:
         repl.view.note(f"It failed: {one_line(run.error.message)}")
@@ -208,7 +208,7 @@ def _end(repl: "Repl", run: "Run") -> None:
         repl.view.note(f"It was cancelled. To go on with it: weft runs resume {run.id}")
 
 
-def _complete(repl: "Repl", partial: str) -> Iterable[str]:
+def _complete(repl: ReplContext, partial: str) -> Iterable[str]:
     from clawft.jobs.recent_runs import load_recent_runs_of_file
 
     word, space, more = partial.partition(" ")

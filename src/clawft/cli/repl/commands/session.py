@@ -11,21 +11,20 @@ from clawft.cli.repl.command import (
     print_diagnostics,
     print_facts,
     print_lines,
-    run_command_hooks,
 )
 from clawft.cli.repl.commands.agent import current_model
+from clawft.cli.repl.context import ReplContext
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
     from clawft.agent.sessions import SessionStore, SessionSummary
-    from clawft.cli.repl.repl import Repl
 
 
 _SESSION_HELP = "Tokens are what the turns of this session used; /cost tells of today, too."
 
 
-async def _run_session(repl: "Repl", _rest: str) -> None:
+async def _run_session(repl: ReplContext, _rest: str) -> None:
     who = [("Agent", one_line(repl.agent.name)), ("Model", current_model(repl))]
     try:
         session = repl.app.sessions.read(repl.key) if repl.key else None
@@ -56,22 +55,22 @@ _CLEAR_HELP = "The next message begins a new session. What was said so far stays
 _SAME = "The same as /clear, but hooks hear of a reset (command:reset), and not of a new session (command:new)."
 
 
-async def _clear(repl: "Repl", _rest: str) -> None:
+async def _clear(repl: ReplContext, _rest: str) -> None:
     await _begin_anew(repl, "new")
 
 
-async def _reset(repl: "Repl", _rest: str) -> None:
+async def _reset(repl: ReplContext, _rest: str) -> None:
     await _begin_anew(repl, "reset")
 
 
-async def _begin_anew(repl: "Repl", action: Literal["new", "reset"]) -> None:
+async def _begin_anew(repl: ReplContext, action: Literal["new", "reset"]) -> None:
 
     key = repl.key
     await repl.leave_conversation()
     repl.screen.clear()
     notice = f" The last one is kept: /resume {one_line(key)}" if key in repl.app.sessions else ""
     repl.screen.print(f"A new session begins with your next message.{notice}")
-    await run_command_hooks(repl, action, key)
+    await repl.run_command_hooks(action, key)
 
 
 CLEAR = SlashCommand("clear", "/clear", "Clear session history", _clear, _CLEAR_HELP, aliases=("new",))
@@ -83,7 +82,7 @@ All but the last turn is summarised by the model, which makes room and saves tok
 and nothing is lost on disk. It happens by itself when the window fills."""
 
 
-async def _run_compact(repl: "Repl", _rest: str) -> None:
+async def _run_compact(repl: ReplContext, _rest: str) -> None:
     conversation = await repl.talk()
     if sum(message.role == "user" for message in conversation.session.messages) < 2:
         repl.screen.print("There is nothing to summarise yet: the last turn always stays as it is")
@@ -99,7 +98,7 @@ Dollars count the models whose price the config knows: input_usd_per_mtok and ou
 [providers.NAME.models.MODEL]. Limits are set in [agents.budget]."""
 
 
-async def _run_cost(repl: "Repl", _rest: str) -> None:
+async def _run_cost(repl: ReplContext, _rest: str) -> None:
     ledger = (await repl.runtime()).usage.ledger
     budget = ledger.budget
     here = ledger.spent(session=repl.key) if repl.key else (0, 0.0)
@@ -132,7 +131,7 @@ Without FILE it is named after the session, in this folder. A file that is there
 _KINDS = {".html": "html", ".htm": "html", ".jsonl": "jsonl"}
 
 
-async def _run_export(repl: "Repl", rest: str) -> None:
+async def _run_export(repl: ReplContext, rest: str) -> None:
     from clawft.agent.sessions import encode_key
     from clawft.cli.sessions import export_session, write_export
 
@@ -159,7 +158,7 @@ so. `weft sessions list` has all of them."""
 _LISTED = 10
 
 
-async def _run_resume(repl: "Repl", rest: str) -> None:
+async def _run_resume(repl: ReplContext, rest: str) -> None:
     store = repl.app.sessions
     if not rest:
         _list(repl, store)
@@ -176,7 +175,7 @@ async def _run_resume(repl: "Repl", rest: str) -> None:
         repl.screen.print(f"  note: it was begun in {one_line(repl.app.workspace.shorten(summary.cwd))}")
 
 
-async def _switch(repl: "Repl", key: str) -> None:
+async def _switch(repl: ReplContext, key: str) -> None:
     """Open the other session now: where it cannot be, as while another process writes it, this one stays."""
     before = repl.key
     await repl.leave_conversation(key)
@@ -187,7 +186,7 @@ async def _switch(repl: "Repl", key: str) -> None:
         raise
 
 
-def _list(repl: "Repl", store: "SessionStore") -> None:
+def _list(repl: ReplContext, store: "SessionStore") -> None:
     from clawft.cli.sessions import HEADS, session_row
 
     sessions = _of_project(repl, store)
@@ -197,7 +196,7 @@ def _list(repl: "Repl", store: "SessionStore") -> None:
     repl.screen.print("Go on with one: /resume <key>" if rows else "There is no session of this project yet")
 
 
-def _of_project(repl: "Repl", store: "SessionStore") -> "list[SessionSummary]":
+def _of_project(repl: ReplContext, store: "SessionStore") -> "list[SessionSummary]":
     places = (repl.app.workspace.cwd, repl.app.workspace.project)
     return [session for session in store.list() if session.cwd in places][:_LISTED]
 
@@ -211,7 +210,7 @@ def _resolve(store: "SessionStore", text: str) -> str:
     return own[0] if len(own) == 1 else store.resolve(text)
 
 
-def _complete(repl: "Repl", partial: str) -> Iterable[str]:
+def _complete(repl: ReplContext, partial: str) -> Iterable[str]:
     from clawft.agent.sessions import is_fork_key
 
     known = repl.app.sessions.keys()
@@ -224,7 +223,7 @@ RESUME = SlashCommand("resume", "/resume [key]", "Go on with another session", _
 _EXIT_HELP = "The session is kept: /resume, or `weft agent --continue`, goes on with it. Ctrl-D leaves too."
 
 
-async def _run_exit(repl: "Repl", _rest: str) -> None:
+async def _run_exit(repl: ReplContext, _rest: str) -> None:
     repl.leaving = True
 
 

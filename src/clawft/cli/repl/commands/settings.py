@@ -1,23 +1,19 @@
 """`/config`, `/hooks`, `/plugins`, `/reload` and `/help`: settings, extensions and help."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from clawft.app.app import App
 from clawft.cli.output import clean, one_line
 from clawft.cli.repl.command import SlashCommand, complete_names, find_command, print_diagnostics, print_lines
+from clawft.cli.repl.context import ReplContext
 from clawft.errors import find_close
-
-if TYPE_CHECKING:
-    from clawft.cli.repl.repl import Repl
-
 
 _CONFIG_HELP = """\
 `/config KEY` shows one value, such as `/config agents.defaults.model`, or a whole section with its defaults. Secrets
 stay hidden. `weft config set` changes a value, and /reload takes it up."""
 
 
-async def _run_config(repl: "Repl", rest: str) -> None:
+async def _run_config(repl: ReplContext, rest: str) -> None:
     from clawft.cli.config import setting_lines, with_state
     from clawft.config.listing import find_values, get_path, list_settings
 
@@ -38,7 +34,7 @@ async def _run_config(repl: "Repl", rest: str) -> None:
     print_diagnostics(repl, app.config.diagnostics)
 
 
-def _complete_config(repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_config(repl: ReplContext, partial: str) -> Iterable[str]:
     from clawft.config.listing import list_settings
 
     keys = [setting.key for setting in list_settings(repl.app.config, repl.app.environ, defaults=True)]
@@ -54,20 +50,20 @@ _HOOKS_HELP = (
 )
 
 
-async def _run_hooks(repl: "Repl", rest: str) -> None:
+async def _run_hooks(repl: ReplContext, rest: str) -> None:
     from clawft.app.hooks import find_hook, load_all_hooks
     from clawft.cli.hooks.list import count_rows, row_lines
-    from clawft.cli.hooks.show import detail_lines
+    from clawft.cli.hooks.show import hook_detail_lines
 
     app = repl.app.refresh()  # what was turned on or off meanwhile counts
     rows = sorted(load_all_hooks(app), key=lambda one: one.name)
     if rest:
-        return print_lines(repl, detail_lines(app, find_hook(rows, rest)))
+        return print_lines(repl, hook_detail_lines(app, find_hook(rows, rest)))
     print_lines(repl, [*(row_lines(rows, repl.screen.width) if rows else ()), count_rows(rows)])
     return None
 
 
-def _complete_hooks(repl: "Repl", partial: str) -> list[str]:
+def _complete_hooks(repl: ReplContext, partial: str) -> list[str]:
     from clawft.cli.hooks.list import find_hook_names
 
     return complete_names((name for name, _ in find_hook_names(repl.app)), partial)
@@ -82,22 +78,22 @@ _PLUGINS_HELP = (
 )
 
 
-async def _run_plugins(repl: "Repl", rest: str) -> None:
+async def _run_plugins(repl: ReplContext, rest: str) -> None:
     from clawft.app.plugins import find_plugin, load_plugin_statuses
     from clawft.cli.plugins.list import count_plugins, load_required_missing_plugins, plugin_lines
-    from clawft.cli.plugins.show import detail_lines
+    from clawft.cli.plugins.show import plugin_detail_lines
 
     app = repl.app.refresh()  # what was granted or turned off meanwhile counts
     found = load_plugin_statuses(app)
     if rest:
-        return print_lines(repl, detail_lines(app, find_plugin(found, rest)))
+        return print_lines(repl, plugin_detail_lines(app, find_plugin(found, rest)))
     statuses = sorted((*found, *load_required_missing_plugins(app, found)), key=lambda one: one.id)
     listed = plugin_lines(app, statuses, repl.screen.width) if statuses else []
     print_lines(repl, [*listed, count_plugins(statuses)])
     return None
 
 
-def _complete_plugins(repl: "Repl", partial: str) -> list[str]:
+def _complete_plugins(repl: ReplContext, partial: str) -> list[str]:
     from clawft.app.plugins import load_found
 
     return complete_names((plugin.id for plugin in load_found(repl.app)), partial)
@@ -109,7 +105,7 @@ PLUGINS = SlashCommand("plugins", "/plugins", "List available plugins", _run_plu
 _RELOAD_HELP = "The conversation goes on. Where the config or the agent cannot be read, all stays as it was."
 
 
-async def _run_reload(repl: "Repl", _rest: str) -> None:
+async def _run_reload(repl: ReplContext, _rest: str) -> None:
     from clawft.cli.skills.list import count_skills
 
     old = repl.app
@@ -133,7 +129,7 @@ A skill that you may start is a command too: /<skill-name> [args]; /skills lists
 Ctrl-C stops a turn, Ctrl-O shows what tools did, Ctrl-D exits."""
 
 
-async def _run_help(repl: "Repl", rest: str) -> None:
+async def _run_help(repl: ReplContext, rest: str) -> None:
     if rest:
         _explain(repl, rest)
     else:
@@ -154,7 +150,7 @@ def _more() -> list[str]:
     return [f"More topics: {others}", *_MORE.split("\n")]
 
 
-def _explain(repl: "Repl", asked: str) -> None:
+def _explain(repl: ReplContext, asked: str) -> None:
     from clawft.cli.help import render_help, topic_text
     from clawft.cli.help_topics import list_topics
     from clawft.cli.repl.commands import COMMANDS
@@ -175,7 +171,7 @@ def _describe(command: SlashCommand) -> str:
     return f"    {command.usage}{also}\n\n{command.description}.\n\n{command.help}"
 
 
-def _complete_help(_repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_help(_repl: ReplContext, partial: str) -> Iterable[str]:
     from clawft.cli.help_topics import list_topics
     from clawft.cli.repl.commands import COMMANDS
 

@@ -13,25 +13,26 @@ from clawft.cli.repl.command import (
     print_diagnostics,
     print_lines,
 )
+from clawft.cli.repl.context import ReplContext
+from clawft.cli.skills.variables import find_missing, store_variable
 from clawft.errors import ClawftError
 from clawft.trust.status import SkillStatus
 
 if TYPE_CHECKING:
     from clawft.agent.run_request import TurnRequest
-    from clawft.cli.repl.repl import Repl
 
 
 _CHOICES = "  [a]lways as it is now, for this [s]ession, [N]o: "
 _ANSWERS = ("a", "always", "s", "session", "n", "no", "")
 
 
-def find_unapproved_skills(repl: "Repl", name: str | None = None) -> list[SkillStatus]:
+def find_unapproved_skills(repl: ReplContext, name: str | None = None) -> list[SkillStatus]:
     """Return the skills that wait for an approval: all, or those of one name or `scope:name`."""
     waiting = [skill for skill in repl.app.skills if skill.state == "untrusted"]
     return [skill for skill in waiting if name in (None, skill.name, f"{skill.found.location.prefix}:{skill.name}")]
 
 
-async def ask_skill_approval(repl: "Repl", status: SkillStatus) -> bool:
+async def ask_skill_approval(repl: ReplContext, status: SkillStatus) -> bool:
     """Show what a skill could do, ask, and keep the answer. Raises: ClawftError; EOFError, KeyboardInterrupt."""
     from clawft.cli.review import review_lines
 
@@ -54,7 +55,7 @@ async def ask_skill_approval(repl: "Repl", status: SkillStatus) -> bool:
     return True
 
 
-async def ask_skill_approvals(repl: "Repl", statuses: list[SkillStatus]) -> None:
+async def ask_skill_approvals(repl: ReplContext, statuses: list[SkillStatus]) -> None:
     """One after the other; what cannot be approved is said."""
     for status in statuses:
         try:
@@ -63,17 +64,43 @@ async def ask_skill_approvals(repl: "Repl", statuses: list[SkillStatus]) -> None
             repl.show_error(error)
 
 
+async def ask_skill_variables(repl: ReplContext, names: Iterable[str]) -> None:
+    """Ask for each that nobody set; nothing typed is a no, for this session. Raises: EOFError, KeyboardInterrupt."""
+    for name in names:
+        try:
+            await _ask_for(repl, repl.app.get_skill(name))
+        except ClawftError as error:  # the skill may do without it
+            repl.show_error(error)
+
+
+async def _ask_for(repl: ReplContext, status: SkillStatus) -> None:
+    stored = False
+    for variable in [missing.name for missing in find_missing(repl.app, status)]:
+        if (status.name, variable) in repl.declined:
+            continue
+        question = one_line(f"{status.name} needs {variable} (not shown; Enter skips)")
+        secret = (await repl.reader.ask(f"  {question}: ", hidden=True)).strip()
+        if not secret:
+            repl.declined.add((status.name, variable))
+            continue
+        store_variable(repl.app, status, variable, secret)
+        repl.screen.print(one_line(f"  Stored. Only programs of {status.name} get {variable}"))
+        stored = True
+    if stored:
+        repl.app.refresh()
+
+
 _SKILLS_HELP = "`/skills NAME` shows one of them whole. `/why NAME` tells why it is, or is not, offered to the model."
 
 
-async def _run_skills(repl: "Repl", rest: str) -> None:
+async def _run_skills(repl: ReplContext, rest: str) -> None:
     if rest:
         _show(repl, rest)
     else:
         _list(repl)
 
 
-def _list(repl: "Repl") -> None:
+def _list(repl: ReplContext) -> None:
     from clawft.cli.skills.list import count_skills, skill_lines
 
     app = repl.app
@@ -93,7 +120,7 @@ def _collisions(skills: Sequence[SkillStatus]) -> list[str]:
     return [f"note: /{name} is a command; start the skill of that name with /skill {name}" for name in names]
 
 
-def _show(repl: "Repl", name: str) -> None:
+def _show(repl: ReplContext, name: str) -> None:
     from clawft.cli.skills.show import detail_lines
     from clawft.server.views.skills import digest_of
 
@@ -112,7 +139,7 @@ that name. Several skills can stand at the start of a message: `/a /b do it`. A 
 SCOPE:NAME."""
 
 
-async def _run_skill(repl: "Repl", rest: str) -> "TurnRequest | None":
+async def _run_skill(repl: ReplContext, rest: str) -> "TurnRequest | None":
     from clawft.agent.run_request import TurnRequest
 
     name, _, arguments = rest.partition(" ")
@@ -124,7 +151,7 @@ async def _run_skill(repl: "Repl", rest: str) -> "TurnRequest | None":
     return TurnRequest(arguments.strip(), model=repl.model, skill=name)
 
 
-def _complete_skill(repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_skill(repl: ReplContext, partial: str) -> Iterable[str]:
     return complete_names((skill.name for skill in repl.app.skills if skill.user_may_invoke), partial)
 
 
@@ -134,7 +161,7 @@ SKILL = SlashCommand("skill", "/skill <name> [args]", "Invoke a skill", _run_ski
 _WHY_HELP = "All skills of the name are told, also those that another one hides; `SCOPE:NAME` is one of them."
 
 
-async def _run_why(repl: "Repl", rest: str) -> None:
+async def _run_why(repl: ReplContext, rest: str) -> None:
     from clawft.cli.skills.status import why_lines
 
     if not rest:
@@ -155,7 +182,7 @@ waits is listed; `/trust --all` goes through all of it. You are shown what each 
 you last approved it. `weft skills trust --list` tells what is approved, and `--revoke` takes it back."""
 
 
-async def _run_trust(repl: "Repl", rest: str) -> None:
+async def _run_trust(repl: ReplContext, rest: str) -> None:
     repl.app.refresh()  # what is on disk now is what is approved
     waiting = find_unapproved_skills(repl, None if rest in ("", "--all") else rest)
     if not waiting:
@@ -169,7 +196,7 @@ async def _run_trust(repl: "Repl", rest: str) -> None:
         repl.screen.print("Look at one with /trust <name>, or at all of them with /trust --all")
 
 
-def _complete_trust(repl: "Repl", partial: str) -> list[str]:
+def _complete_trust(repl: ReplContext, partial: str) -> list[str]:
     return complete_names(("--all", *(skill.name for skill in find_unapproved_skills(repl))), partial)
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.output import clean, one_line, table_lines
 from clawft.cli.repl.command import SlashCommand, complete_names, print_diagnostics, print_facts, print_lines
+from clawft.cli.repl.context import ReplContext
 from clawft.config import config_files, read_config
 
 if TYPE_CHECKING:
     from clawft.agent.memory import MemoryFiles
     from clawft.agent.tools.file_changes import UndoPlan, UndoStep
-    from clawft.cli.repl.repl import Repl
     from clawft.contracts import MemoryResult
 
 
@@ -22,7 +22,7 @@ _FLAGS = ("--yes", "--redo")
 _YES = ("y", "yes")
 
 
-async def _run_undo(repl: "Repl", rest: str) -> None:
+async def _run_undo(repl: ReplContext, rest: str) -> None:
     from clawft.agent.tools.file_changes import find_undo
 
     words = rest.split()
@@ -42,7 +42,7 @@ async def _run_undo(repl: "Repl", rest: str) -> None:
         await _tell_model(repl, f"{'made your edits again' if redo else 'took your edits back'}: {', '.join(done)}")
 
 
-async def _open(repl: "Repl") -> str:
+async def _open(repl: ReplContext) -> str:
     """Return the folder of this session's original files once no other process can write to it; '' without a
     session."""
     if not repl.key:
@@ -51,7 +51,7 @@ async def _open(repl: "Repl") -> str:
     return conversation.runtime.spill_dir(conversation.session.key)
 
 
-async def _tell_model(repl: "Repl", what: str) -> None:
+async def _tell_model(repl: ReplContext, what: str) -> None:
     """It would go on as if its edits were there; now it reads of it with the next message."""
     from clawft.messages import Message
 
@@ -61,7 +61,7 @@ async def _tell_model(repl: "Repl", what: str) -> None:
     session.append(Message("user", text), session.next_turn - 1)
 
 
-def _describe(repl: "Repl", step: "UndoStep") -> str:
+def _describe(repl: ReplContext, step: "UndoStep") -> str:
     shown = _show_undo(repl, step)
     if step.problem:
         return f"leave    {shown}: {one_line(step.problem)}"
@@ -69,7 +69,7 @@ def _describe(repl: "Repl", step: "UndoStep") -> str:
     return f"{what}  {shown}" + (" (changed since by somebody else)" if step.changed else "")
 
 
-def _show_undo(repl: "Repl", step: "UndoStep") -> str:
+def _show_undo(repl: ReplContext, step: "UndoStep") -> str:
     return one_line(repl.app.workspace.shorten(step.path))
 
 
@@ -77,7 +77,7 @@ def _untouched(undo: "UndoPlan") -> list[str]:
     return [step.path for step in undo.steps if not step.changed and not step.problem]
 
 
-async def _ask(repl: "Repl", undo: "UndoPlan") -> list[str]:
+async def _ask(repl: ReplContext, undo: "UndoPlan") -> list[str]:
     """The files that the person wants back: those the agent left so all at once, the others one by one."""
     chosen = _untouched(undo)
     if chosen and not await _agrees(repl, f"{'Go on' if len(chosen) > 1 else 'Do it'}? [y/N] "):
@@ -89,14 +89,14 @@ async def _ask(repl: "Repl", undo: "UndoPlan") -> list[str]:
     return chosen
 
 
-async def _agrees(repl: "Repl", question: str) -> bool:
+async def _agrees(repl: ReplContext, question: str) -> bool:
     try:
         return (await repl.reader.ask(question)).strip().lower() in _YES
     except (EOFError, KeyboardInterrupt):
         return False
 
 
-def _restore(repl: "Repl", keep_dir: str, undo: "UndoPlan", chosen: list[str], *, back: str) -> list[str]:
+def _restore(repl: ReplContext, keep_dir: str, undo: "UndoPlan", chosen: list[str], *, back: str) -> list[str]:
     """Do it, and say what was done; the files that were."""
     from clawft.agent.tools.file_changes import run_undo
 
@@ -114,7 +114,7 @@ def _restore(repl: "Repl", keep_dir: str, undo: "UndoPlan", chosen: list[str], *
     return done
 
 
-def _complete_undo(_repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_undo(_repl: ReplContext, partial: str) -> Iterable[str]:
     return complete_names(_FLAGS, partial)
 
 
@@ -126,7 +126,7 @@ _WORKSPACE_HELP = (
 )
 
 
-async def _run_workspace(repl: "Repl", _rest: str) -> None:
+async def _run_workspace(repl: ReplContext, _rest: str) -> None:
     from clawft.cli.skills.list import count_skills
     from clawft.git import current_branch
 
@@ -153,7 +153,7 @@ _MEMORY_HELP = "`/memory search QUERY` finds facts, your own notes, and what hap
 _LIMIT = 10
 
 
-async def _run_memory(repl: "Repl", rest: str) -> None:
+async def _run_memory(repl: ReplContext, rest: str) -> None:
     from clawft.agent.memory import open_memory
     from clawft.cli.memory import empty_text, find_backend
 
@@ -173,7 +173,7 @@ async def _run_memory(repl: "Repl", rest: str) -> None:
             repl.screen.print(clean(memory.read_memory().rstrip()) or empty_text(repl.app, memory))
 
 
-async def _run_brought(repl: "Repl", name: str, query: str) -> None:
+async def _run_brought(repl: ReplContext, name: str, query: str) -> None:
     """The same for the memory of a plugin."""
     from clawft.app.plugins import use_memory
 
@@ -185,13 +185,13 @@ async def _run_brought(repl: "Repl", name: str, query: str) -> None:
     print_lines(repl, [f"  {one_line(key)}" for key in keys])
 
 
-def _search(repl: "Repl", memory: "MemoryFiles", query: str) -> None:
+def _search(repl: ReplContext, memory: "MemoryFiles", query: str) -> None:
     results = memory.search(query, _LIMIT)
     print_diagnostics(repl, memory.check_index())
     _show_memory(repl, query, results)
 
 
-def _show_memory(repl: "Repl", query: str, results: "Sequence[MemoryResult]") -> None:
+def _show_memory(repl: ReplContext, query: str, results: "Sequence[MemoryResult]") -> None:
     rows = [(result.key, result.value, f"{result.score:.2f}") for result in results]
     if rows:
         print_lines(repl, table_lines(("KEY", "TEXT", "SCORE"), rows, wide=1, columns=repl.screen.width))
@@ -199,7 +199,7 @@ def _show_memory(repl: "Repl", query: str, results: "Sequence[MemoryResult]") ->
         repl.screen.print(f"Nothing in the memory matches '{one_line(query)}'")
 
 
-def _complete_memory(_repl: "Repl", partial: str) -> Iterable[str]:
+def _complete_memory(_repl: ReplContext, partial: str) -> Iterable[str]:
     return complete_names(("search",), partial)
 
 
