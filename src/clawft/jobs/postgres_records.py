@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import URL, Connection, TextClause, create_engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -18,13 +19,16 @@ from clawft.files import check_version
 from clawft.jobs.database import VERSION
 
 _MAKING = 0x77656674  # the lock of who makes tables: any number that nobody else uses, "weft"
-_CONNECT = {
-    "application_name": "weft",
+KEEP_ALIVE: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # ms; a machine that went without a word
+}
+_CONNECT = {
+    **KEEP_ALIVE,
+    "application_name": "weft",
     # A worker that is stopped in the middle of a transaction loses it, so that the others have its rows in time.
     "options": "-c idle_in_transaction_session_timeout=3s -c lock_timeout=10s -c statement_timeout=30s",
 }
@@ -35,6 +39,22 @@ _HINTS = {
     "53100": "Its disk is full: make room there",
     "55P03": "Another worker holds it; if it stays so, look for one that hangs",
 }
+
+
+class ServerFailure(Struct, frozen=True):
+    """A failure of a server: the reason it gives, its SQLSTATE, and whether it may pass by itself."""
+
+    reason: str
+    state: str
+    is_passing: bool
+
+    @classmethod
+    def of(cls, error: SQLAlchemyError) -> "ServerFailure":
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        state = getattr(cause, "sqlstate", None) or ""
+        is_lost = isinstance(error, DBAPIError) and (error.connection_invalidated or not state)
+        is_passing = is_lost or state.startswith(_AWAY) or isinstance(error, PoolTimeout)
+        return cls(" ".join(str(cause).split()), state, is_passing)
 
 
 class SharedRecords:
@@ -119,14 +139,12 @@ def _parse(statement: str) -> TextClause:
 
 
 def _translate(error: SQLAlchemyError, place: str) -> ClawftError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    state = getattr(cause, "sqlstate", None) or ""
-    lost = isinstance(error, DBAPIError) and (error.connection_invalidated or not state)
-    reason = " ".join(str(cause).split())
-    if lost or state.startswith(_AWAY) or isinstance(error, PoolTimeout):
-        hint = _HINTS.get(state, "See whether the server runs, and check runs.database and its password")
+    failure = ServerFailure.of(error)
+    if failure.is_passing:
+        hint = _HINTS.get(failure.state, "See whether the server runs, and check runs.database and its password")
         return RecordsUnavailable(
-            "usage-database", f"The shared record of costs is away: {reason}", path=place, hint=hint
+            "usage-database", f"The shared record of costs is away: {failure.reason}", path=place, hint=hint
         )
-    hint = _HINTS.get(state, "Try again; if it stays so, look into the log of the server")
-    return ClawftError("usage-database", f"The shared record of costs cannot be used: {reason}", path=place, hint=hint)
+    hint = _HINTS.get(failure.state, "Try again; if it stays so, look into the log of the server")
+    message = f"The shared record of costs cannot be used: {failure.reason}"
+    return ClawftError("usage-database", message, path=place, hint=hint)

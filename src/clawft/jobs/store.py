@@ -128,23 +128,14 @@ class RunStore(RunTables):
         parent: str = "",
         worker: str = "",
         limit: int | None = None,
+        after: tuple[str, str] | None = None,
     ) -> tuple[Run, ...]:
-        """Runs, the newest first."""
+        """Runs, the newest first; `after` are `created` and `id` of the one that the list goes on after."""
         query = _NEWEST_FIRST
         for column, values in ((RUN.c.status, tuple(statuses)), (RUN.c.kind, tuple(kinds))):
             query = query.where(column.in_(values)) if values else query
         for column, value in ((RUN.c.fleet, fleet), (RUN.c.parent, parent), (RUN.c.worker, worker)):
             query = query.where(column == value) if value else query
-        with self._connect() as connection:
-            return tuple(map(to_run, connection.execute(query.limit(limit)).mappings()))
-
-    def page(
-        self, limit: int, after: tuple[str, str] | None, statuses: Iterable[str] = (), fleet: str = ""
-    ) -> tuple[Run, ...]:
-        """Runs, the newest first; `after` are `created` and `id` of the one that the page goes on after."""
-        wanted = tuple(statuses)
-        query = _NEWEST_FIRST.where(RUN.c.status.in_(wanted)) if wanted else _NEWEST_FIRST
-        query = query.where(RUN.c.fleet == fleet) if fleet else query
         if after is not None:
             query = query.where(sa.tuple_(RUN.c.created, RUN.c.id) < sa.tuple_(*map(sa.literal, after)))
         with self._connect() as connection:

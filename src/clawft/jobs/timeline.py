@@ -75,14 +75,12 @@ def make_timeline(
     }
     waits = [_make_wait(question) for question in questions]
     done = [_make_step(place, step, waits) for place, step in steps.items()]
-    flying = list(_find_flying(run, {entry.place: entry for entry in done}, steps, waits)) if _works(run) else []
+    flying = (
+        list(_find_flying(run, {entry.place: entry for entry in done}, steps, waits)) if run.status == "running" else []
+    )
     again = list(_find_resumed(run, done, waits, resumed))
     entries = sorted([_make_queued(run), *done, *flying, *waits, *again], key=_order)
     return Timeline(tuple(entries), _add_up(run, entries, now))
-
-
-def _works(run: "Run") -> bool:
-    return run.status == "running"
 
 
 def _order(entry: TimelineEntry) -> tuple[str, bool, str]:

@@ -218,7 +218,7 @@ class HttpApi:
         outbox = ClientOutbox(self._daemon.settings.limits.unread_kb << 10)
 
         def send(answer: DaemonAnswer) -> None:
-            outbox.put(frame_answer(_named(answer, asked.id)))
+            outbox.put(frame_answer(structs.replace(answer, id=asked.id) if asked.id else answer))
 
         async def work() -> None:
             with self._counting(outbox, visitor):
@@ -273,10 +273,6 @@ def _unheard(_answer: DaemonAnswer) -> None:
     """Nobody listens before the result."""
 
 
-def _named(answer: DaemonAnswer, request: str) -> DaemonAnswer:
-    return structs.replace(answer, id=request) if request else answer
-
-
 def _wants_events(request: HttpRequest) -> bool:
     return any(
         part.partition(";")[0].strip().lower() == "text/event-stream"
@@ -286,7 +282,10 @@ def _wants_events(request: HttpRequest) -> bool:
 
 def _query_fields(kind: type[DaemonRequest], request: HttpRequest) -> dict[str, Any]:
     """A query as fields: what may be several comes with commas, or more than once. Raises: WebError."""
-    several = {field.name for field in structs.fields(kind) if _is_several(field.type)}
+    inspect = msgspec.inspect
+    several = {
+        field.name for field in structs.fields(kind) if isinstance(inspect.type_info(field.type), inspect.VarTupleType)
+    }
     fields: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name in several:
@@ -296,7 +295,3 @@ def _query_fields(kind: type[DaemonRequest], request: HttpRequest) -> dict[str, 
         else:
             fields[name] = value
     return fields
-
-
-def _is_several(kind: Any) -> bool:
-    return isinstance(msgspec.inspect.type_info(kind), msgspec.inspect.VarTupleType)

@@ -48,10 +48,6 @@ class DaemonCaller(Struct, frozen=True):
         return key if "admin" in self.scopes or key.startswith(drawer) else drawer + key
 
 
-def _stays() -> bool:
-    return True
-
-
 class DaemonCall(Struct, frozen=True):
     """One request on its way: who asks, and where what happens before the answer goes. `send` never waits."""
 
@@ -59,7 +55,7 @@ class DaemonCall(Struct, frozen=True):
     send: Callable[[DaemonAnswer], None]
     subscriptions: "Subscriptions | None" = None  # of a connection that stays
     can_answer: bool = False  # questions reach the client at the other end, which may answer them
-    is_known: Callable[[], bool] = _stays  # whether their token still counts: work for one that does not is ended
+    is_known: Callable[[], bool] = lambda: True  # whether their token still counts: work for one that does not is ended
 
 
 class Listener:
@@ -76,7 +72,7 @@ class Topics:
     def __init__(self) -> None:
         self._listeners: dict[Topic, dict[Listener, None]] = {}
         self.pushed = 0
-        self.note: Callable[[DaemonAnswer], None] = _nothing  # told of everything, as it is
+        self.note: Callable[[DaemonAnswer], None] = lambda _message: None  # told of everything, as it is
 
     def add(self, topic: Topic, listener: Listener) -> None:
         """Raises: Refused for a topic that the listener may not hear of."""
@@ -101,10 +97,6 @@ class Topics:
             for listener in listeners:
                 listener.put(encoded)
             self.pushed += len(listeners)
-
-
-def _nothing(_message: DaemonAnswer) -> None:
-    """Nobody keeps a log."""
 
 
 class Subscriptions:

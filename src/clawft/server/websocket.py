@@ -56,7 +56,8 @@ def _explain(text: str, error: Exception) -> BadFrame:
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return BadFrame("", f"This is no request: {_say(error)}", 'A request is a JSON object: {"type": …, "id": …}')
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return BadFrame("", f"This is no request: {why}", 'A request is a JSON object: {"type": …, "id": …}')
     if head.type in _TYPES:
         message, hint = explain_invalid_request(error, _TYPES[head.type])
         return BadFrame(head.id, f"This is no {head.type}: {message}", hint)
@@ -65,10 +66,6 @@ def _explain(text: str, error: Exception) -> BadFrame:
     close = find_close(head.type[:60], _TYPES)
     hint = f"Did you mean '{close}'?" if close else f"One of {', '.join(_TYPES)}"
     return BadFrame(head.id, f"There is no request of the type '{head.type[:60]}'", hint)
-
-
-def _say(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 PROTOCOL = f"clawft.{VERSION}"

@@ -55,11 +55,8 @@ def make_session_key(channel: str, conversation: str) -> str:
     except ClawftError:
         pass
     start = "".join(char for char in conversation if char.isascii() and char.isalnum())[:_READABLE]
-    return f"{channel}:~{start}~{_mark(conversation, 16)}"
-
-
-def _mark(text: str, length: int) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+    mark = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{channel}:~{start}~{mark}"
 
 
 MAX_NAME = 1_000  # characters of an id, a sender or a conversation

@@ -12,8 +12,8 @@ from msgspec import Struct
 from clawft.agent.run_request import RunRequest
 from clawft.contracts import InboundMessage
 from clawft.jobs.channels.admission import make_run_id
-from clawft.jobs.channels.store import INBOX, METADATA, OUTBOX
-from clawft.jobs.database import EVENT, RUN, RunTables, insert_new, make_tables, translate_database_errors
+from clawft.jobs.channels.store import INBOX, OUTBOX, GatewayTables
+from clawft.jobs.database import EVENT, RUN, insert_new
 from clawft.jobs.run_state import OVER, RunProblem, now_text
 from clawft.jobs.store import RunStore
 from clawft.messages import MessageSent
@@ -61,15 +61,13 @@ class ChannelAnswer(Struct, frozen=True):
     state: str
 
 
-class Inbox(RunTables):
+class Inbox(GatewayTables):
     """All messages of a database, by the channels of one gateway."""
 
     def __init__(self, store: RunStore, channels: Sequence[str]) -> None:
         super().__init__(store.engine)
         self._store = store
         self._channels = tuple(channels)
-        with translate_database_errors(self.engine.url):
-            make_tables(self.engine, METADATA)
 
     def accept(self, channel: str, message: InboundMessage, max_pending: int, max_of_one: int | None = None) -> Taken:
         """Write a message down, unless so many wait, or so many of its sender. When this returns, it is on disk."""

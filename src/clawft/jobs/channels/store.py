@@ -66,6 +66,15 @@ CHANNEL = Table(
 )
 
 
+class GatewayTables(RunTables):
+    """Something that is kept in the tables of the gateway, which are made where they are missing."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        super().__init__(engine)
+        with translate_database_errors(engine.url):
+            make_tables(engine, METADATA)
+
+
 class ChannelRow(Struct, frozen=True):
     """A channel as its gateway last saw it."""
 
@@ -80,14 +89,12 @@ class ChannelRow(Struct, frozen=True):
     error_at: str
 
 
-class ChannelStatuses(RunTables):
+class ChannelStatuses(GatewayTables):
     """The channels there are or were."""
 
     def __init__(self, engine: sa.Engine) -> None:
         super().__init__(engine)
         self._roster = WorkerRegistry(engine)
-        with translate_database_errors(engine.url):
-            make_tables(engine, METADATA)
 
     def claim(self, name: str, plugin: str, owner: str) -> str:
         """Have a channel for one gateway; the worker of another that has it, or ''.
@@ -140,13 +147,8 @@ class OutgoingMessage(Struct, frozen=True):
     message: OutboundMessage
 
 
-class ChannelOutbox(RunTables):
+class ChannelOutbox(GatewayTables):
     """The messages that are to be sent, or were."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        super().__init__(engine)
-        with translate_database_errors(engine.url):
-            make_tables(engine, METADATA)
 
     def doubt(self, channel: str) -> int:
         """Mark the messages that a gateway was sending when it died as possible repeats, and return their number: they

@@ -131,6 +131,11 @@ def view_security(version: HubVersion) -> Answer:
     }
 
 
+def is_signed(version: HubVersion) -> bool:
+    """Return whether it brings a signature; whose it is, and whether it holds, is for the client to say."""
+    return any(file.path == ".clawft-signature" for file in version.files)
+
+
 def reason_codes(version: HubVersion) -> list[str]:
     return [f"{version.verdict}.{rule}" for rule in version.reasons] if version.verdict != "clean" else []
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawft.server.http.limits import WebError, read_json
-from clawft.server.hub.api_read import reason_codes, view_files, view_moderation, view_security
+from clawft.server.hub.api_read import is_signed, reason_codes, view_files, view_moderation, view_security
 from clawft.server.hub.context import find_skill, get_hub, make_json_response, read_version
 from clawft.server.hub.model import HubSkill, HubVersion
 
@@ -95,13 +95,8 @@ def _verify(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any
             },
         },
         "provenance": {"source": "unavailable"},
-        "signature": {"status": "signed" if _is_signed(version) else "unsigned"},
+        "signature": {"status": "signed" if is_signed(version) else "unsigned"},
     }
-
-
-def _is_signed(version: HubVersion) -> bool:
-    """Return whether it brings a signature; whose it is, and whether it holds, is for the client to say."""
-    return any(file.path == ".clawft-signature" for file in version.files)
 
 
 def _judge(skill: HubSkill, version: HubVersion, address: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from clawft.install.sources.address import plain_line
 from clawft.server.http.limits import WebError
+from clawft.server.hub.api_read import is_signed
 from clawft.server.hub.context import find_skill, get_hub, parse_search
 from clawft.server.hub.model import NO_REASON, HubFile, HubListing, HubPage, HubRelease, HubSkill, HubVersion
 
@@ -112,7 +113,7 @@ def _nothing(query: str) -> Markup:
 def _item(one: HubListing) -> Markup:
     return fill(
         '<li><a href="{href}">@{owner}/{slug}</a> {version} {verdict}<p>{summary}</p></li>',
-        href=_path(one.skill),
+        href=f"./@{quote(one.skill.owner)}/{quote(one.skill.slug)}",
         owner=one.skill.owner,
         slug=one.skill.slug,
         version=one.skill.latest,
@@ -145,7 +146,6 @@ def _state(skill: HubSkill, latest: HubVersion | None) -> Markup:
     by = fill('by <a href="../@{href}">@{owner}</a>', href=quote(skill.owner), owner=skill.owner)
     if latest is None:
         return fill('<p class="yanked">Every version of it was taken back.</p><p>{by}</p>', by=by)
-    signed = any(file.path == ".clawft-signature" for file in latest.files)
     return fill(
         '<p>{version}, {day}, {verdict}, {by}</p><p class="soft">{downloads} downloads, {signed}</p>',
         version=latest.version,
@@ -153,7 +153,7 @@ def _state(skill: HubSkill, latest: HubVersion | None) -> Markup:
         verdict=_verdict(latest),
         by=by,
         downloads=skill.downloads,
-        signed="with a signature, which your client checks" if signed else "not signed",
+        signed="with a signature, which your client checks" if is_signed(latest) else "not signed",
     )
 
 
@@ -222,10 +222,6 @@ def _verdict(release: HubRelease | HubVersion) -> Markup:
     """Render the scanner's verdict at publication; with its rules only where it is not clean."""
     rules = f" ({', '.join(release.reasons)})" if release.reasons and release.verdict != "clean" else ""
     return fill('<span class="{verdict}">{verdict}{rules}</span>', verdict=release.verdict, rules=rules)
-
-
-def _path(skill: HubSkill) -> str:
-    return f"./@{quote(skill.owner)}/{quote(skill.slug)}"
 
 
 def _day(moment: int) -> str:

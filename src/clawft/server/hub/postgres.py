@@ -1,6 +1,6 @@
 """The rows of a hub in a PostgreSQL, for several instances at once."""
 
-import threading
+import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -12,6 +12,11 @@ from clawft.server.hub.database import Execute, HubUnavailable, Row
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
+    from sqlalchemy import Connection, create_engine, event
+    from sqlalchemy.exc import InvalidatePoolError, SQLAlchemyError
+    from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+    from clawft.jobs.postgres_records import KEEP_ALIVE, ServerFailure
 except ImportError as error:
     raise ClawftError(
         "hub-no-postgres",
@@ -23,21 +28,12 @@ except ImportError as error:
 _WRITING = 0x68756220  # the lock of the one who writes: any number that nobody else uses, "hub "
 _MAX_CONNECTIONS = 16  # of one instance; who comes then waits
 _WAIT_S = 10.0
-_CONNECT: dict[str, Any] = {
+_CONNECT = {
+    **KEEP_ALIVE,
     "application_name": "weft hub",
-    "connect_timeout": 10,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,  # ms; a machine that went without a word
     # An instance that is stopped in the middle of a transaction loses it, so that the others can write.
     "options": "-c idle_in_transaction_session_timeout=10s -c lock_timeout=10s -c statement_timeout=60s",
 }
-# By SQLSTATE, what passes: connections that break; servers that start, stop or take over from another; a disk that is
-# full, or too many clients; a transaction that stood still, one that waited for it, and one that took too long.
-_AWAY = ("08", "57P", "25006", "53", "25P03", "55P03", "57014", "40")
-
-Connection = psycopg.Connection[Row]
 
 
 class PostgresDatabase:
@@ -46,90 +42,68 @@ class PostgresDatabase:
     dialect: Literal["postgres"] = "postgres"
 
     def __init__(self, address: str) -> None:
-        """Raises: ClawftError."""
-        self._address = address
+        """Nothing is connected yet. Raises: ClawftError for what is no address."""
         self._place = _hide(address)
-        self._idle: list[Connection] = []
-        self._room = threading.BoundedSemaphore(_MAX_CONNECTIONS)
-        self._closed = False
+        self._engine = create_engine(
+            "postgresql+psycopg://",
+            creator=lambda: psycopg.connect(address, **_CONNECT),
+            isolation_level="AUTOCOMMIT",
+            pool_size=_MAX_CONNECTIONS,
+            max_overflow=0,
+            pool_timeout=_WAIT_S,
+        )
+        event.listen(self._engine, "checkout", _check_alive)
 
     def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        with self._connection() as connection:
+        with self._translated(), self._engine.connect() as connection:
             return _execute(connection, statement, values)
 
     @contextmanager
     def write(self) -> Iterator[Execute]:
-        with self._connection() as connection, connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_WRITING,))
+        writing = self._engine.execution_options(isolation_level="READ COMMITTED")
+        with self._translated(), writing.begin() as connection:
+            _execute(connection, "SELECT pg_advisory_xact_lock(?)", (_WRITING,))
             yield partial(_execute, connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[Execute]:
-        with self._connection() as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with self._translated(), reading.begin() as connection:
+            _execute(connection, "SET LOCAL idle_in_transaction_session_timeout = 0")
             yield partial(_execute, connection)
 
     def close(self) -> None:
-        self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._engine.dispose()
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        if not self._room.acquire(timeout=_WAIT_S):
-            raise HubUnavailable("hub-busy", "All connections to the hub's database are in use", path=self._place)
-        connection: Connection | None = None
+    def _translated(self) -> Iterator[None]:
         try:
-            connection = self._take()
-            yield connection
-        except psycopg.Error as error:
+            yield
+        except SQLAlchemyError as error:
             raise _translate(error, self._place) from error
-        finally:
-            if connection is not None:
-                self._give_back(connection)
-            self._room.release()
-
-    def _take(self) -> Connection:
-        """A connection that works as far as can be seen; the server may have closed those that lay idle."""
-        while self._idle:
-            with suppress(IndexError):  # another thread was quicker
-                connection = self._idle.pop()
-                if not connection.closed and _is_alive(connection):
-                    return connection
-                connection.close()
-        return psycopg.connect(self._address, autocommit=True, **_CONNECT)
-
-    def _give_back(self, connection: Connection) -> None:
-        idle = psycopg.pq.TransactionStatus.IDLE
-        if self._closed or connection.closed or connection.info.transaction_status != idle:
-            connection.close()
-        else:
-            self._idle.append(connection)
 
 
-def _is_alive(connection: Connection) -> bool:
-    """Return whether the server has said nothing unasked for, as it does when it ends a connection."""
-    import select
-
+def _check_alive(connection: psycopg.Connection[Row], *_: object) -> None:
+    """See that the server has said nothing unasked for, as it does when it ends a connection that lay idle."""
     with suppress(OSError, ValueError):
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-        return not poll.poll(0)
-    return False
+        if not poll.poll(0):
+            return
+    raise InvalidatePoolError
 
 
 def _execute(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[Row]:
     if any(isinstance(value, str) and "\0" in value for value in values):
         raise ClawftError("hub-text", "This text cannot be: it holds a NUL")  # nor can the server keep or find it
-    cursor = connection.execute(_parse(statement), tuple(values))
-    return cursor.fetchall() if cursor.description is not None else []
+    result = connection.exec_driver_sql(_parse(statement), tuple(values))
+    return [tuple(row) for row in result] if result.returns_rows else []
 
 
 @cache
-def _parse(statement: str) -> bytes:
+def _parse(statement: str) -> str:
     """`?` as psycopg writes it. Statements are ours: the number of different ones is bounded."""
-    return statement.replace("%", "%%").replace("?", "%s").encode()
+    return statement.replace("%", "%%").replace("?", "%s")
 
 
 def _hide(address: str) -> str:
@@ -144,11 +118,13 @@ def _hide(address: str) -> str:
 _FORM = "Write it as postgresql://USER:PASSWORD@HOST:5432/DATABASE"
 
 
-def _translate(error: psycopg.Error, place: str) -> ClawftError:
-    state = error.sqlstate or ""
-    reason = " ".join(str(error).split())
-    if not state or state.startswith(_AWAY):
+def _translate(error: SQLAlchemyError, place: str) -> ClawftError:
+    if isinstance(error, PoolTimeout):
+        return HubUnavailable("hub-busy", "All connections to the hub's database are in use", path=place)
+    failure = ServerFailure.of(error)
+    if failure.is_passing:
         hint = "See whether the server runs, and check hub.database and its password"
-        return HubUnavailable("hub-busy", f"The hub's database is away: {reason}", path=place, hint=hint)
+        return HubUnavailable("hub-busy", f"The hub's database is away: {failure.reason}", path=place, hint=hint)
     hint = "Try again; if it stays so, look into the log of the server"
-    return ClawftError("hub-database", f"The hub's database cannot be used: {reason}", path=place, hint=hint)
+    message = f"The hub's database cannot be used: {failure.reason}"
+    return ClawftError("hub-database", message, path=place, hint=hint)

@@ -37,7 +37,7 @@ async def list_runs(daemon: Daemon, _call: DaemonCall, request: messages.ListRun
 
     def load(runs: "Runs") -> messages.RunsList:
         store = runs.store
-        found = store.page(request.limit + 1, after, request.statuses, request.fleet)
+        found = store.list(statuses=request.statuses, fleet=request.fleet, limit=request.limit + 1, after=after)
         rows, questions = found[: request.limit], store.questions()
         cursor = f"{rows[-1].created}/{rows[-1].id}" if len(found) > len(rows) else ""
         listed = tuple(view_run(row, questions) for row in rows)

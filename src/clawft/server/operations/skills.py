@@ -181,8 +181,4 @@ def _recorded(app: App, call: DaemonCall, subject: str) -> AbstractContextManage
 async def _tell(daemon: Daemon, name: str) -> messages.SkillDecided:
     generation = await daemon.registry.live.reload()
     status = generation.app.get_skill(name)
-    return messages.SkillDecided(skill=await to_thread.run_sync(_describe, status))
-
-
-def _describe(status: SkillStatus) -> messages.SkillSummary:
-    return view_skill(status, digest_of(status))
+    return messages.SkillDecided(skill=await to_thread.run_sync(lambda: view_skill(status, digest_of(status))))
