@@ -65,7 +65,7 @@ def load_hook_statuses(
         app.host,
         app.workspace,
         {skill.found.folder: skill for skill in skills},
-        lambda: app.approvals.load(),
+        lambda kind, path: app.approvals.find(kind, path),
         lambda found, digest: (
             app.trust_policy.clear(found, digest(), []) if app.trust_policy.requires_approval(found) else None
         ),
@@ -97,7 +97,7 @@ def load_command_hook_statuses(
         line_policy(app),
         app.workspace,
         by_folder,
-        lambda: app.approvals.load(),
+        lambda kind, path: app.approvals.find(kind, path),
     )
 
 

@@ -120,11 +120,9 @@ def check_skill_tools(
 
 def open_plugin_review(app: "App") -> "PluginReviewer":
     """Open the reviewer with which the user decides about plugins."""
-    from clawft.trust.plugin_review import PluginReviewer, PluginReviewStores
+    from clawft.trust.plugin_review import PluginReviewer
 
-    return PluginReviewer(
-        PluginReviewStores(open_grants(app), open_granted(app), app.audit), app.load_report, partial(_object_to, app)
-    )
+    return PluginReviewer(open_grants(app), open_granted(app), app.audit, app.load_report, partial(_object_to, app))
 
 
 def _object_to(app: "App", found: "ReviewSubject", report: "Report") -> "Diagnostic | None":

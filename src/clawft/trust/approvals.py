@@ -9,6 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from clawft.errors import ClawftError, Diagnostic
 from clawft.scanner.findings import Power
 from clawft.trust.records import RecordErrorCodes, Seal, SealedRecords
 
@@ -119,3 +120,24 @@ def current_user() -> str:
 
 def hash_bytes(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def check_approval(
+    find: Callable[[], Approval | None],
+    digest: Callable[[], str],
+    file: str,
+    hint: str,
+    missing: str,
+    changed: str = "",
+) -> tuple[Approval | None, Diagnostic | None]:
+    """The approval by which something may be used as it is now, or why there is none: it cannot be read, was never
+    given (`missing`), or was given to something else (`changed`, with the day)."""
+    try:
+        known = find()
+    except ClawftError as error:
+        return None, Diagnostic("untrusted", "warning", str(error), file, 0, error.hint)
+    now = digest() if known else ""
+    if known and now and now == known.digest:
+        return known, None
+    message = (changed or "It changed since it was approved on {}").format(known.at[:10]) if known else missing
+    return None, Diagnostic("untrusted", "warning", message, file, 0, hint)

@@ -17,7 +17,7 @@ from clawft.files import is_within, read_regular, real_path
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.hooks import DiscoveredCommandHooks
 from clawft.skills.parse.hooks import CommandHook
-from clawft.trust.approvals import Approval, Approvals, hash_bytes, make_approval
+from clawft.trust.approvals import Approval, Approvals, check_approval, hash_bytes, make_approval
 from clawft.trust.hook_lines import LinePolicy, fill_line, find_named, starts_file_of
 from clawft.trust.status import SkillStatus, State, TrustStatus
 from clawft.workspace import Workspace
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from clawft.trust.audit import AuditLog
 
 
+FindApproval = Callable[[str, str], Approval | None]
 KIND = "claude-hooks"
 HERE = "claude-here"  # the user's commands that start files of this project
 UNTRUSTED_ORIGINS = ("project", "plugin", "here")
 MAX_SCRIPT = 4 << 20
+_CHANGED = "They, or a script that they start, changed since they were approved on {}"
 
 
 class CommandHooksStatus(TrustStatus[DiscoveredCommandHooks, State], frozen=True):
@@ -56,12 +58,12 @@ def judge_commands(
     lines: LinePolicy,
     workspace: Workspace,
     skills: Mapping[str, SkillStatus],
-    approvals: Callable[[], Sequence[Approval]],
+    find_approval: FindApproval,
 ) -> tuple[CommandHooksStatus, ...]:
     """The state of all of them, in the order found. `skills` are those that they belong to, by folder."""
     all_off = any(source.off and source.scope == "user" for source in found)
     parts = [part for source in found for part in _part(source, lines, workspace)]
-    return tuple(_judge(part, settings, (lines, workspace), skills, approvals, all_off) for part in parts)
+    return tuple(_judge(part, settings, (lines, workspace), skills, find_approval, all_off) for part in parts)
 
 
 def _part(found: DiscoveredCommandHooks, lines: LinePolicy, workspace: Workspace) -> list[DiscoveredCommandHooks]:
@@ -84,7 +86,7 @@ def _judge(
     settings: HooksSettings,
     by: tuple[LinePolicy, Workspace],
     skills: Mapping[str, SkillStatus],
-    approvals: Callable[[], Sequence[Approval]],
+    find_approval: FindApproval,
     all_off: bool,
 ) -> CommandHooksStatus:
     if found.problem is not None:
@@ -98,7 +100,7 @@ def _judge(
         objection = _check_skill(found, skills)
     elif found.scope in UNTRUSTED_ORIGINS:
         bound = _bind(found, lines, workspace)
-        objection = _check_approval(found, bound.digest, approvals)
+        objection = _check_approval(found, bound.digest, find_approval)
     else:
         objection = None
     if objection is not None:
@@ -145,26 +147,15 @@ def _check_skill(found: DiscoveredCommandHooks, skills: Mapping[str, SkillStatus
     return Diagnostic(code, "warning", f"Its skill is {state}", found.file, 0, hint)
 
 
-def _check_approval(
-    found: DiscoveredCommandHooks, digest: str, approvals: Callable[[], Sequence[Approval]]
-) -> Diagnostic | None:
+def _check_approval(found: DiscoveredCommandHooks, digest: str, find_approval: FindApproval) -> Diagnostic | None:
     """Check a project's approval and return why its hooks may not be run as they are now, or None."""
+    missing = f"They come with the {found.scope} and are not approved"
+    if found.name == HERE:
+        missing = "Your commands that start files of this project wait until you approve those"
     hint = f"Look at them, then: weft hooks enable {found.name}"
-    try:
-        known = next(
-            (approval for approval in approvals() if (approval.kind, approval.path) == (KIND, found.file)), None
-        )
-    except ClawftError as error:
-        return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
-    if known is None:
-        message = f"They come with the {found.scope} and are not approved"
-        if found.name == HERE:
-            message = "Your commands that start files of this project wait until you approve those"
-        return Diagnostic("untrusted", "warning", message, found.file, 0, hint)
-    if not digest or known.digest != digest:
-        changed = f"They, or a script that they start, changed since they were approved on {known.at[:10]}"
-        return Diagnostic("untrusted", "warning", changed, found.file, 0, hint)
-    return None
+    return check_approval(lambda: find_approval(KIND, found.file), lambda: digest, found.file, hint, missing, _CHANGED)[
+        1
+    ]
 
 
 def _bind(found: DiscoveredCommandHooks, lines: LinePolicy, workspace: Workspace) -> _Bound:

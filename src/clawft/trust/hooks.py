@@ -13,7 +13,7 @@ from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.digest import Digest, compute_digest
 from clawft.skills.discovery.hooks import DiscoveredHook
 from clawft.skills.discovery.requirements import LocalMachine, check_requirements
-from clawft.trust.approvals import Approval
+from clawft.trust.approvals import Approval, check_approval
 from clawft.trust.overrides import ScreenedSkills, check_screening
 from clawft.trust.status import SkillStatus, State, TrustStatus
 from clawft.workspace import Workspace
@@ -42,7 +42,7 @@ class HookRules(Struct, frozen=True):
     host: LocalMachine
     workspace: Workspace
     skills: Mapping[str, SkillStatus]
-    approvals: Callable[[], Sequence[Approval]]
+    find_approval: Callable[[str, str], Approval | None]
     clear: Callable[[DiscoveredSkill, Callable[[], Digest]], Approval | None]
     screen: Callable[[Sequence[DiscoveredHook]], ScreenedSkills | None]
 
@@ -166,18 +166,14 @@ def _trust(found: DiscoveredHook, rules: HookRules) -> _Trusted:
     if not why:
         return _Trusted()
     hint = f"Look at it, then: weft hooks enable {found.name}"
-    try:
-        known = next(
-            (approval for approval in rules.approvals() if (approval.kind, approval.path) == ("hook", found.folder)),
-            None,
-        )
-    except ClawftError as error:
-        return _distrust(found, str(error), error.hint)
-    if known is None:
-        return _distrust(found, f"{why} and is not approved", hint)
-    if compute_hook_digest(found).value != known.digest:
-        return _distrust(found, f"It changed since it was approved on {known.at[:10]}", hint)
-    return _Trusted(known.digest, known.power.network)
+    known, objection = check_approval(
+        lambda: rules.find_approval("hook", found.folder),
+        lambda: compute_hook_digest(found).value,
+        found.file,
+        hint,
+        f"{why} and is not approved",
+    )
+    return _Trusted(known.digest, known.power.network) if known else _Trusted(objection=objection)
 
 
 def _trust_skill(found: DiscoveredHook, brought: DiscoveredSkill, rules: HookRules) -> _Trusted:

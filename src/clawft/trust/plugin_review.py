@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Diagnostic, Refused
@@ -54,24 +54,20 @@ class PluginReview(Review[DiscoveredPlugin], frozen=True):
         return clip_permissions(self.asked, self.grant.permissions) if self.grant else Permissions()
 
 
-class PluginReviewStores(Struct, frozen=True):
-    """The stores for decisions about plugins."""
-
-    grants: PluginGrants
-    retained: ApprovedCopies
-    audit: AuditLog
-
-
 class PluginReviewer:
     """Reviews and grants of one user. `load_report` has a folder scanned; `object_to` says what blocks it."""
 
     def __init__(
         self,
-        stores: PluginReviewStores,
+        grants: PluginGrants,
+        copies: ApprovedCopies,
+        audit: AuditLog,
         load_report: Callable[[ReviewSubject], Report],
         object_to: Callable[[ReviewSubject, Report], Diagnostic | None],
     ) -> None:
-        self._stores = stores
+        self._grants = grants
+        self._copies = copies
+        self._audit = audit
         self._load_report = load_report
         self._object_to = object_to
 
@@ -87,14 +83,14 @@ class PluginReviewer:
             raise Refused(code, message, path=objection.path, hint=objection.hint)
         if report.digest != digest.value:
             raise make_changed_error(found)
-        grant = self._stores.grants.find(found)
+        grant = self._grants.find(found)
         review = PluginReview(found, digest.value, report)
         return self._compare(review, found.manifest, grant) if grant else review
 
     def _compare(self, review: PluginReview, manifest: PluginManifest, grant: PluginGrant) -> PluginReview:
         """A review with what changed since the plugin was last granted something, as far as that was kept."""
         found = review.found
-        with self._stores.retained.open(grant.digest) as place:
+        with self._copies.open(grant.digest) as place:
             old = load_plugin(found.scope, place) if place else None
             power = self._load_report(old).power if old else Power()
         missing = compare_permissions(grant.permissions, manifest.permissions)
@@ -107,16 +103,16 @@ class PluginReviewer:
             fresh=fresh,
             withheld=drop_permissions(missing, fresh),
         )
-        return compare_review(review, self._stores.retained)
+        return compare_review(review, self._copies)
 
     def grant(self, review: PluginReview, permissions: Permissions) -> PluginGrant:
         """Grant what was decided to the plugin as it was reviewed. Raises: ClawftError."""
         found, digest = review.found, review.digest
         try:
-            self._stores.retained.keep(found.folder, digest)
+            self._copies.keep(found.folder, digest)
         except Refused as error:
             raise make_changed_error(found) from error
-        with self._stores.retained.open(digest) as place:
+        with self._copies.open(digest) as place:
             copy = load_plugin(found.scope, place or "", found.entry)
         if _say(copy) != _say(found):  # the manifest was another one for the moment in which it was read
             raise make_changed_error(found)
@@ -132,27 +128,27 @@ class PluginReviewer:
         detail: dict[str, Any] = {"version": made.version, "permissions": ", ".join(name_permissions(made.permissions))}
         subject = f"plugin {made.folder}"
         line = AuditEntry("approval", subject, "allowed", {"digest": made.digest, "detail": detail})
-        with self._stores.audit.last_step([line]) as commit:
-            self._stores.grants.record(made, commit)
+        with self._audit.last_step([line]) as commit:
+            self._grants.record(made, commit)
         self._prune()
         return made
 
     def refuse(self, review: PluginReview) -> None:
         """Write down that a person, or nobody's answer, kept a plugin from use."""
         subject = f"plugin {review.found.folder}"
-        self._stores.audit.tell("approval", subject, decision="denied", digest=review.digest)
+        self._audit.tell("approval", subject, decision="denied", digest=review.digest)
 
     def revoke(self, found: DiscoveredPlugin) -> PluginGrant | None:
         """Take back what a plugin was granted; what that was. Raises: ClawftError."""
-        known = self._stores.grants.find(found)
-        if known is None or not self._stores.grants.remove(found):
+        known = self._grants.find(found)
+        if known is None or not self._grants.remove(found):
             return None
-        self._stores.audit.tell("approval", f"plugin {found.folder}", decision="revoked", digest=known.digest)
+        self._audit.tell("approval", f"plugin {found.folder}", decision="revoked", digest=known.digest)
         self._prune()
         return known
 
     def _prune(self) -> None:
-        self._stores.retained.prune([grant.digest for grant in self._stores.grants.load()])
+        self._copies.prune([grant.digest for grant in self._grants.load()])
 
 
 def _say(found: DiscoveredPlugin) -> PluginManifest | None:

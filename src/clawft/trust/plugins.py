@@ -1,10 +1,10 @@
 """The status of plugins, the permissions granted to each, and whether one can work on this machine."""
 
+import importlib.util
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from importlib.util import find_spec
 
 from msgspec import Struct, structs
 
@@ -412,7 +412,7 @@ def _check_code(found: DiscoveredPlugin) -> Iterator[Diagnostic]:
     if not os.path.isfile(os.path.join(found.folder, manifest.wasm_module)):
         message = f"It has no {manifest.wasm_module}, where its code should be"
         yield Diagnostic("wasm-no-module", "error", message, found.file)
-    if find_spec("wasmtime") is None:
+    if importlib.util.find_spec("wasmtime") is None:
         message = "It is in WebAssembly, and the optional part 'wasm' is not installed"
         yield Diagnostic("wasm-missing", "error", message, found.file, 0, "Install clawft[wasm]")
 

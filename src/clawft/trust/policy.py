@@ -1,6 +1,7 @@
 """The trust policy: whether a skill or agent that the user did not write was approved as it is now."""
 
 import os
+import shlex
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -143,8 +144,6 @@ def why_unbindable(found: "ReviewSubject", digest: "Digest", linked: list[str]) 
 
 def _hint_restore(found: DiscoveredSkill) -> str:
     """Return what to do about an installed skill that was changed: most users do not mean to approve that."""
-    import shlex
-
     name = shlex.quote(os.path.basename(found.folder))
     return f"See what: weft skills verify {name}. To have it as it was: weft skills sync. {_hint(found)}"
 
@@ -157,8 +156,6 @@ def _hint(found: DiscoveredSkill) -> str:
         return f"Look at it, then: weft plugins enable {at.layer}"
     if at.scope == "mcp":
         return f"Look at it, then: weft mcp trust {at.layer}:{found.name}"
-    import shlex
-
     where = f" --dir {shlex.quote(at.path)}" if at.scope == "dir" else ""
     return f"Look at it, then: weft skills trust {shlex.quote(found.name)}{where}"
 
@@ -172,15 +169,12 @@ UNTRUSTED_AGENT_ORIGINS = frozenset({"project", "plugin"})
 
 def check_agent_approval(found: DiscoveredAgent, approvals: "Approvals") -> Diagnostic | None:
     """Check an untrusted agent's approval and return why it may not answer; None if it may."""
-    try:
-        known = approvals.find("agent", found.file)
-        if known is not None and found.digest and known.digest == found.digest:
-            return None
-    except ClawftError as error:
-        return Diagnostic("untrusted", "warning", str(error), found.file, 0, error.hint)
-    changed = f"It changed since it was approved on {known.at[:10]}" if known else ""
-    message = changed or f"It comes with the {_whose(found)} and is not approved"
-    return Diagnostic("untrusted", "warning", message, found.file, 0, f"Read it, then: weft {_command(found)}")
+    from clawft.trust.approvals import check_approval
+
+    missing, hint = f"It comes with the {_whose(found)} and is not approved", f"Read it, then: weft {_command(found)}"
+    return check_approval(lambda: approvals.find("agent", found.file), lambda: found.digest, found.file, hint, missing)[
+        1
+    ]
 
 
 def make_untrusted_agent_diagnostic(found: DiscoveredAgent) -> Diagnostic:

@@ -173,7 +173,7 @@ def _judge(found: DiscoveredSkill, settings: SkillsSettings, host: LocalMachine)
     off = _why_disabled(found, key, settings, entry)
     if off:
         return SkillStatus(found, "disabled", (Diagnostic("disabled", "note", off, found.file),))
-    if _requires_anything(skill) and (unmet := check_requirements(skill, host, entry, found.file)):
+    if skill.requires != _NO_REQUIRES and (unmet := check_requirements(skill, host, entry, found.file)):
         return SkillStatus(found, "ineligible", unmet)
     if skill.disable_model_invocation:
         reason = Diagnostic(
@@ -184,10 +184,6 @@ def _judge(found: DiscoveredSkill, settings: SkillsSettings, host: LocalMachine)
         reason = Diagnostic("manual", "warning", "It has no description, so a model could not choose it", found.file)
         return SkillStatus(found, "manual", (reason,))
     return SkillStatus(found, "ready")
-
-
-def _requires_anything(skill: Skill) -> bool:
-    return skill.requires != _NO_REQUIRES
 
 
 _NO_REQUIRES = Skill(name="-").requires

@@ -21,6 +21,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u
 _SCALAR = (str, int, float)
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 _INSTALLER = (dict, str)
+EXECUTIONS = ("prompt", "wasm", "native", "shell")
 
 
 class Field(Struct, frozen=True):
@@ -61,15 +62,9 @@ def read_flag(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     word = str(value).strip().lower()
     if isinstance(value, str | int) and (word in _TRUE or word in _FALSE):
         meant = word in _TRUE
-        fix = notes.replace_value(key, str(meant).lower())
-        notes.add(
-            "flag-spelling",
-            "note",
-            f"'{key}' was read as {str(meant).lower()}",
-            key=key,
-            hint=f"Write {key}: {str(meant).lower()}",
-            fix=fix,
-        )
+        spelled = str(meant).lower()
+        message, hint = f"'{key}' was read as {spelled}", f"Write {key}: {spelled}"
+        notes.add("flag-spelling", "note", message, key=key, hint=hint, fix=notes.replace_value(key, spelled))
         return meant
     return _refuse(value, key, "true or false", notes)
 
@@ -154,7 +149,8 @@ def read_mapping(value: Any, key: str, notes: DiagnosticCollector) -> Any:
 
 def read_json(value: Any, key: str, notes: DiagnosticCollector) -> Any:
     """A mapping that is kept whole."""
-    return json_safe(value) if isinstance(value, dict) else _refuse(value, key, "a mapping", notes)
+    mapping = read_mapping(value, key, notes)
+    return mapping if mapping is UNREAD else json_safe(mapping)
 
 
 def read_tools(value: Any, key: str, notes: DiagnosticCollector) -> Any:
@@ -234,7 +230,7 @@ _FIELDS: dict[str, tuple[Callable[[Any, str, DiagnosticCollector], Any], tuple[s
     "model": (read_text, ()),
     "effort": (read_text, ()),
     "shell": (read_text, ()),
-    "execution": (_choice("prompt", "wasm", "native", "shell"), ()),
+    "execution": (_choice(*EXECUTIONS), ()),
     "allowed_tools": (read_words, ()),
     "disallowed_tools": (read_denied, ()),
     "tools": (read_tools, ()),
@@ -277,29 +273,13 @@ def _spellings() -> dict[str, Field]:
 
 KEYS = _spellings()
 # What may also be in a client's block under `metadata`.
-BLOCK_KEYS = {
-    spelling: field
-    for spelling, field in KEYS.items()
-    if field.name
-    in {
-        "always",
-        "emoji",
-        "homepage",
-        "skill_key",
-        "primary_env",
-        "os",
-        "requires",
-        "install",
-        "category",
-        "tags",
-        "author",
-        "env_vars",
-        "version",
-    }
-}
+_IN_BLOCK = (
+    *("always", "emoji", "homepage", "skill_key", "primary_env", "os", "requires"),
+    *("install", "category", "tags", "author", "env_vars", "version"),
+)
+BLOCK_KEYS = {spelling: field for spelling, field in KEYS.items() if field.name in _IN_BLOCK}
 
 
-EXECUTIONS = ("prompt", "wasm", "native", "shell")
 MAX_WORDS = 64
 # What MCP's own tool definitions hold beside these is understood, and has no effect.
 _KEYS = frozenset(
