@@ -161,6 +161,15 @@ def test_an_interpreter_that_a_folder_of_the_project_links_to_is_seen_with_its_t
     assert machine.named(view.readable) == ["home/.pyenv/versions"]
 
 
+def test_a_folder_of_programs_opens_no_more_than_64_folders(machine: Machine) -> None:
+    machine.make("tools/")
+    for number in range(70):
+        machine.make(f"made/{number}/run")
+        (machine.folder / f"tools/run{number}").symlink_to(machine.folder / f"made/{number}/run")
+    readable = machine.named(machine.view(path=str(machine.folder / "tools")).readable)
+    assert ("tools" in readable, len(readable)) == (True, 64)
+
+
 def test_what_is_shown_is_what_was_there_when_it_was_granted(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mark is what the sandbox compares with what it mounts, so that a folder exchanged meanwhile is refused."""
     machine.make("data/", "other/")
