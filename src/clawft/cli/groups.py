@@ -1,6 +1,6 @@
 """The groups of commands: for each command, the module and the attribute that it is loaded from when it is run."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -396,6 +396,36 @@ def scan_group() -> None:
 )
 def sessions_group() -> None:
     """List, read, export, copy and remove conversations."""
+
+
+def _check_queue(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    from clawft.cli.options import check_queue
+
+    return check_queue(context, option, value)
+
+
+@click.command("worker")
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    callback=_check_queue,
+    help="Take runs from this queue (repeatable); else from runs.queue.",
+)
+@click.option("--concurrency", type=click.IntRange(1, 1000), help="Runs to do side by side; else runs.concurrency.")
+@click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
+@click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")
+@events_option("json: one line of JSON for each thing that happens.")
+def worker_command(**options: Any) -> None:
+    """Do runs of the background, and go on with those of workers that died.
+
+    Several may work on one database, on one machine or on many. Ctrl-C lets the steps that are being done come to
+    their end; the runs go on elsewhere, or when a worker is started again.
+    """
+    from clawft.cli.worker import run_worker
+
+    run_worker(**options)
 
 
 @click.group(

@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
         "memory": "clawft.cli.groups:memory_group",
         "runs": "clawft.cli.groups:runs_group",
         "fleet": "clawft.cli.groups:fleet_group",
-        "worker": "clawft.cli.worker:command",
+        "worker": "clawft.cli.groups:worker_command",
         "gateway": "clawft.cli.groups:gateway_group",
         "cron": "clawft.cli.groups:cron_group",
         "audit": "clawft.cli.groups:audit_group",

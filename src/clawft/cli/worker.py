@@ -9,14 +9,20 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, ParamSpec, Protocol
 
+import anyio
 import click
+from anyio import to_thread
 
+from clawft.app.jobs import open_database, open_gateway, open_worker, run_settings
 from clawft.cli import restore_gc_thresholds
-from clawft.cli.options import check_queue, open_here
+from clawft.cli.events import render_event
+from clawft.cli.options import open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
-from clawft.cli.root import events_option
 from clawft.errors import ClawftError
 from clawft.files import lock_file
+from clawft.jobs import is_installed, missing
+from clawft.jobs.run_state import now_text
+from clawft.messages import Noticed
 from clawft.server.protocol.envelope import encode
 
 if TYPE_CHECKING:
@@ -41,45 +47,24 @@ class WorkerLog(Protocol):
     def __call__(self, text: str, about: Mapping[str, object] | None = None) -> None: ...
 
 
-@click.command("worker")
-@click.option(
-    "--queue",
-    "queues",
-    multiple=True,
-    metavar="NAME",
-    callback=check_queue,
-    help="Take runs from this queue (repeatable); else from runs.queue.",
-)
-@click.option("--concurrency", type=click.IntRange(1, 1000), help="Runs to do side by side; else runs.concurrency.")
-@click.option("--until-idle", is_flag=True, help="End when there is nothing more to do.")
-@click.option("--on-demand", is_flag=True, hidden=True, help="As started by another command: one for a queue.")
-@events_option("json: one line of JSON for each thing that happens.")
-def command(queues: tuple[str, ...], concurrency: int | None, until_idle: bool, on_demand: bool, as_json: bool) -> int:
-    """Do runs of the background, and go on with those of workers that died.
-
-    Several may work on one database, on one machine or on many. Ctrl-C lets the steps that are being done come to
-    their end; the runs go on elsewhere, or when a worker is started again.
-    """
-    import anyio
-
-    from clawft.jobs import is_installed, missing
-
+def run_worker(
+    queues: tuple[str, ...], concurrency: int | None, *, until_idle: bool, on_demand: bool, as_json: bool
+) -> None:
+    """Work until it is stopped, or idle. Raises: ClawftError."""
     if not is_installed():
         raise missing()
     app = open_here()
     plan = make_plan(app, queues, concurrency, idle=until_idle or on_demand, soon=until_idle)
     if on_demand and not _is_first(app, plan.queues):
-        return 0
+        return
     restore_gc_thresholds()
     anyio.run(work_here, app, plan, make_worker_log("clawft.worker.v1" if as_json else ""))
-    return 0
 
 
 def make_plan(
     app: "App", queues: tuple[str, ...] = (), concurrency: int | None = None, *, idle: bool = False, soon: bool = False
 ) -> "WorkerPlan":
     """Return the worker's plan; the settings apply where no argument is given."""
-    from clawft.app.jobs import run_settings
     from clawft.jobs.worker import WorkerPlan
 
     settings = run_settings(app)
@@ -102,8 +87,6 @@ def _is_first(app: "App", queues: tuple[str, ...]) -> bool:
 
 def make_worker_log(schema: str) -> WorkerLog:
     """Says what happens: for programs on stdout, where a schema is named; for people on stderr."""
-    from clawft.jobs.run_state import now_text
-
     is_seen = sys.stderr is not None and sys.stderr.isatty()
     stamp = "%H:%M:%S" if is_seen else "%Y-%m-%d %H:%M:%S"  # a log is read days later
 
@@ -152,10 +135,6 @@ async def work_here(
 
     `fired` hears of jobs that were due; `chores` are done beside it every so often; `beside` is open until it is done.
     """
-    import anyio
-
-    from clawft.app.jobs import open_gateway, open_worker
-
     caught: list[int] = []
     failed: ClawftError | None = None
     handled = [
@@ -191,8 +170,6 @@ async def _wait_for_database(
     app: "App", handled: Sequence[signal.Signals], caught: list[int], tell: Callable[[str], None]
 ) -> "Engine | None":
     """The database of runs, as soon as its server is there; None if a signal came first. Raises: ClawftError."""
-    import anyio
-
     opened: list[Engine] = []
     failed: ClawftError | None = None
     with anyio.open_signal_receiver(*handled) as signals:
@@ -216,10 +193,6 @@ async def _wait_for_database(
 
 async def _open_patiently(app: "App", tell: Callable[[str], None]) -> "Engine":
     """Open the database of runs; a server that is away is waited for, one that refuses is not. Raises: ClawftError."""
-    import anyio
-    from anyio import to_thread
-
-    from clawft.app.jobs import open_database
     from clawft.jobs.database import is_unreachable
 
     for tries in itertools.count():
@@ -246,8 +219,6 @@ async def _work(
     halt: Callable[[], None],
 ) -> ClawftError | None:
     """Work, and listen to signals meanwhile; what went wrong comes back, which a group would hide among others."""
-    import anyio
-
     failed: ClawftError | None = None
     async with anyio.create_task_group() as group:
 
@@ -273,15 +244,10 @@ def _nothing() -> None:
 
 async def _tell_hooks(gateway: "DetachedHooks", key: str, context: dict[str, str], tell: Callable[[str], None]) -> None:
     """Tell hooks what the worker does, and what they say in its log. Nothing that goes wrong with them stops it."""
-    from anyio import to_thread
-
-    from clawft.cli.events import render_event as put
-    from clawft.messages import Noticed
-
     try:
         if not await to_thread.run_sync(gateway.hooks.wants, key):  # it may read much, and the work goes on
             return
         for event in await gateway.tell(key, context):
-            tell(f"{event.code}: {event.message}" if isinstance(event, Noticed) else put(event))
+            tell(f"{event.code}: {event.message}" if isinstance(event, Noticed) else render_event(event))
     except Exception as error:  # no hook keeps a worker from starting, or from ending
         tell(f"hooks of {key} could not be called: {error}")

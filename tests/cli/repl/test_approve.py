@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from clawft.cli.options import TurnOptions
-from clawft.cli.repl.questions import ToolApprovalPrompt
+from clawft.cli.repl.view import ToolApprovalPrompt
 from clawft.messages import ApprovalAnswer, ApprovalNeeded, Event, TextDelta
 from clawft.trust.audit.log import AT_TERMINAL
 from terminal import CTRL_C, CTRL_D, Open, Terminal

@@ -19,6 +19,7 @@ from clawft.cli.repl.reader import PromptReader, open_history
 from clawft.cli.repl.screen import Screen
 from clawft.errors import ClawftError, Diagnostic
 from clawft.skills.parse.model import Agent
+from clawft.trust.modes import get_mode
 
 if TYPE_CHECKING:
     from clawft.agent.run_request import TurnRequest
@@ -127,7 +128,7 @@ class ReplContext:
         """The conversation, opened when it is first needed. Raises: ClawftError."""
         if self._conversation is None:
             from clawft.agent.conversation import open_conversation
-            from clawft.cli.repl.questions import ToolApprovalPrompt
+            from clawft.cli.repl.view import ToolApprovalPrompt
 
             runtime = await self.runtime()
             asker = ToolApprovalPrompt(self.view, self.reader.ask, self.stop, yes=self._yes)
@@ -154,8 +155,6 @@ class ReplContext:
             self._set_mode(self._conversation)
 
     def _set_mode(self, conversation: "Conversation") -> None:
-        from clawft.trust.modes import get_mode
-
         mode = get_mode(self.mode)
         if mode is not conversation.mode:
             conversation.set_mode(mode, "--mode" if self.mode == self._first_mode else "/mode")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
@@ -289,8 +290,6 @@ def _paste_line(event: KeyPressEvent) -> None:
 
 async def _run_above(action: Callable[[], None]) -> None:
     """Print above the prompt, which is drawn again after it."""
-    from prompt_toolkit.application import run_in_terminal
-
     await run_in_terminal(action)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from clawft.app.app import App
@@ -261,8 +262,6 @@ def _full_output() -> Output:
 
 
 def _plain_output() -> Output:
-    from prompt_toolkit.output.plain_text import PlainTextOutput
-
     return PlainTextOutput(sys.stdout)
 
 

@@ -2,14 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
+
+from anyio import lowlevel
 
 from clawft.cli.events import render_event, render_tool_end, render_tool_start
 from clawft.cli.output import clean, fit, one_line
 from clawft.cli.repl.markdown import MarkdownStream
 from clawft.cli.repl.screen import Screen
 from clawft.messages import (
+    Answer,
+    ApprovalAnswer,
     ApprovalNeeded,
     Compacted,
     Event,
@@ -26,6 +30,7 @@ from clawft.messages import (
     TurnFinished,
     UsageReported,
 )
+from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_S = 0.1
@@ -185,3 +190,54 @@ class TurnView:
                 elapsed = time.monotonic() - started
                 what = fit(self._waiting_for, room).rstrip()
                 self.screen.show_status(f"{_FRAMES[frame]} {what} {elapsed:.0f} s{tokens} · Ctrl-C stops")
+
+
+_CHOICES = "  [y]es, for this [s]ession, [a]lways here, [N]o: "
+_ONCE = "  [y]es, this once, [N]o: "
+_ANSWERS: dict[str, Answer] = {
+    "y": "once", "yes": "once", "s": "session", "session": "session", "a": "always", "always": "always",
+    "n": "no", "no": "no", "": "no",
+}  # fmt: skip
+
+
+class ToolApprovalPrompt:
+    """Answers for one person at one terminal. To leave the question is a no; Ctrl-C also stops the turn."""
+
+    def __init__(
+        self, view: TurnView, ask: Callable[[str], Awaitable[str]], stop: Callable[[], None], *, yes: bool = False
+    ) -> None:
+        self._view = view
+        self._ask = ask
+        self._stop = stop
+        self._yes = yes
+        self._one = asyncio.Lock()
+
+    async def __call__(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
+        async with self._one:
+            await self._view.reach(event)
+            if self._yes and not event.dangerous:
+                self._view.note(f"  allowed by --yes: {one_line(event.question)}")
+                return "flag"
+            with self._view.holding():
+                return await self._put(event)
+
+    async def _put(self, event: ApprovalNeeded) -> ApprovalAnswer:
+        note_asked()
+        screen = self._view.screen
+        first, *more = clean(event.question).splitlines() or [""]
+        screen.print(f"{screen.style('?', 'yellow')} {first}")
+        for line in (*more, *clean(event.reason).splitlines()):
+            screen.print(f"  {line}")
+        while True:
+            try:
+                typed = await self._ask(_ONCE if event.dangerous else _CHOICES)
+            except EOFError:
+                return ApprovalAnswer("no", LEFT)
+            except KeyboardInterrupt:
+                self._stop()
+                await lowlevel.checkpoint()  # the turn ends here, before anything else is done in it
+                return ApprovalAnswer("no", AT_TERMINAL)
+            answer = _ANSWERS.get(typed.strip().lower())
+            if answer is not None and not (event.dangerous and answer in ("session", "always")):
+                return ApprovalAnswer(answer, AT_TERMINAL)
+            screen.print("  Please answer y or n" if event.dangerous else "  Please answer y, s, a or n")

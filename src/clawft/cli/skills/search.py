@@ -5,7 +5,6 @@ import click
 from clawft.cli.completion import complete_registries
 from clawft.cli.options import dir_option, format_option, open_here
 from clawft.cli.output import CommandResult, print_table, say
-from clawft.cli.skills.registry import search_all_registries
 from clawft.skills.discovery.ranking import match_context
 
 MAX_HITS = 100  # of registries
@@ -26,6 +25,8 @@ def command(words: tuple[str, ...], limit: int, hub: bool, registry: str, dirs: 
     app = open_here(dirs)
     query = " ".join(words)
     if hub or registry:
+        from clawft.cli.skills.registry import search_all_registries  # what is here needs no network
+
         return search_all_registries(app, query, min(limit, MAX_HITS), registry)
     states = {id(skill.found.skill): skill.state for skill in app.skills if skill.state != "shadowed"}
     skills = [skill.found.skill for skill in app.skills if skill.found.skill and skill.state != "shadowed"]

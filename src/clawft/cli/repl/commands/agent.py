@@ -15,6 +15,7 @@ from clawft.cli.repl.command import (
 )
 from clawft.cli.repl.context import ReplContext
 from clawft.skills.parse.model import Agent
+from clawft.trust.modes import MODES, Mode, agent_mode, default_mode, get_mode
 
 if TYPE_CHECKING:
     from clawft.trust.modes import Mode
@@ -86,8 +87,6 @@ It holds for this conversation; `agents.defaults.mode` sets the first one."""
 
 
 async def _run_mode(repl: ReplContext, rest: str) -> None:
-    from clawft.trust.modes import MODES, get_mode
-
     if rest:
         repl.switch_mode(get_mode(rest).value)
     mode = current_mode(repl)
@@ -102,16 +101,12 @@ async def _run_mode(repl: ReplContext, rest: str) -> None:
 
 def current_mode(repl: ReplContext) -> "Mode":
     """The mode of the next message."""
-    from clawft.trust.modes import agent_mode, default_mode, get_mode
-
     app = repl.app
     chosen = get_mode(repl.mode) if repl.mode else default_mode(app.config, app.workspace.user_dir)
     return agent_mode(repl.agent, chosen)
 
 
 def _complete_mode(_repl: ReplContext, partial: str) -> Iterable[str]:
-    from clawft.trust.modes import Mode
-
     return complete_names((mode.value for mode in Mode), partial)
 
 

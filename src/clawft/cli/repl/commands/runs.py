@@ -11,6 +11,7 @@ from clawft.cli.output import one_line
 from clawft.cli.repl.command import SlashCommand, complete_names, print_lines
 from clawft.cli.repl.context import ReplContext
 from clawft.errors import ClawftError
+from clawft.jobs import is_installed, is_used, missing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -31,7 +32,6 @@ _WORDS = ("watch", "answer", "cancel")
 
 async def _run(repl: ReplContext, rest: str) -> None:
     from clawft.app.jobs import run_settings
-    from clawft.jobs import is_installed, is_used, missing
 
     if not is_installed():
         raise missing()

@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 
 from clawft.app.app import App
+from clawft.cli.help import render_help, topic_text
+from clawft.cli.help_topics import list_topics
 from clawft.cli.output import clean, one_line
 from clawft.cli.repl.command import SlashCommand, complete_names, find_command, print_diagnostics, print_lines
 from clawft.cli.repl.context import ReplContext
+from clawft.cli.skills.list import count_skills
 from clawft.errors import find_close
 
 _CONFIG_HELP = """\
@@ -106,8 +109,6 @@ _RELOAD_HELP = "The conversation goes on. Where the config or the agent cannot b
 
 
 async def _run_reload(repl: ReplContext, _rest: str) -> None:
-    from clawft.cli.skills.list import count_skills
-
     old = repl.app
     config = App(old.workspace, old.environ, old.dirs).config  # read before what works is given up
     await repl.reload()
@@ -144,15 +145,11 @@ def _list() -> list[str]:
 
 
 def _more() -> list[str]:
-    from clawft.cli.help_topics import list_topics
-
     others = ", ".join(name for name in list_topics() if name not in _FIRST)
     return [f"More topics: {others}", *_MORE.split("\n")]
 
 
 def _explain(repl: ReplContext, asked: str) -> None:
-    from clawft.cli.help import render_help, topic_text
-    from clawft.cli.help_topics import list_topics
     from clawft.cli.repl.commands import COMMANDS
 
     command = find_command(asked.removeprefix("/"), COMMANDS)
@@ -172,7 +169,6 @@ def _describe(command: SlashCommand) -> str:
 
 
 def _complete_help(_repl: ReplContext, partial: str) -> Iterable[str]:
-    from clawft.cli.help_topics import list_topics
     from clawft.cli.repl.commands import COMMANDS
 
     return complete_names((*list_topics(), *(command.name for command in COMMANDS)), partial)

@@ -14,6 +14,7 @@ from clawft.cli.repl.command import (
     print_lines,
 )
 from clawft.cli.repl.context import ReplContext
+from clawft.cli.skills.list import count_skills, skill_lines
 from clawft.cli.skills.variables import find_missing, store_variable
 from clawft.errors import ClawftError
 from clawft.trust.status import SkillStatus
@@ -101,8 +102,6 @@ async def _run_skills(repl: ReplContext, rest: str) -> None:
 
 
 def _list(repl: ReplContext) -> None:
-    from clawft.cli.skills.list import count_skills, skill_lines
-
     app = repl.app
     skills = sorted(app.skills, key=lambda one: one.name)
     print_lines(repl, skill_lines(skills, repl.screen.width) if skills else ())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clawft.cli.output import clean, one_line, table_lines
 from clawft.cli.repl.command import SlashCommand, complete_names, print_diagnostics, print_facts, print_lines
 from clawft.cli.repl.context import ReplContext
+from clawft.cli.skills.list import count_skills
 from clawft.config import config_files, read_config
 
 if TYPE_CHECKING:
@@ -127,7 +128,6 @@ _WORKSPACE_HELP = (
 
 
 async def _run_workspace(repl: ReplContext, _rest: str) -> None:
-    from clawft.cli.skills.list import count_skills
     from clawft.git import current_branch
 
     app, at = repl.app, repl.app.workspace
