@@ -401,7 +401,8 @@ def sessions_group() -> None:
 def _check_queue(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     from clawft.cli.options import check_queue
 
-    return check_queue(context, option, value)
+    queues: tuple[str, ...] = check_queue(context, option, value)
+    return queues
 
 
 @click.command("worker")
