@@ -9,7 +9,7 @@ import pytest
 
 from clawft.agent.hooks.handlers import HookLaunch
 from clawft.app.app import open_app
-from clawft.app.hooks import hook_settings, load_all_hooks, load_hook_statuses
+from clawft.app.hooks import load_all_hooks, load_hook_statuses
 from clawft.errors import ClawftError
 from clawft.messages import Noticed, ToolFinished
 from clawft.skills.discovery.digest import compute_digest
@@ -146,7 +146,7 @@ def test_no_hook_of_a_stranger_gives_itself_the_settings_of_another(world: World
         text = (folder / "HOOK.md").read_text()
         (folder / "HOOK.md").write_text(text.replace('{"events"', '{"hookKey": "guard", "events"'))
     app = open_app(world.environ, str(world.project))
-    settings = hook_settings(app)
+    settings = app.own_config.hooks
     standings = load_hook_statuses(app, ())
     given = {one.name: get_hook_entry(one.found, settings).env for one in standings}
     assert {name: bool(env) for name, env in given.items()} == {"guard": True, "near": False, "far": False}

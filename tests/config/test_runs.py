@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from clawft.app.app import App, open_app
-from clawft.app.jobs import run_settings
 from clawft.config.jobs import RunsSettings
 from clawft.config.secret import SecretRef
 from clawft.trust.modes import find_unfollowed
@@ -32,7 +31,7 @@ def test_a_project_cannot_have_runs_kept_or_told_elsewhere(tmp_path: Path) -> No
     """
     app = open_here(tmp_path, "[runs]\nconcurrency = 7\n", theirs, CLAWFT_RUNS__LEASE_S="3")
     assert app.config.runs.queue == "theirs"  # approved, read, and yet not followed
-    assert run_settings(app) == RunsSettings(concurrency=7, lease_s=3)
+    assert app.own_config.runs == RunsSettings(concurrency=7, lease_s=3)
     assert [one.code for one in find_unfollowed(app.config, app.workspace.user_dir)] == ["runs-ignored"]
 
 
@@ -41,6 +40,6 @@ def test_what_the_user_says_of_runs_is_followed_and_not_complained_about(tmp_pat
     own = '[runs]\nqueue = "mine"\ndatabase_password = "PG_PASSWORD"\n'
     app = open_here(tmp_path, own, theirs, PG_PASSWORD="s")
     assert (
-        run_settings(app) == app.config.runs == RunsSettings(queue="mine", database_password=SecretRef("PG_PASSWORD"))
+        app.own_config.runs == app.config.runs == RunsSettings(queue="mine", database_password=SecretRef("PG_PASSWORD"))
     )
     assert not list(find_unfollowed(app.config, app.workspace.user_dir))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawft.app.app import App, open_app
-from clawft.app.hooks import hook_settings, load_all_hooks, load_hook_statuses
+from clawft.app.hooks import load_all_hooks, load_hook_statuses
 from clawft.errors import ClawftError, Refused
 from clawft.trust.hooks import HookStatus, compute_hook_digest, get_hook_entry
 
@@ -287,5 +287,5 @@ def test_a_strangers_hook_takes_neither_the_place_nor_the_settings_of_ones_own(t
         ("keyed", "project", "ready"),
         ("mail", "project", "shadowed"),
     ]
-    settings = hook_settings(app)
+    settings = app.own_config.hooks
     assert [sorted(get_hook_entry(one.found, settings).env) for one in judged] == [["TOKEN"], [], ["TOKEN"]]

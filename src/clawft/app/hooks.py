@@ -39,11 +39,6 @@ if TYPE_CHECKING:  # what commands need is loaded where there are some
 AnyHookStatus = HookStatus | CommandHooksStatus
 
 
-def hook_settings(app: "App") -> HooksSettings:
-    """Return the hook settings of the user's own config."""
-    return app.own_config.hooks
-
-
 def find_plugin_hooks(app: "App") -> "tuple[tuple[Location, ...], tuple[PluginHooks, ...]]":
     """Find the hooks of plugins, of either kind."""
     places = app.plugin_places
@@ -57,7 +52,7 @@ def load_hook_statuses(
 
     `settings` are looked up unless they are given.
     """
-    settings = settings or hook_settings(app)
+    settings = settings or app.own_config.hooks
     own = load_hooks(hook_locations(app.workspace, settings.load.extra_dirs, find_plugin_hooks(app)[0]))
     brought = load_skill_hooks([skill.found for skill in skills if skill.found.skill is not None])
     rules = HookRules(
@@ -93,7 +88,7 @@ def load_command_hook_statuses(
     by_folder = {skill.found.folder: skill for skill in skills}
     return judge_commands(
         (*found, *brought),
-        settings or hook_settings(app),
+        settings or app.own_config.hooks,
         line_policy(app),
         app.workspace,
         by_folder,
@@ -109,7 +104,7 @@ def load_all_hooks(app: "App", settings: HooksSettings | None = None) -> tuple[A
 
 def check_folders(app: "App") -> list[Diagnostic]:
     """Folders that the config names and that are not there."""
-    named = hook_locations(app.workspace, hook_settings(app).load.extra_dirs)
+    named = hook_locations(app.workspace, app.own_config.hooks.load.extra_dirs)
     lost = [location.path for location in named if location.scope == "extra" and not os.path.isdir(location.path)]
     hint = "It stands in hooks.load.extra_dirs"
     return [Diagnostic("no-folder", "warning", "There is no such folder", path, 0, hint) for path in lost]
@@ -155,7 +150,7 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: HookProces
 
     def load(loaded_skills: "Sequence[SkillStatus] | None") -> tuple[Sequence[HookHandler], Sequence[Diagnostic]]:
         now = app.refresh()
-        settings = hook_settings(now)
+        settings = now.own_config.hooks
         handlers: list[HookHandler] = []
         problems: list[Diagnostic] = []
         absent: list[MissingHook] = []

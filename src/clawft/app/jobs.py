@@ -20,7 +20,6 @@ from clawft.app.app import App, open_app
 from clawft.app.hooks import open_hooks
 from clawft.app.runtime import open_runtime, open_usage
 from clawft.app.shared_runtime import SharedRuntime
-from clawft.config.jobs import RunsSettings
 from clawft.config.loader import config_files
 from clawft.errors import ClawftError
 from clawft.jobs import is_installed, missing
@@ -36,18 +35,13 @@ if TYPE_CHECKING:
     from clawft.jobs.worker import Chore, RunWorker, WorkerPlan
 
 
-def run_settings(app: App) -> RunsSettings:
-    """Return the settings for background runs. They come from the user's own config only, never from a project's."""
-    return app.own_config.runs
-
-
 def open_app_runs(app: App) -> "Runs":
     """The runs of the user. Raises: ClawftError, `durable-missing` without the extra."""
     if not is_installed():
         raise missing()
     from clawft.jobs.runs import Runs
 
-    runs = Runs(run_settings(app), app.workspace.user_dir, app.environ)
+    runs = Runs(app.own_config.runs, app.workspace.user_dir, app.environ)
 
     def note_withdrawn(question: "PendingQuestion", session: str) -> None:
         event = question.event
@@ -107,7 +101,7 @@ def open_database(app: App) -> "Engine":
     """The database of runs, with its tables. Raises: ClawftError."""
     from clawft.jobs.database import make_url, open_engine
 
-    return open_engine(make_url(run_settings(app), app.workspace.user_dir, app.environ))
+    return open_engine(make_url(app.own_config.runs, app.workspace.user_dir, app.environ))
 
 
 @asynccontextmanager
@@ -152,7 +146,7 @@ def open_gateway(app: App) -> DetachedHooks:
 
 def _watch(app: App, worker: "RunWorker") -> None:
     """Have what a worker does told to a collector, where the user names one."""
-    url = run_settings(app).telemetry
+    url = app.own_config.runs.telemetry
     if url:
         from clawft.jobs.telemetry import open_telemetry
 

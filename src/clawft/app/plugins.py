@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def plugin_settings(app: "App") -> PluginsSettings:
-    """Return the plugin settings of the user's own config."""
-    return app.own_config.plugins
-
-
 def open_grants(app: "App") -> PluginGrants:
     """Open the store of what the user granted to plugins."""
     return PluginGrants(os.path.join(app.workspace.user_dir, "grants.json"), app.seal)
@@ -53,24 +48,21 @@ def open_granted(app: "App") -> "ApprovedCopies":
 
 def load_found(app: "App", settings: PluginsSettings | None = None) -> tuple[DiscoveredPlugin, ...]:
     """Every plugin there is, by its manifest alone."""
-    load = (settings or plugin_settings(app)).load
+    load = (settings or app.own_config.plugins).load
     return load_plugins(
         plugin_folders(app.workspace, load.extra_dirs, entry_points=load.entry_points, cache_dir=app.cache_dir)
     )
 
 
-def load_plugin_statuses(app: "App", *, by_digest: bool = True) -> tuple[PluginStatus, ...]:
-    """Every plugin with its state, in order of precedence."""
-    settings = plugin_settings(app)
-    return judge_here(app, settings, by_digest=by_digest)
-
-
-def judge_here(app: "App", settings: PluginsSettings, *, by_digest: bool = True) -> tuple[PluginStatus, ...]:
-    """The same by settings that are not, or not yet, those of the user."""
+def load_plugin_statuses(
+    app: "App", settings: PluginsSettings | None = None, *, by_digest: bool = True
+) -> tuple[PluginStatus, ...]:
+    """Load every plugin with its state, in order of precedence; `settings` where they are not, or not yet, the
+    user's."""
+    settings = settings or app.own_config.plugins
     found = load_found(app, settings)
     if not found:
         return ()
-
     judged = judge_plugins(found, settings, open_grants(app).load, by_digest=by_digest)
     return fit_plugins(judged, app.workspace, app.config.tools.web)
 
@@ -114,7 +106,7 @@ def check_skill_tools(
         for status in statuses
         if status.state == "ready" and status.found.manifest and status.found.manifest.has_code
     ]
-    runtime = find_skill_runtime(found.location, plugin_settings(app).wasm, ready)
+    runtime = find_skill_runtime(found.location, app.own_config.plugins.wasm, ready)
     return check_declared_tools(skill, found.folder, found.file, runtime)
 
 
@@ -170,11 +162,11 @@ def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
 
     def load() -> tuple[tuple[PluginStatus, ...], PluginsSettings]:
         now = app.refresh()
-        return load_plugin_statuses(now), plugin_settings(now)
+        return load_plugin_statuses(now), now.own_config.plugins
 
     around = PluginEnvironment(app.workspace, app.environ, sandbox, app.secrets, app.audit)
     latest = PluginGrantWatch((open_grants(app).path, *config_files(app.workspace)), load)
-    return Plugins(load_plugin_statuses(app), plugin_settings(app), around, latest)
+    return Plugins(load_plugin_statuses(app), app.own_config.plugins, around, latest)
 
 
 def extend(plugins: "Plugins") -> "tuple[Extension, ...]":

@@ -13,7 +13,7 @@ from anyio import to_thread
 from msgspec import structs
 
 from clawft.agent.run_request import RunRequest, settings_of
-from clawft.app.jobs import open_app_runs, run_settings
+from clawft.app.jobs import open_app_runs
 from clawft.app.plugins import load_plugin_statuses, open_plugins
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import format_option, open_here
@@ -107,7 +107,7 @@ def command() -> CommandResult:
         raise missing()
     app = open_here()
     pid = find_running_gateway(app)
-    used = is_used(run_settings(app), app.workspace.user_dir)
+    used = is_used(app.own_config.runs, app.workspace.user_dir)
     channels, failures = _load(app, is_running=bool(pid)) if used else ([], [])
 
     def show() -> None:

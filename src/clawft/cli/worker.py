@@ -13,7 +13,7 @@ import anyio
 import click
 from anyio import to_thread
 
-from clawft.app.jobs import open_database, open_gateway, open_worker, run_settings
+from clawft.app.jobs import open_database, open_gateway, open_worker
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.events import render_event
 from clawft.cli.options import open_here
@@ -67,7 +67,7 @@ def make_plan(
     """Return the worker's plan; the settings apply where no argument is given."""
     from clawft.jobs.worker import WorkerPlan
 
-    settings = run_settings(app)
+    settings = app.own_config.runs
     return WorkerPlan(
         queues or (settings.queue,),
         concurrency or settings.concurrency,

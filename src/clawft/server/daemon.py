@@ -11,7 +11,7 @@ from anyio import CapacityLimiter, to_thread
 from msgspec import Raw, structs
 
 from clawft.app.app import App
-from clawft.app.jobs import open_app_runs, run_settings
+from clawft.app.jobs import open_app_runs
 from clawft.config.jobs import RunsSettings
 from clawft.config.serve import ServeSettings
 from clawft.errors import ClawftError, Diagnostic
@@ -180,7 +180,7 @@ class BackgroundRuns:
         if not is_installed():
             return missing().diagnostic
         app = self._load_app()
-        return None if is_used(run_settings(app), app.workspace.user_dir) else _UNUSED
+        return None if is_used(app.own_config.runs, app.workspace.user_dir) else _UNUSED
 
     async def use(self, work: "Callable[[Runs], R]") -> R:
         """Do something with the runs, in a thread. Raises: ClawftError."""
@@ -193,7 +193,7 @@ class BackgroundRuns:
     def _open(self) -> "Runs":
         """Raises: ClawftError."""
         app = self._load_app()
-        settings = run_settings(app)
+        settings = app.own_config.runs
         with self._opening:
             if self._opened is None or self._opened[0] != settings:
                 before, self._opened = self._opened, (settings, open_app_runs(app))

@@ -6,7 +6,7 @@ import pytest
 
 from clawft.agent.hooks.handlers import HookLaunch, make_hook_launch
 from clawft.app.app import open_app
-from clawft.app.hooks import hook_settings, load_hook_statuses
+from clawft.app.hooks import load_hook_statuses
 from clawft.errors import ClawftError
 from clawft.messages import MessageSent, Noticed
 from clawft.skills.discovery.digest import compute_digest
@@ -23,7 +23,7 @@ def _job(world: World, name: str = "it") -> HookLaunch:
     (world.user_dir / "config.toml").write_text(world.config)
     app = open_app(world.environ, str(world.project))
     (standing,) = [one for one in load_hook_statuses(app, []) if one.name == name]
-    return make_hook_launch(standing, hook_settings(app), app.workspace, app.environ)
+    return make_hook_launch(standing, app.own_config.hooks, app.workspace, app.environ)
 
 
 async def test_every_call_of_a_hook_is_written_down_before_it_is_made(world: World) -> None:

@@ -8,7 +8,7 @@ from clawft.agent.mcp import McpHub, RemoteError
 from clawft.agent.mcp.launch import ServerConfinement
 from clawft.agent.mcp.plugin_servers import PluginServers, name_server
 from clawft.app.mcp_skills.offers import MAX_NAMED, ServedStatus, judge_offer, judge_offered, load_known
-from clawft.app.plugins import load_plugin_statuses, plugin_settings, supply_plugin
+from clawft.app.plugins import load_plugin_statuses, supply_plugin
 from clawft.errors import Diagnostic
 from clawft.trust.modes import find_confined
 
@@ -29,7 +29,7 @@ def join_servers(app: "App", sandbox: "Sandbox", settings: "PluginsSettings") ->
 @asynccontextmanager
 async def open_servers(app: "App") -> AsyncIterator[McpHub]:
     """All servers there are, each started when it is asked something. Raises: ClawftError."""
-    hub, servers_context = join_servers(app, app.open_sandbox(), plugin_settings(app))
+    hub, servers_context = join_servers(app, app.open_sandbox(), app.own_config.plugins)
     async with hub, servers_context as servers:
         await servers.renew(load_plugin_statuses(app))
         yield hub

@@ -13,8 +13,8 @@ from clawft.agent.mcp.launch import HttpLaunch, resolve_launch
 from clawft.agent.memory import open_memory
 from clawft.app.app import App
 from clawft.app.hooks import load_all_hooks
-from clawft.app.jobs import open_app_runs, run_settings
-from clawft.app.plugins import load_missing, load_plugin_statuses, plugin_settings
+from clawft.app.jobs import open_app_runs
+from clawft.app.plugins import load_missing, load_plugin_statuses
 from clawft.cli.cron_jobs import find_unserved, has_jobs, quote_worker_command
 from clawft.cli.doctor.check import DoctorCheck, Status, from_error, quote
 from clawft.cli.plugins.settings import find_missing, make_plugin_owner
@@ -167,7 +167,7 @@ def _look_at_jobs(app: App) -> tuple[int, str]:
 
     Nothing is changed. Raises: ClawftError.
     """
-    settings = run_settings(app)
+    settings = app.own_config.runs
     if not is_used(settings, app.workspace.user_dir):
         return 0, ""
     with closing(open_app_runs(app)) as runs:
@@ -285,7 +285,7 @@ _PLUGINS_NAME = "plugins"
 def check_plugins(app: App) -> Iterator[DoctorCheck]:
     """Check which plugins are ready, broken, waiting, or lack an optional part. Yields nothing without plugins."""
     statuses = load_plugin_statuses(app)
-    for missing in load_missing(app, statuses, plugin_settings(app)):
+    for missing in load_missing(app, statuses, app.own_config.plugins):
         message = f"{missing.plugin} cannot be asked: {missing.why}"
         why = f"no turn goes on without its stage {', '.join(missing.stages)}"
         yield DoctorCheck(

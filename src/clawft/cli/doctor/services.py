@@ -12,7 +12,7 @@ import anyio
 from clawft.agent.providers.endpoint import Endpoint, build_endpoint
 from clawft.agent.providers.selection import OFFLINE, check_model, parse_model
 from clawft.app.app import App
-from clawft.app.jobs import open_app_runs, run_settings
+from clawft.app.jobs import open_app_runs
 from clawft.cli.doctor.check import DoctorCheck, from_error, quote
 from clawft.cli.doctor.files import check_pages
 from clawft.cli.gateway import find_running_gateway, load_channel_choices, load_gateway_settings
@@ -107,7 +107,7 @@ _RUNS_WHY = "nothing runs in the background"
 
 def check_runs(app: App) -> Iterator[DoctorCheck]:
     """Their database, workers, and questions nobody answered."""
-    settings, user_dir = run_settings(app), app.workspace.user_dir
+    settings, user_dir = app.own_config.runs, app.workspace.user_dir
     if not is_installed():  # which the list of optional parts says
         return
     if not is_used(settings, user_dir):

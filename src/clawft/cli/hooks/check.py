@@ -8,7 +8,7 @@ import click
 from clawft.agent.hooks.deno import DenoRunner, find_deno
 from clawft.agent.hooks.handlers import HookAudit, HookLaunch
 from clawft.app.app import App
-from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks
+from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.list import kind_of
 from clawft.cli.hooks.show import all_reasons, find_unusable_inputs, load_inputs
@@ -92,7 +92,7 @@ def _check_row(app: App, row: AnyHookStatus, sandbox: Sandbox | None) -> list[Di
     """
     diagnostics = list(all_reasons(row))
     if row.state == "ready" and isinstance(row, HookStatus):
-        inputs = load_inputs(app, row, hook_settings(app))
+        inputs = load_inputs(app, row, app.own_config.hooks)
         diagnostics += [inputs.problem] if inputs.problem else []
         diagnostics += find_unusable_inputs(app, inputs, row.file)
         if inputs.missing:

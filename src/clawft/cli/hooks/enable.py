@@ -7,7 +7,7 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks
+from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks
 from clawft.cli.completion import complete_hooks
 from clawft.cli.config_entries import write_switches
 from clawft.cli.hooks.list import row_json
@@ -48,7 +48,7 @@ def as_enabled(settings: HooksSettings, rows: Sequence[AnyHookStatus]) -> HooksS
 
 def write_enabled(app: App, rows: Sequence[AnyHookStatus], *, enabled: bool) -> EditedConfig:
     """Have hooks on or off. Raises: ClawftError."""
-    settings = hook_settings(app)
+    settings = app.own_config.hooks
     return write_switches(app, "hooks", (find_config_key(row, settings) for row in rows), enabled=enabled)
 
 
@@ -87,7 +87,7 @@ def enable_command(names: tuple[str, ...], yes: bool) -> CommandResult | int:
     now = load_all_hooks(app)
     chosen = [find_hook(now, name) for name in names]
     # As if they were on: what else stands in the way is looked at before anything is written.
-    by_place = {(row.name, row.file): row for row in load_all_hooks(app, as_enabled(hook_settings(app), chosen))}
+    by_place = {(row.name, row.file): row for row in load_all_hooks(app, as_enabled(app.own_config.hooks, chosen))}
     rows = [by_place[row.name, row.file] for row in chosen]
     for row in rows:
         _check(row)
@@ -151,7 +151,7 @@ def _hook_lines(app: App, review: Review[DiscoveredHook]) -> list[str]:
     shown = structs.replace(review, report=structs.replace(review.report, power=power))
     head, *rest = review_lines(shown, app.workspace.shorten)
     about = [rest.pop(0)] if hook.about.description else []
-    inputs = load_inputs(app, HookStatus(found, "untrusted"), hook_settings(app))
+    inputs = load_inputs(app, HookStatus(found, "untrusted"), app.own_config.hooks)
     gets, *limits = render_inputs(inputs, app.workspace.shorten)
     same = inputs.job is not None and inputs.asked and tuple(inputs.job.grants.env) == hook.wants.env
     matches_event = f"Hears: {', '.join(hook.events) or 'no event that happens here'}"

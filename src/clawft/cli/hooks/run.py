@@ -19,7 +19,7 @@ from clawft.agent.hooks.commands import CommandHandler
 from clawft.agent.hooks.events import HookEvent, HookReply
 from clawft.agent.hooks.registry import HookHandler
 from clawft.app.app import App
-from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks, make_handlers
+from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks, make_handlers
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.enable import as_enabled
 from clawft.cli.options import format_option, open_here
@@ -184,7 +184,7 @@ def command(name: str, file: str | None, key: str | None) -> CommandResult:
     off is called all the same; one that nobody approved is not. Exits 1 if a call fails.
     """
     app = open_here()
-    settings = hook_settings(app)
+    settings = app.own_config.hooks
     row = find_hook(load_all_hooks(app), name)
     if row.state == "disabled":
         settings = as_enabled(settings, [row])

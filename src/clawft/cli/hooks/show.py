@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.agent.hooks.handlers import HookLaunch, make_hook_launch
 from clawft.app.app import App
-from clawft.app.hooks import AnyHookStatus, find_hook, hook_settings, load_all_hooks
+from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks
 from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.list import row_json
 from clawft.cli.options import format_option, open_here
@@ -200,7 +200,7 @@ def _find_vain(app: App, row: AnyHookStatus) -> list[Diagnostic]:
 
 
 def _make_inputs(app: App, status: HookStatus) -> HookInputs:
-    return load_inputs(app, status, hook_settings(app))
+    return load_inputs(app, status, app.own_config.hooks)
 
 
 def _command_lines(status: CommandHooksStatus) -> list[str]:

@@ -15,7 +15,6 @@ from clawft.app.plugins import (
     load_plugin_statuses,
     open_grants,
     open_plugin_review,
-    plugin_settings,
     revoke_plugin,
 )
 from clawft.cli.completion import complete_plugins
@@ -72,7 +71,7 @@ def render_existing_data(app: App, review: PluginReview) -> list[str]:
 
     They may come from another plugin with the same ID and a different author.
     """
-    entry = plugin_settings(app).entries.get(review.found.id)
+    entry = app.own_config.plugins.entries.get(review.found.id)
     data = os.path.join(app.workspace.user_dir, "plugin-data", review.found.id)
     parts = ["settings of yours for its id"] if entry is not None and (entry.config or entry.env) else []
     parts += [f"data in {app.workspace.shorten(data)}"] if os.path.isdir(data) and os.listdir(data) else []

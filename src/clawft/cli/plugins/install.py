@@ -17,7 +17,6 @@ from clawft.app.plugins import (
     load_found,
     load_plugin_contents,
     load_plugin_statuses,
-    plugin_settings,
     revoke_plugin,
 )
 from clawft.cli.completion import complete_folders, complete_plugins
@@ -269,7 +268,7 @@ def _check_remove(app: App, status: PluginStatus) -> None:
 
 
 def _setting_lines(app: App, status: PluginStatus) -> list[str]:
-    entry = plugin_settings(app).entries.get(status.id, PluginEntry())
+    entry = app.own_config.plugins.entries.get(status.id, PluginEntry())
     if entry in (PluginEntry(), PluginEntry(enabled=False)):
         return []
     return [one_line(f'Stays: its settings, plugins.entries."{status.id}"')]

@@ -6,7 +6,7 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.app.plugins import load_missing, load_plugin_statuses, open_grants, plugin_settings
+from clawft.app.plugins import load_missing, load_plugin_statuses, open_grants
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
 from clawft.cli.plugins.description import plugin_json, render_contents_summary
@@ -29,7 +29,7 @@ def load_missing_plugins(app: App, statuses: Sequence[PluginStatus]) -> tuple[Pl
 def load_required_missing_plugins(app: App, statuses: Sequence[PluginStatus]) -> tuple[PluginStatus, ...]:
     """Those that no turn goes on without."""
     missing = {
-        missing_plugin.plugin: missing_plugin for missing_plugin in load_missing(app, statuses, plugin_settings(app))
+        missing_plugin.plugin: missing_plugin for missing_plugin in load_missing(app, statuses, app.own_config.plugins)
     }
     try:
         missing_plugins = load_missing_plugins(app, statuses) if missing else ()

@@ -8,7 +8,7 @@ import click
 from msgspec import Struct, structs
 
 from clawft.app.app import App
-from clawft.app.plugins import judge_here, load_plugin_statuses, plugin_settings
+from clawft.app.plugins import load_plugin_statuses
 from clawft.cli.config_entries import VariableOwner, write_switches
 from clawft.cli.options import open_here
 from clawft.cli.output import CommandResult, one_line, say, show_diagnostic
@@ -43,7 +43,7 @@ def make_plugin_owner(status: PluginStatus) -> VariableOwner:
 def list_variables(app: App, status: PluginStatus) -> list[PluginVariable]:
     """List the variables that a plugin asks for, then others that were set for it. Raises: ClawftError."""
     asked = status.found.manifest.permissions.env_vars if status.found.manifest else ()
-    values = get_plugin_entry(status.found, plugin_settings(app)).env
+    values = get_plugin_entry(status.found, app.own_config.plugins).env
     found = []
     for name in dict.fromkeys((*asked, *values)):
         value = values.get(name)
@@ -108,7 +108,7 @@ _REPORTED = ("plugin-withheld", "plugin-env-missing")  # also of a plugin that i
 
 def load_as_enabled(app: App, chosen: Sequence[PluginStatus]) -> list[PluginStatus]:
     """Return the status that plugins would have if none were disabled. Raises: ClawftError."""
-    statuses = judge_here(app, _as_enabled(plugin_settings(app), chosen))
+    statuses = load_plugin_statuses(app, _as_enabled(app.own_config.plugins, chosen))
     by_folder = {status.found.folder: status for status in statuses}
     return [by_folder.get(plugin.found.folder, plugin) for plugin in chosen]
 

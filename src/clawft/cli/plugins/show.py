@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.app.app import App
-from clawft.app.plugins import find_plugin, load_plugin_contents, load_plugin_statuses, plugin_settings
+from clawft.app.plugins import find_plugin, load_plugin_contents, load_plugin_statuses
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, diagnostic_lines, one_line
@@ -121,7 +121,7 @@ def _setting_lines(app: App, status: PluginStatus, manifest: PluginManifest) -> 
 def _settings(app: App, status: PluginStatus, manifest: PluginManifest) -> list[tuple[str, str, Any, bool]]:
     """Name, what it is for, value, and whether the config sets it."""
     properties = (manifest.config_schema or {}).get("properties")
-    config = get_plugin_entry(status.found, plugin_settings(app)).config
+    config = get_plugin_entry(status.found, app.own_config.plugins).config
     if not isinstance(properties, dict):
         return []
     path, schemas = ("plugins", "entries", status.id, "config"), {status.id: manifest.config_schema or {}}
@@ -151,7 +151,7 @@ def _find_component(app: App, status: PluginStatus) -> _Component | None:
     if status.grant is None and path.endswith(".wat"):
         return _Component(manifest.wasm_module)  # text of an untrusted plugin is not assembled just to be shown
     try:
-        return _Component(manifest.wasm_module, len(load_wasm(path, plugin_settings(app).wasm)))
+        return _Component(manifest.wasm_module, len(load_wasm(path, app.own_config.plugins.wasm)))
     except ClawftError as error:
         return _Component(manifest.wasm_module, problem=error.diagnostic)
 
@@ -164,7 +164,7 @@ def _component_lines(app: App, status: PluginStatus) -> list[str]:
         return [one_line(f"Component: {component.path}, which cannot be run: {component.problem.message}")]
     if not component.bytes:
         return [one_line(f"Component: {component.path}")]
-    limit = plugin_settings(app).wasm.max_bytes
+    limit = app.own_config.plugins.wasm.max_bytes
     return [one_line(f"Component: {component.path}, {component.bytes:,} bytes of {limit:,} that are allowed")]
 
 

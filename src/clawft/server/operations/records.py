@@ -12,7 +12,6 @@ from clawft.agent.ledger import Ledger, LedgerSum, load_sums
 from clawft.agent.records import UsageRecords
 from clawft.agent.sessions.summary import MAX_PER_SESSION
 from clawft.app.app import App
-from clawft.app.jobs import run_settings
 from clawft.app.runtime import open_usage
 from clawft.config.agents import BudgetSettings
 from clawft.errors import ClawftError
@@ -166,7 +165,7 @@ def _load_own(app: App, since: str, until: str) -> _Sums:
 
 def _load_shared(app: App, since: str, until: str) -> _Sums:
     """Load the usage of runs on all machines that share a database, if there is one. Raises: ClawftError."""
-    settings = run_settings(app)
+    settings = app.own_config.runs
     if not settings.database or not is_installed():
         return _Sums()
     from clawft.jobs.database import make_url

@@ -8,7 +8,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from clawft.app.app import App
-from clawft.app.hooks import find_plugin_hooks, hook_settings
+from clawft.app.hooks import find_plugin_hooks
 from clawft.config.loader import config_files, own_values
 from clawft.errors import ClawftError
 from clawft.install.origins import list_locks
@@ -91,7 +91,7 @@ def find_dependencies(app: App) -> Dependencies:
     load = own_values(app.config, user).get("plugins", {}).get("load") or {}
     extra = [resolve_path(str(folder), space.project, space.home) for folder in load.get("extra_dirs") or ()]
     plugin_hooks, hook_files = find_plugin_hooks(app)
-    hooks = hook_locations(space, hook_settings(app).load.extra_dirs, plugin_hooks)
+    hooks = hook_locations(space, app.own_config.hooks.load.extra_dirs, plugin_hooks)
     locks = {os.path.join(project, "skills.lock"), *list_locks(space, app.locations)}
     claude = {os.path.join(base, name) for base in (space.home, space.project) for name in _CLAUDE}
     return Dependencies(

@@ -31,12 +31,11 @@ _WORDS = ("watch", "answer", "cancel")
 
 
 async def _run(repl: ReplContext, rest: str) -> None:
-    from clawft.app.jobs import run_settings
 
     if not is_installed():
         raise missing()
     word, _, more = rest.partition(" ")
-    if not is_used(run_settings(repl.app), repl.app.workspace.user_dir):
+    if not is_used(repl.app.own_config.runs, repl.app.workspace.user_dir):
         repl.screen.print("No runs yet. Start one: weft agent --background -m TEXT")
         return
     async with _open(repl) as runs:
