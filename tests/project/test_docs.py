@@ -11,7 +11,7 @@ import docs
 pytestmark = pytest.mark.unmeasured  # it reads all code, and runs none of it
 ROOT = Path(__file__).resolve().parents[2]
 _SINGLE = {"bom", "crlf", "disabled", "internal", "manual", "overrides", "shadowed", "system", "unreadable"}
-_SAYS = {"add", "say", "_say", "Diagnostic"}
+_SAYS = {"add", "say", "_say", "warn", "Diagnostic"}
 _ERROR = re.compile(r"(Error|Refused|NotFound|Unreadable|YamlParse|MissingFrontmatter|StreamCut|Violation|Noticed)$")
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, structs
 from clawft.agent.fork import Fork, run_fork
 from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Conversation
-from clawft.agent.skill_invocation import has_room, render_fork_result
+from clawft.agent.skill_invocation import render_fork_result
 from clawft.agent.tools.environment import command_env
 from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
@@ -80,9 +80,8 @@ async def _delegate(conversation: Conversation, arguments: DelegateArguments, co
 
 async def _run_here(conversation: Conversation, task: str) -> ToolResult:
     """A fork with the same agent."""
-    turn = conversation.running
-    assert turn is not None  # tools are called by turns
-    if not has_room(conversation):
+    turn = conversation.current_turn
+    if not conversation.has_room:
         limit = conversation.runtime.config.agents.fork.max_depth
         raise ToolError("PERMISSION_DENIED", f"Delegation stops {limit} levels deep", hint="Do the task yourself")
     return render_fork_result(

@@ -258,6 +258,17 @@ class Conversation:
         """The mode in force: the chosen one, or the agent's if that allows less without asking."""
         return agent_mode(self.agent, self.mode)
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether a fork of it would not be too deep."""
+        return self.depth < self.runtime.config.agents.fork.max_depth
+
+    @property
+    def current_turn(self) -> "Turn":
+        """The turn that is running, for what only a turn calls: tools."""
+        assert self.running is not None
+        return self.running
+
     def set_mode(self, mode: Mode, by: str) -> None:
         """Only a person changes the mode; it is written down. Raises: Refused if that is not possible."""
         detail, session = {"from": self.mode.value, "by": by}, self.session.key

@@ -38,43 +38,27 @@ _WRAPPER, _NO_WRAPPER = re.compile(r"<(?=\s*/?\s*skill_content)", re.IGNORECASE)
 _ALIAS_HINT = "Name a model as provider/model in the skill's or the agent's file, or with --model"
 
 
-class SkillForker:
-    """Forks skills for the tool `Skill` of one conversation."""
+async def fork_skill(conversation: Conversation, status: SkillStatus, args: str) -> ToolResult | None:
+    """Run a skill as a fork for the tool `Skill`, and return its result; None if the skill must be loaded here instead.
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-
-    def has_room(self) -> bool:
-        """Return whether a fork would not be too deep."""
-        return has_room(self._conversation)
-
-    async def fork(self, status: SkillStatus, args: str) -> ToolResult | None:
-        """Run a skill as a fork and return its result; None if the skill must be loaded here instead. Raises:
-        ClawftError."""
-        turn = self._conversation.running
-        assert turn is not None  # tools are called by turns
-        check_cycle(turn, status)
-        if not has_room(self._conversation):
-            turn.notice(render_inline_notice(turn, status))
-            return None
-        fork = plan_fork(turn, status, TurnRequest(args), "model")
-        started = await start_background(turn, fork) if fork.background else None
-        return (
-            render_background_start_for_model(fork, started)
-            if started
-            else render_fork_result(await run_fork(turn, fork))
-        )
-
-
-def has_room(conversation: Conversation) -> bool:
-    """Return whether a fork of this conversation would not be too deep."""
-    return conversation.depth < conversation.runtime.config.agents.fork.max_depth
+    Raises: ClawftError.
+    """
+    turn = conversation.current_turn
+    check_cycle(turn, status)
+    if not conversation.has_room:
+        turn.notice(render_inline_notice(turn, status))
+        return None
+    fork = plan_fork(turn, status, TurnRequest(args), "model")
+    started = await start_background(turn, fork) if fork.background else None
+    if started:
+        return render_background_start_for_model(fork, started)
+    return render_fork_result(await run_fork(turn, fork))
 
 
 def render_inline_notice(turn: Turn, status: SkillStatus) -> Noticed:
     """Render the notice that a skill runs in this conversation although it asks for a fork."""
     limit = turn.runtime.config.agents.fork.max_depth
-    why = "others were started with it" if has_room(turn.conversation) else f"forks stop {limit} deep"
+    why = "others were started with it" if turn.conversation.has_room else f"forks stop {limit} deep"
     message = f"The skill '{status.name}' asks for a conversation of its own; it runs in this one, since {why}"
     return Noticed(code="fork-inline", message=message, severity="warning", hint="See agents.fork.max_depth")
 
@@ -200,7 +184,7 @@ async def _invoke(turn: Turn) -> None:
         return
     request = turn.request
     statuses = [forked] if forked else [_get(turn, name) for name in (request.skill, *request.more_skills)]
-    if forked is None and wants_fork(statuses[0]) and len(statuses) == 1 and has_room(turn.conversation):
+    if forked is None and wants_fork(statuses[0]) and len(statuses) == 1 and turn.conversation.has_room:
         turn.answer = partial(run_fork_as_answer, status=statuses[0])
         return
     arguments = PromptArguments(request.text, request.words) if request.words else split_arguments(request.text)

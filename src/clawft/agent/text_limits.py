@@ -208,41 +208,22 @@ def _record_pending_limits(turn: Turn) -> None:
     conversation.pending_limits.clear()
 
 
-class SkillTexts:
-    """The texts of skills in a conversation, for the tool that loads them."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-
-    def find(self, activation: Activation, arguments: PromptArguments) -> str:
-        """Find where a skill's text stands, as it is now and with these arguments; '' if it has to be sent."""
-        session, arguments_hash = self._conversation.session, _hash_arguments(arguments)
-        prompted = (
-            (prompted_skill.name, prompted_skill.digest) for prompted_skill in self._conversation.skills.prompted
-        )
-        if not arguments_hash and (activation.name, activation.digest) in prompted:
-            return "in the system prompt"
-        record = session.activated.get(activation.name)
-        if record is None or not record.content:
-            return ""
-        if (record.digest, record.arguments, record.limits) != (
-            activation.digest,
-            arguments_hash,
-            _limits_of_text(activation),
-        ):
-            return ""
-        at = next(
-            (at for at, message in enumerate(session.messages) if record.content in (message.content or "")), None
-        )
-        if at is None:
-            return ""
-        return "in the summary at the beginning" if at == 0 and session.is_compacted else "above"
-
-    def note(self, activation: Activation, arguments: PromptArguments) -> None:
-        """Record a text that is about to be sent."""
-        turn = self._conversation.running
-        assert turn is not None  # tools are called by turns
-        record_skill(turn, activation, arguments)
+def find_text(conversation: Conversation, activation: Activation, arguments: PromptArguments) -> str:
+    """Find where a skill's text stands, as it is now and with these arguments; '' if it has to be sent."""
+    session, arguments_hash = conversation.session, _hash_arguments(arguments)
+    prompted = ((skill.name, skill.digest) for skill in conversation.skills.prompted)
+    if not arguments_hash and (activation.name, activation.digest) in prompted:
+        return "in the system prompt"
+    record = session.activated.get(activation.name)
+    if record is None or not record.content:
+        return ""
+    recorded = (record.digest, record.arguments, record.limits)
+    if recorded != (activation.digest, arguments_hash, _limits_of_text(activation)):
+        return ""
+    at = next((at for at, message in enumerate(session.messages) if record.content in (message.content or "")), None)
+    if at is None:
+        return ""
+    return "in the summary at the beginning" if at == 0 and session.is_compacted else "above"
 
 
 def _hash_arguments(arguments: PromptArguments) -> str:

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext, suppress
-from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -412,7 +411,9 @@ class App:
 
     def copy(self) -> "App":
         """Return an app that has read the same, and sees on its own what changes."""
-        return copy(self)
+        app = App(self.workspace, self.environ, self.dirs)
+        vars(app).update(vars(self))
+        return app
 
     def choose_agent(self, name: str = "") -> Agent:
         """The agent of a name, or the default one; a project's own only if it was approved.

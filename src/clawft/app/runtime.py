@@ -28,8 +28,7 @@ from clawft.agent.memory import open_memory
 from clawft.agent.prompt import SKILL_TOOLS
 from clawft.agent.records import SkillStats, UsageDatabase, UsageRecords, work_on
 from clawft.agent.runtime import Conversation, Insertion, JoinedExtensions, Runtime, SkillAccess, UsageMeters
-from clawft.agent.skill_invocation import INVOKE, TELL_CONFIG, SkillForker
-from clawft.agent.text_limits import SkillTexts
+from clawft.agent.skill_invocation import INVOKE, TELL_CONFIG, fork_skill
 from clawft.agent.tools.builtin import build_tools
 from clawft.agent.tools.skill import skill_tools
 from clawft.agent.tools.tool import Tool
@@ -167,7 +166,7 @@ def _built_in(
 
 
 def _make_skill_tools(conversation: Conversation) -> tuple[Tool, ...]:
-    return skill_tools(conversation.skills, SkillForker(conversation), SkillTexts(conversation))
+    return skill_tools(conversation, partial(fork_skill, conversation))
 
 
 async def _start_run(app: "App", only: str, request: "RunRequest") -> str:

@@ -2,20 +2,22 @@
 
 import math
 import os
-from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
+from clawft.agent.runtime import Conversation
+from clawft.agent.text_limits import find_text, record_skill
 from clawft.agent.tools.read_file import read_path
-from clawft.agent.tools.skillset import Activation, Skillset, load_failure
+from clawft.agent.tools.skillset import Skillset, load_failure
 from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.errors import ClawftError
 from clawft.messages import Noticed
 from clawft.skills.discovery.digest import compute_digest, hash_content, list_files
 from clawft.skills.discovery.mcp_copies import render_mcp_origin
 from clawft.skills.discovery.ranking import match_context
-from clawft.skills.render.template import PromptArguments, split_arguments
+from clawft.skills.render.template import split_arguments
 from clawft.trust.status import SkillStatus
 
 MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
@@ -31,7 +33,7 @@ _READ = "Read a file that belongs to a skill which was loaded: a reference, a te
 
 class SkillArguments(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(description="Name of the skill", min_length=1)]
-    args: Annotated[str, Meta(description="PromptArguments for the skill, as one line")] = ""
+    args: Annotated[str, Meta(description="Arguments for the skill, as one line")] = ""
 
 
 class SkillSearchArguments(Struct, forbid_unknown_fields=True):
@@ -46,35 +48,24 @@ class SkillReadArguments(Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(description="How many lines to read", ge=1)] = 2000
 
 
-class ForkRunner(Protocol):
-    """Runs skills with `context: fork` in conversations of their own."""
-
-    def has_room(self) -> bool: ...
-
-    async def fork(self, status: SkillStatus, args: str) -> ToolResult | None: ...
+# Runs a skill with `context: fork` in a conversation of its own; None where it must be loaded here instead.
+ForkSkill = Callable[[SkillStatus, str], Awaitable[ToolResult | None]]
 
 
-class ConversationTexts(Protocol):
-    """The skill texts that a conversation holds."""
-
-    def find(self, activation: Activation, arguments: PromptArguments) -> str: ...
-
-    def note(self, activation: Activation, arguments: PromptArguments) -> None: ...
-
-
-def skill_tools(skills: Skillset, forker: ForkRunner, texts: ConversationTexts) -> tuple[Tool, ...]:
+def skill_tools(conversation: Conversation, fork: ForkSkill) -> tuple[Tool, ...]:
     """The three tools, for the skills of one conversation."""
+    skills = conversation.skills
 
     async def load(arguments: SkillArguments, context: ToolContext) -> ToolResult:
         if skills.refresh_on_call:
             skills.reload()
         status = skills.get_offered(_bare(arguments.name))
-        forked = await forker.fork(status, arguments.args) if wants_fork(status) else None
-        return forked or await _load(skills, texts, status, arguments, context)
+        forked = await fork(status, arguments.args) if wants_fork(status) else None
+        return forked or await _load(conversation, status, arguments, context)
 
     def forks(arguments: Mapping[str, Any]) -> bool:
         name = _bare(str(arguments.get("name")))
-        return forker.has_room() and any(status.name == name and wants_fork(status) for status in skills.offered)
+        return conversation.has_room and any(status.name == name and wants_fork(status) for status in skills.offered)
 
     async def search(arguments: SkillSearchArguments, _context: ToolContext) -> ToolResult:
         return _search(skills, arguments)
@@ -119,18 +110,19 @@ def wants_fork(status: SkillStatus) -> bool:
 
 
 async def _load(
-    skills: Skillset, texts: ConversationTexts, status: SkillStatus, arguments: SkillArguments, context: ToolContext
+    conversation: Conversation, status: SkillStatus, arguments: SkillArguments, context: ToolContext
 ) -> ToolResult:
     """Load a skill. Its limits apply from now on; its text is sent unless the conversation already has it."""
+    skills = conversation.skills
     name, folder, prompt_arguments = status.name, status.found.folder, split_arguments(arguments.args)
     try:
         known = skills.look_at(status) if name in skills.loaded else None
-        where = texts.find(known, prompt_arguments) if known else ""
+        where = find_text(conversation, known, prompt_arguments) if known else ""
         activation = known if known and where else await skills.read(status, prompt_arguments, context.emit)
     except ClawftError as error:
         raise load_failure(error) from error
     if not where:
-        texts.note(activation, prompt_arguments)
+        record_skill(conversation.current_turn, activation, prompt_arguments)
     skills.activate(activation)
     context.emit(skills.event(activation, "model"))
     if where:
