@@ -11,7 +11,7 @@ from clawft.skills.discovery import Catalog, DiscoveredSkill, LocalMachine, Loca
 from clawft.skills.discovery.agents import BUILTIN_AGENTS, DiscoveredAgent
 from clawft.skills.parse.model import Agent, Skill, SkillRequirements
 from clawft.trust.overrides import ScreenedSkills
-from clawft.trust.status import STATES, SkillStatus, is_copy, judge_agents, judge_skills
+from clawft.trust.status import HOOK_STATES, STATES, SkillStatus, is_copy, judge_agents, judge_skills
 from clawft.trust.tools import known_tool_names
 
 HOST = LocalMachine("linux", {"PATH": ""}, {}, known_tool_names())
@@ -42,6 +42,11 @@ def _codes(standing: SkillStatus) -> list[str]:
 def test_every_state_has_a_meaning() -> None:
     assert {"broken", "shadowed", "disabled", "ineligible", "manual", "ready"} <= set(STATES)
     assert all(STATES.values())
+
+
+def test_a_hook_has_the_states_of_a_skill_but_for_what_only_a_person_starts() -> None:
+    assert HOOK_STATES.keys() == STATES.keys() - {"manual"}
+    assert all(HOOK_STATES.values())
 
 
 def test_skill_that_nothing_speaks_against_is_ready_without_reasons() -> None:
@@ -350,6 +355,25 @@ def test_same_skill_in_the_folders_of_two_clients_is_a_copy_and_nothing_else_is(
         file.unlink()
     Path(gone.folder).rmdir()
     assert not is_copy(gone, gone)
+
+
+def test_skills_of_each_name_are_held_against_each_other_whatever_came_of_other_names() -> None:
+    names = {"alone": ("user",), "broken": ("project", "user"), "twice": ("project", "user")}
+    standings = _judge(
+        *(
+            _broken(name, scope) if name == "broken" else _found(Skill(name=name, description="d"), scope)
+            for name, scopes in names.items()
+            for scope in scopes
+        )
+    )
+
+    assert [(one.name, one.state) for one in standings] == [
+        ("alone", "ready"),
+        ("broken", "broken"),
+        ("broken", "broken"),
+        ("twice", "ready"),
+        ("twice", "shadowed"),
+    ]
 
 
 def test_when_all_of_a_name_are_unusable_none_is_shadowed() -> None:
