@@ -44,7 +44,7 @@ class ServedHub:
         contents = {"SKILL.md": text, **(files or {})}
         kept = [(path, one.encode() if isinstance(one, str) else one) for path, one in sorted(contents.items())]
         listed = tuple(
-            HubFile(path, len(one), self.store.put_blob(one), executable=one.startswith(b"#!")) for path, one in kept
+            HubFile(path, len(one), self.store.blobs.put(one), executable=one.startswith(b"#!")) for path, one in kept
         )
         counted = [(path, hashlib.sha256(one).hexdigest()) for path, one in kept if counts_for_clawhub(path, one)]
         draft = PublicationDraft(owner or "alice", slug, slug.title(), version, told.get("changelog", ""), listed)

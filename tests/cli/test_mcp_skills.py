@@ -243,7 +243,7 @@ def test_a_skill_of_our_own_hub_is_approved_over_http(weft: Weft, served_hub: Se
     front = {"name": "pdf", "description": "Reads PDF"}
     text = b"---\nname: pdf\ndescription: Reads PDF\n---\nRead it.\n"
     contents = {"SKILL.md": text, "logo.png": b"\x89PNG\0\xff", "scripts/run.sh": b"#!/bin/sh\n"}
-    kept = tuple(HubFile(path, len(one), served_hub.store.put_blob(one)) for path, one in contents.items())
+    kept = tuple(HubFile(path, len(one), served_hub.store.blobs.put(one)) for path, one in contents.items())
     checked = CheckedDraft(
         digest="d", fingerprint="f", verdict="clean", summary="Reads", front=msgspec.json.encode(front).decode()
     )

@@ -105,7 +105,7 @@ def _keep(store: HubStore, prepared: PreparedSkill) -> tuple[HubFile, ...]:
     stored_files: list[HubFile] = []
     for file in prepared.chosen.files:
         content, _ = read_regular(os.path.join(prepared.folder, file.path), file.size)
-        stored_files.append(HubFile(file.path, len(content), store.put_blob(content), executable=file.executable))
+        stored_files.append(HubFile(file.path, len(content), store.blobs.put(content), executable=file.executable))
     return tuple(stored_files)
 
 

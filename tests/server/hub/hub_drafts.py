@@ -8,7 +8,7 @@ __all__ = ["keep", "publish"]
 
 def keep(store: HubStore, files: dict[str, bytes]) -> tuple[HubFile, ...]:
     """Put bytes into a store, as an upload does."""
-    return tuple(HubFile(path, len(content), store.put_blob(content)) for path, content in files.items())
+    return tuple(HubFile(path, len(content), store.blobs.put(content)) for path, content in files.items())
 
 
 def publish(

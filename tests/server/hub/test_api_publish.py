@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,14 +141,14 @@ def test_tickets_end_and_purposes_are_not_mixed() -> None:
     now = [1000.0]
     tickets = Tickets(b"k" * 32, lambda: now[0])
     file = Upload("t", "a", "0" * 64, 3, "text/plain")
-    ticket = tickets.make_ticket(file)
-    assert tickets.check_ticket(ticket).path == "a"
-    for check in (tickets.check_receipt, Tickets(b"x" * 32, lambda: 0.0).check_ticket):
+    ticket = tickets.seal("ticket", file)
+    assert tickets.check("ticket", ticket).path == "a"
+    for check in (partial(tickets.check, "receipt"), partial(Tickets(b"x" * 32, lambda: 0.0).check, "ticket")):
         with pytest.raises(WebError):
             check(ticket)
     now[0] += 4000
     with pytest.raises(WebError, match="expired"):
-        tickets.check_ticket(ticket)
+        tickets.check("ticket", ticket)
 
 
 def test_nobody_fills_the_disk_with_what_they_do_not_publish() -> None:

@@ -33,13 +33,13 @@ def _look(store: HubStore) -> object:
     page = store.list_skills("name", 200)
     versions = [store.versions(one.skill.id) for one in page.items]
     whole = [store.get_version(one.skill.id) for one in page.items]
-    blobs = [store.get_blob(one.download) for one in whole]
+    blobs = [store.blobs.get(one.download) for one in whole]
     return page, versions, whole, blobs, HubTokens(store).list(), store.search("skill").items, store.usage("ann")
 
 
 def test_a_hub_comes_back_from_its_backup_into_a_new_folder(store: HubStore, tmp_path: Path) -> None:
     secret = _fill(store)
-    store.put_blob(b"nobody's")
+    store.blobs.put(b"nobody's")
     manifest = write_backup(store, str(tmp_path / "hub.tar"))
     assert (manifest.skills, manifest.versions) == (3, 4)
     assert os.stat(tmp_path / "hub.tar").st_mode & 0o077 == 0
@@ -145,7 +145,7 @@ def test_a_version_of_many_files_comes_back_with_all_of_them(tmp_path: Path) -> 
     restored = HubStore.open_folder(str(tmp_path / "new"))
     assert restored.get_version(version.skill) == version
     assert restored.sweep(-5) == 0
-    assert [restored.get_blob(file.sha256) for file in version.files] == [
+    assert [restored.blobs.get(file.sha256) for file in version.files] == [
         b"text",
         *(str(number).encode() for number in range(230)),
     ]
@@ -177,7 +177,7 @@ def test_a_backup_is_not_written_over_another_unasked(tmp_path: Path) -> None:
 def test_bytes_that_were_damaged_on_the_disk_are_told_and_not_backed_up(tmp_path: Path) -> None:
     store = HubStore.open_folder(str(tmp_path / "hub"))
     version = publish(store, "ann/notes")
-    Path(store.blob_path(version.archive)).write_bytes(b"rotten")
+    Path(store.blobs.path(version.archive)).write_bytes(b"rotten")
     with pytest.raises(ClawftError) as error:
         write_backup(store, str(tmp_path / "hub.tar"))
     assert error.value.code == "hub-damaged"

@@ -78,7 +78,7 @@ def test_a_malicious_version_is_refused_and_nothing_of_it_is_kept(hub: tuple[Hub
     assert "secret" in str(refused.value)
     assert store.find("thief") == ()
     stolen = next(file.sha256 for file in draft.files if file.path == "install.sh")
-    assert not Path(store.blob_path(stolen)).exists()
+    assert not Path(store.blobs.path(stolen)).exists()
 
 
 def test_other_bytes_under_a_version_that_exists_are_not_kept(hub: tuple[HubStore, SkillPublisher]) -> None:
@@ -87,7 +87,7 @@ def test_other_bytes_under_a_version_that_exists_are_not_kept(hub: tuple[HubStor
     other = _draft(store, {"SKILL.md": SKILL + b"And more.\n"}, "kept")
     with pytest.raises(VersionExists):
         intake.take(other, "ann")
-    assert not Path(store.blob_path(other.files[0].sha256)).exists()
+    assert not Path(store.blobs.path(other.files[0].sha256)).exists()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_version_comes_back_as_it_was_published(store: HubStore) -> None:
     assert (skill.owner, skill.slug, skill.latest, skill.deleted) == ("ann", "notes", "1.0.0", False)
     assert store.get_version(skill.id) == store.get_version(skill.id, "1.0.0") == made
     assert made.tags == ("latest",)
-    assert [store.get_blob(file.sha256) for file in made.files] == [b"Do it.", b"echo hello\n"]
+    assert [store.blobs.get(file.sha256) for file in made.files] == [b"Do it.", b"echo hello\n"]
 
 
 def test_a_version_never_changes_but_may_be_sent_again(store: HubStore) -> None:
@@ -46,14 +46,14 @@ def test_a_version_never_changes_but_may_be_sent_again(store: HubStore) -> None:
 
 def test_both_zips_have_the_files_at_their_root_and_the_hash_that_is_told(store: HubStore) -> None:
     version = publish(store, "ann/notes")
-    plain, download = store.get_blob(version.archive), store.get_blob(version.download)
+    plain, download = store.blobs.get(version.archive), store.blobs.get(version.download)
     assert (len(plain), len(download)) == (version.archive_size, version.download_size)
     assert zipfile.ZipFile(io.BytesIO(plain)).namelist() == ["SKILL.md", "run.sh"]
     with zipfile.ZipFile(io.BytesIO(download)) as opened:
         assert opened.namelist() == ["SKILL.md", "_meta.json", "run.sh"]
         meta = msgspec.json.decode(opened.read("_meta.json"))
     assert meta == {"ownerId": "ann", "slug": "notes", "version": "1.0.0", "publishedAt": version.created}
-    assert store.put_blob(plain) == version.archive
+    assert store.blobs.put(plain) == version.archive
 
 
 def test_the_same_name_of_two_owners_is_found_twice(store: HubStore) -> None:
@@ -171,20 +171,20 @@ def test_content_is_found_by_its_fingerprint(store: HubStore) -> None:
 def test_what_the_clawhub_command_installed_is_found_by_its_fingerprint(store: HubStore, tmp_path: Path) -> None:
     publish(store, "ann/notes", "1.0.1", "other")
     version = publish(store, "ann/notes")
-    with zipfile.ZipFile(io.BytesIO(store.get_blob(version.download))) as opened:
+    with zipfile.ZipFile(io.BytesIO(store.blobs.get(version.download))) as opened:
         opened.extractall(tmp_path / "notes")
     assert store.resolve(version.skill, fingerprint_folder(str(tmp_path / "notes")) or "") == "1.0.0"
 
 
 def test_bytes_that_no_version_uses_are_swept_and_others_stay(store: HubStore) -> None:
     version = publish(store, "ann/notes")
-    orphan = store.put_blob(b"nobody's")
+    orphan = store.blobs.put(b"nobody's")
     assert store.sweep() == 0  # somebody may be about to publish it
     assert store.sweep(-5) == 1
     with pytest.raises(NotFound):
-        store.get_blob(orphan)
-    assert store.get_blob(version.archive)
-    assert store.discard([version.archive, store.put_blob(b"bad")]) == 1
+        store.blobs.get(orphan)
+    assert store.blobs.get(version.archive)
+    assert store.discard([version.archive, store.blobs.put(b"bad")]) == 1
 
 
 def test_a_draft_whose_bytes_are_gone_is_not_kept(store: HubStore) -> None:
@@ -239,7 +239,7 @@ def test_two_instances_on_one_postgres_see_each_other(postgres: Postgres) -> Non
     first, second = HubStore.open_shared(url), HubStore.open_shared(url)
     try:
         version = publish(first, "ann/notes")
-        assert second.get_blob(version.archive) == first.get_blob(version.archive)
+        assert second.blobs.get(version.archive) == first.blobs.get(version.archive)
         second.yank(version.skill, "1.0.0", "bad")
         assert first.get_skill(version.skill).latest == ""
     finally:
@@ -300,7 +300,7 @@ def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     assert _code(lambda: HubStore.open_folder(str(tmp_path / "file"))) == "hub-database"
     store = HubStore.open_folder(str(tmp_path / "hub"))
     (tmp_path / "hub" / "blobs").write_text("in the way")
-    assert _code(lambda: store.put_blob(b"bytes")) == "hub-blobs"
+    assert _code(lambda: store.blobs.put(b"bytes")) == "hub-blobs"
     store.close()
 
 

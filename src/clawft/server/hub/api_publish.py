@@ -79,7 +79,7 @@ async def upload_url(request: Request) -> Response:
         upload = Upload(token.id, wanted.path, wanted.sha256.lower(), wanted.size, _media_type(wanted.contentType))
     except ValueError as error:
         raise WebError(400, str(error)) from error
-    ticket = hub.tickets.make_ticket(upload)
+    ticket = hub.tickets.seal("ticket", upload)
     url = f"{hub.address(request)}/api/v1/skills/-/upload?ticket={quote(ticket)}"
     return make_json_response({"uploadUrl": url, "uploadTicket": ticket})
 
@@ -87,7 +87,7 @@ async def upload_url(request: Request) -> Response:
 async def upload(request: Request) -> Response:
     """The bytes of a file. The ticket is in the address: clients send no token here."""
     hub = get_hub(request)
-    allowed = hub.tickets.check_ticket(request.query_params.get("ticket", ""))
+    allowed = hub.tickets.check("ticket", request.query_params.get("ticket", ""))
     if not await hub.work(hub.tokens.counts, allowed.token):
         raise WebError(401, "Unauthorized")
     hub.pending.add(allowed.token, allowed.sha256, allowed.size)
@@ -95,8 +95,8 @@ async def upload(request: Request) -> Response:
         content = await read_body(request, allowed.size)
         if len(content) != allowed.size or hashlib.sha256(content).hexdigest() != allowed.sha256:
             raise WebError(400, "These are not the bytes that the ticket is for")
-        await hub.work(hub.store.put_blob, content)
-    return make_json_response({"storageId": hub.tickets.make_receipt(allowed)})
+        await hub.work(hub.store.blobs.put, content)
+    return make_json_response({"storageId": hub.tickets.seal("receipt", allowed)})
 
 
 async def publish(request: Request) -> Response:
@@ -143,7 +143,7 @@ async def publish(request: Request) -> Response:
 
 def _check_sent(hub: Hub, token: HubToken, sent: _Sent) -> HubFile:
     """A file that this token did upload, under this path. Raises: WebError."""
-    receipt = hub.tickets.check_receipt(sent.storageId)
+    receipt = hub.tickets.check("receipt", sent.storageId)
     if (receipt.token, receipt.path, receipt.sha256) != (token.id, sent.path, sent.sha256.lower()):
         raise WebError(403, f"'{sent.path[:200]}' is not what was uploaded")
     return HubFile(sent.path, receipt.size, receipt.sha256, receipt.content_type, sent.executable)
@@ -192,7 +192,7 @@ async def _keep_part(hub: Hub, token: HubToken, part: UploadFile, *, executable:
         raise WebError(413, f"'{path[:200]}' is larger than {hub.settings.quota.file_mb} MB")
     content = await part.read()
     hub.pending.add(token.id, hashlib.sha256(content).hexdigest(), len(content))
-    sha256 = await hub.work(hub.store.put_blob, content)
+    sha256 = await hub.work(hub.store.blobs.put, content)
     return HubFile(path, len(content), sha256, _media_type(part.content_type or ""), executable)
 
 

@@ -255,7 +255,7 @@ async def get_file(request: Request) -> Response:
     if file.size > MAX_PREVIEW:
         raise WebError(413, "File is too large to preview")
     try:
-        return PlainTextResponse((await hub.read(hub.store.get_blob, file.sha256)).decode())
+        return PlainTextResponse((await hub.read(hub.store.blobs.get, file.sha256)).decode())
     except UnicodeDecodeError as error:
         raise WebError(415, "File is not text") from error
 

@@ -222,7 +222,7 @@ def _read_rows(execute: Execute, table: str) -> Iterator[list[Row]]:
 
 def _read_blob(store: HubStore, sha256: str) -> bytes:
     """Bytes that are what they were: a backup of damaged ones would only be found out when it is needed."""
-    content = store.get_blob(sha256)
+    content = store.blobs.get(sha256)
     if hashlib.sha256(content).hexdigest() != sha256:
         hint = "Restore an earlier backup, or publish it again"
         raise ClawftError("hub-damaged", "Bytes of the hub are not what was published", path=sha256, hint=hint)

@@ -147,11 +147,11 @@ async def send_blob(request: Request, sha256: str, size: int, *, media_type: str
     """Bytes of the store, as something to keep and not to show. Who asks for the head alone has none of them read."""
     hub = get_hub(request)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "ETag": f'"{sha256}"'}
-    path = hub.store.blob_path(sha256)
+    path = hub.store.blobs.path(sha256)
     if path and size > _INLINE:
         return FileResponse(path, media_type=media_type, headers=headers)
     if size > _INLINE:
         headers["Content-Length"] = str(size)
         pieces = hub.store.blobs.pieces(sha256) if request.method == "GET" else iter(())
         return StreamingResponse(pieces, media_type=media_type, headers=headers)
-    return Response(await hub.read(hub.store.get_blob, sha256), media_type=media_type, headers=headers)
+    return Response(await hub.read(hub.store.blobs.get, sha256), media_type=media_type, headers=headers)

@@ -126,7 +126,7 @@ class _HubShelf:
         return await self.ask(find_served, self._store, address)
 
     async def read(self, _context: Any, _served: ServedHubSkill, file: ServedFile) -> bytes:
-        return await self.ask(self._store.get_blob, file.sha256)
+        return await self.ask(self._store.blobs.get, file.sha256)
 
     def describe(self, served: ServedHubSkill) -> dict[str, Any]:
         return {

@@ -104,7 +104,7 @@ class SkillPublisher:
         return self._store.publish(draft, checked, publisher, quota)
 
     def _check(self, draft: PublicationDraft) -> CheckedDraft:
-        contents = [(file, self._store.get_blob(file.sha256)) for file in draft.files]
+        contents = [(file, self._store.blobs.get(file.sha256)) for file in draft.files]
         for file, content in contents:
             if len(content) != file.size:
                 raise Refused("hub-path", f"'{file.path[:200]}' has {len(content)} bytes, not {file.size}")

@@ -99,7 +99,7 @@ class HubStore:
     microseconds, so it may be done on the event loop (`quick`); PostgreSQL, blobs and writing belong on a thread.
     Times are milliseconds since 1970. A skill is named by its `id` once it was found.
 
-    - bytes: `put_blob(bytes) -> sha256`, `get_blob(sha256) -> bytes`, `blob_path(sha256) -> path or ''`
+    - bytes: `blobs`
     - write: `publish(draft, checked, publisher) -> HubVersion`, `yank(skill, version, reason)`,
       `unyank(skill, version)`, `delete(skill)`, `undelete(skill)`,
       `set_tag(skill, tag, version)`, `count_download(skill)`, `flush()`, `sweep()`
@@ -158,18 +158,6 @@ class HubStore:
             if self._held >= 0:
                 os.close(self._held)
                 self._held = -1
-
-    # Bytes
-
-    def put_blob(self, content: bytes) -> str:
-        return self.blobs.put(content)
-
-    def get_blob(self, sha256: str) -> bytes:
-        return self.blobs.get(sha256)
-
-    def blob_path(self, sha256: str) -> str:
-        """The file with these bytes, to send from; '' where they are not in a file."""
-        return self.blobs.path(sha256)
 
     # Writing
 
@@ -324,16 +312,16 @@ class HubStore:
     def _make(self, draft: PublicationDraft, publisher: str) -> VersionAdditions:
         """The zips of a version, kept. Raises: ClawftError."""
         now = _now()
-        contents = [(file, self.get_blob(file.sha256)) for file in draft.files]
+        contents = [(file, self.blobs.get(file.sha256)) for file in draft.files]
         bundle = [*contents, make_meta(draft.owner, draft.slug, draft.version, now)]
         archive, download = make_archive(contents), make_archive(bundle)
         counted = [(member.path, member.sha256) for member, data in bundle if counts_for_clawhub(member.path, data)]
         return VersionAdditions(
             created=now,
             publisher=publisher,
-            archive=self.put_blob(archive),
+            archive=self.blobs.put(archive),
             archive_size=len(archive),
-            download=self.put_blob(download),
+            download=self.blobs.put(download),
             download_size=len(download),
             bundle=clawhub_fingerprint(counted) or "",
         )

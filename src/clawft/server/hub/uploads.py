@@ -20,7 +20,7 @@ from clawft.server.hub.database import HubDatabase
 
 TICKET_S = 3_600
 _HASH = re.compile(r"[0-9a-f]{64}")
-_Purpose = Literal["ticket", "receipt"]
+Purpose = Literal["ticket", "receipt"]
 
 
 def load_key(database: HubDatabase) -> bytes:
@@ -56,25 +56,13 @@ class Tickets:
         self._key = key
         self._clock = clock
 
-    def make_ticket(self, upload: Upload) -> str:
-        return self._seal("ticket", msgspec.structs.replace(upload, until=int(self._clock()) + TICKET_S))
-
-    def make_receipt(self, upload: Upload) -> str:
-        return self._seal("receipt", msgspec.structs.replace(upload, until=int(self._clock()) + TICKET_S))
-
-    def check_ticket(self, text: str) -> Upload:
-        """Raises: WebError."""
-        return self._check("ticket", text)
-
-    def check_receipt(self, text: str) -> Upload:
-        """Raises: WebError."""
-        return self._check("receipt", text)
-
-    def _seal(self, purpose: _Purpose, upload: Upload) -> str:
+    def seal(self, purpose: Purpose, upload: Upload) -> str:
+        upload = msgspec.structs.replace(upload, until=int(self._clock()) + TICKET_S)
         payload = msgspec.json.encode(upload)
         return urlsafe_b64encode(self._sign(purpose, payload) + payload).rstrip(b"=").decode()
 
-    def _check(self, purpose: _Purpose, text: str) -> Upload:
+    def check(self, purpose: Purpose, text: str) -> Upload:
+        """Raises: WebError."""
         try:
             raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         except (BadBase64, ValueError) as error:
@@ -87,7 +75,7 @@ class Tickets:
             raise WebError(403, f"The upload {purpose} has expired")
         return upload
 
-    def _sign(self, purpose: _Purpose, payload: bytes) -> bytes:
+    def _sign(self, purpose: Purpose, payload: bytes) -> bytes:
         return hmac.digest(self._key, purpose.encode() + b"\0" + payload, hashlib.sha256)
 
 
