@@ -244,7 +244,8 @@ def test_a_run_that_no_worker_could_be_started_for_is_named(world: RunsWorld) ->
     code, out, err = start()
     with world.runs() as runs:
         assert (code, json.loads(out), err) == (0, {"run": runs.store.list()[0].id}, "error[worker-start]")
-    assert start("--session", "../up") == (1, "", "error[session-key]")
+    code, out, err = start("--session", "../up")
+    assert (code, json.loads(out)["error"]["code"], err) == (1, "session-key", "error[session-key]")
 
 
 def test_runs_of_another_version_keep_no_worker_that_is_idle(world: RunsWorld, runs: Runs) -> None:

@@ -238,7 +238,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     ),
     **dict.fromkeys(("plugins/runtime.py", "plugins/folder.py", "install/publish/publication.py"), DOCUMENT),
     **dict.fromkeys(
-        ("install/publish/scaffold.py", "cli/repl/reader.py", "agent/runtime.py", "trust/signing/keys.py"), DOCUMENT
+        ("install/publish/scaffold.py", "cli/repl/reader.py", "agent/loop.py", "trust/signing/keys.py"), DOCUMENT
     ),
     **dict.fromkeys(
         (
@@ -269,6 +269,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     ),
     **dict.fromkeys(("jobs/recent_runs.py", "jobs/runs.py", "sandbox/launcher.py"), MOMENT),
     "sandbox/selftest.py": MOMENT,
+    "config/sqlite.py": "the opener of all files of SQLite; those who call it are named here",
     **dict.fromkeys(
         ("sandbox/process.py", "sandbox/wasi.py", "install/sources/http.py", "install/sources/local.py"), MOMENT
     ),
@@ -294,7 +295,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     "trust/audit/log.py": ("audit.jsonl",),
     "trust/records.py": ("approvals.json", "approvals.head", "overrides.json", "grants.json"),
 }
-_WRITES = re.compile(r"\b(?:create|replace)_file\(|\bsqlite3\.connect\(|\bO_CREAT\b|= Table\(|open\([^)\n]*\"[wax]b?\"")
+_WRITES = re.compile(r"\b(?:create|replace)_file\(|\bopen_sqlite\(|\bO_CREAT\b|= Table\(|open\([^)\n]*\"[wax]b?\"")
 
 
 def test_whoever_writes_a_file_says_which_lasting_one_it_is_or_why_it_needs_no_version() -> None:

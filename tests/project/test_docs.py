@@ -48,7 +48,7 @@ def test_the_map_of_the_code_is_short_names_every_package_and_only_what_is_there
 
 
 def _is_composed(code: str) -> bool:
-    return code.startswith("spec-") or code.endswith(("-not-found", "-ignored"))
+    return code.startswith("spec-") or code.endswith(("-changed", "-ignored", "-not-found"))
 
 
 def _codes() -> set[str]:

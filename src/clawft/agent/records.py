@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from clawft.config.sqlite import DatabaseFile, get_database_hint, open_database, write_transaction
+from clawft.config.sqlite import DatabaseFile, get_database_hint, open_sqlite, write_transaction
 from clawft.errors import ClawftError
 from clawft.files import check_version, is_there
 
@@ -87,7 +87,7 @@ class UsageDatabase:
         self._lock = RLock()
         self._file.make()
         with self._file.translated():
-            self._connection = open_database(path, wait_s=_WAIT_S)
+            self._connection = open_sqlite(path, wait_s=_WAIT_S)
         try:
             ((version,),) = self.execute("PRAGMA user_version")
             check_version(version, VERSION, path)

@@ -370,7 +370,8 @@ class App:
         Settings are loaded again where one of their files, or its approval, changed; those that cannot be read stay as
         they were. All else is found again when it is next asked for.
         """
-        self.refresh_config()
+        if "config" in vars(self):
+            self.refresh_config()
         for name, attribute in vars(App).items():
             if isinstance(attribute, cached_property) and name not in _UNCHANGED:
                 vars(self).pop(name, None)

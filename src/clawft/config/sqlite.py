@@ -31,7 +31,7 @@ _SYSTEM = {
 }
 
 
-def open_database(path: str, *pragmas: str, wait_s: float = 5.0, read_only: bool = False) -> DatabaseConnection:
+def open_sqlite(path: str, *pragmas: str, wait_s: float = 5.0, read_only: bool = False) -> DatabaseConnection:
     """Open a database that is there, or one `IN_MEMORY`; it waits so long for others that write.
 
     Threads may use the connection, one at a time. It begins no transaction by itself. Raises: DatabaseError.
@@ -154,5 +154,5 @@ def _create(path: str) -> None:
     """
     if os.path.lexists(path):
         return
-    with closing(open_database(IN_MEMORY, "user_version=1", "user_version=0")) as memory:  # which writes the first page
+    with closing(open_sqlite(IN_MEMORY, "user_version=1", "user_version=0")) as memory:  # which writes the first page
         create_file(path, memory.serialize())

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.jobs import RunsSettings
-from clawft.config.sqlite import DatabaseError, open_database
+from clawft.config.sqlite import DatabaseError, open_sqlite
 from clawft.errors import ClawftError
 from clawft.jobs import file_path, is_installed, is_used
 
@@ -54,7 +54,7 @@ def load_recent_runs(
 def load_recent_runs_of_file(user_dir: str, limit: int) -> tuple[RecentRun, ...]:
     """The same, of the file in a user's folder."""
     try:
-        with closing(open_database(file_path(user_dir), wait_s=_WAIT_S, read_only=True)) as file:
+        with closing(open_sqlite(file_path(user_dir), wait_s=_WAIT_S, read_only=True)) as file:
             rows = file.execute(_QUERY, (limit,)).fetchall()
     except DatabaseError:
         return ()

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.agent.memory.vectors import FLOORS, VECTOR_TABLES, VectorTable, Version
-from clawft.config.sqlite import IN_MEMORY, DatabaseError, is_from_outside, open_database, write_transaction
+from clawft.config.sqlite import IN_MEMORY, DatabaseError, is_from_outside, open_sqlite, write_transaction
 from clawft.contracts import MemoryResult
 from clawft.files import create_private
 from clawft.skills.discovery.ranking import STOP_WORDS, find_significant_words
@@ -60,7 +60,7 @@ class MemoryIndex:
                 create_private(path)
                 if os.path.islink(path):
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            self._database = open_database(path, wait_s=BUSY_S)
+            self._database = open_sqlite(path, wait_s=BUSY_S)
         try:
             with _translate():
                 self._prepare(embedding)

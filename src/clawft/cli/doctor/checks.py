@@ -21,7 +21,7 @@ from clawft.cli.doctor.extensions import (
 )
 from clawft.cli.doctor.files import check_audit, check_files, check_folder, check_installing, check_keys
 from clawft.cli.doctor.services import check_answering, check_gateway, check_runs, check_serving
-from clawft.config.sqlite import IN_MEMORY, LIBRARY_VERSION, DatabaseError, open_database
+from clawft.config.sqlite import IN_MEMORY, LIBRARY_VERSION, DatabaseError, open_sqlite
 from clawft.errors import ClawftError, Diagnostic, Unreadable
 from clawft.files import read_regular
 from clawft.skills.discovery import SCOPES
@@ -37,7 +37,7 @@ _MAX_TEXT = 1 << 20
 def check_install() -> Iterator[DoctorCheck]:
     yield DoctorCheck("weft", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()}")
     try:
-        open_database(IN_MEMORY).execute("CREATE VIRTUAL TABLE probe USING fts5(text)").close()
+        open_sqlite(IN_MEMORY).execute("CREATE VIRTUAL TABLE probe USING fts5(text)").close()
     except DatabaseError as error:
         hint = "Use a Python whose SQLite has FTS5"
         yield DoctorCheck(

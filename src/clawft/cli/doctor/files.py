@@ -15,7 +15,7 @@ from clawft.cli.doctor.check import DoctorCheck, Status, from_error, from_failur
 from clawft.config.keys import is_plugin_env, is_skill_env, join_path
 from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
-from clawft.config.sqlite import DatabaseError, get_database_hint, open_database, restore_hint
+from clawft.config.sqlite import DatabaseError, get_database_hint, open_sqlite, restore_hint
 from clawft.errors import ClawftError
 from clawft.files import get_hint, is_there
 from clawft.install.lockfile.file import load_lock
@@ -86,7 +86,7 @@ def check_pages(path: str, lost: str) -> None:
         return
     name = os.path.basename(path)
     try:
-        with closing(open_database(path, read_only=True)) as database:
+        with closing(open_sqlite(path, read_only=True)) as database:
             answer = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     except DatabaseError as error:
         hint = get_database_hint(error, path, lost)

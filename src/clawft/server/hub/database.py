@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Literal, Protocol
 
-from clawft.config.sqlite import DatabaseConnection, DatabaseFile, open_database, restore_hint, write_transaction
+from clawft.config.sqlite import DatabaseConnection, DatabaseFile, open_sqlite, restore_hint, write_transaction
 from clawft.errors import ClawftError
 from clawft.files import check_version
 
@@ -80,7 +80,7 @@ class SqliteDatabase:
 
     @contextmanager
     def snapshot(self) -> Iterator[Execute]:
-        with self._file.translated(), closing(open_database(self._file.path, wait_s=_WAIT_S)) as connection:
+        with self._file.translated(), closing(open_sqlite(self._file.path, wait_s=_WAIT_S)) as connection:
             connection.execute("BEGIN")
             yield lambda statement, values: connection.execute(statement, values).fetchall()
 
@@ -90,7 +90,7 @@ class SqliteDatabase:
             self._idle.pop().close()
 
     def _connect(self) -> DatabaseConnection:
-        return open_database(self._file.path, *_SETUP, wait_s=_WAIT_S)
+        return open_sqlite(self._file.path, *_SETUP, wait_s=_WAIT_S)
 
 
 SCHEMA = 1  # the newest; a change adds a step to _STEPS

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from msgspec import Struct
 
-from clawft.config.sqlite import IN_MEMORY, open_database, write_transaction
+from clawft.config.sqlite import IN_MEMORY, open_sqlite, write_transaction
 from clawft.skills.parse.model import Skill
 
 _WORD = re.compile(r"\w+")
@@ -33,7 +33,7 @@ def match_context(request: str, skills: Iterable[Skill], limit: int = 10) -> tup
     candidates = tuple(skills)
     if not query or not candidates:
         return ()
-    with closing(open_database(IN_MEMORY)) as database, write_transaction(database):
+    with closing(open_sqlite(IN_MEMORY)) as database, write_transaction(database):
         database.execute("CREATE VIRTUAL TABLE skill USING fts5(name, description, tags, tokenize='porter unicode61')")
         database.executemany(
             "INSERT INTO skill(rowid, name, description, tags) VALUES (?, ?, ?, ?)",
