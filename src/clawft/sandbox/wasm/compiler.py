@@ -1,6 +1,7 @@
 """Compile WebAssembly in a process of its own, and cache the compiled code on disk."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import stat
@@ -9,7 +10,6 @@ import sys
 import zlib
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from clawft.errors import ClawftError
@@ -33,7 +33,7 @@ _MAX_TEXT = 400
 
 def find_library() -> str:
     """The folder of wasmtime, which is not loaded. Raises: WasmError `wasm-missing`."""
-    found = find_spec("wasmtime")
+    found = importlib.util.find_spec("wasmtime")
     if found is None or not found.submodule_search_locations:
         message = "WebAssembly needs a part that is not installed"
         raise WasmError("wasm-missing", message, hint="Install clawft[wasm]")
