@@ -236,8 +236,8 @@ _USES: dict[tuple[str, ...], tuple[Callable[[Installation], None], ...]] = {
 }
 
 
-# One extra alone is tried by `make soak`.
-_CASES = [pytest.param(extras, marks=[pytest.mark.soak] if len(extras) == 1 else []) for extras in _USES]
+# No extra, and each alone, is tried by `make soak`.
+_CASES = [pytest.param(extras, marks=[pytest.mark.soak] if len(extras) <= 1 else []) for extras in _USES]
 
 
 @pytest.mark.parametrize("extras", _CASES, ids=lambda extras: "+".join(extras) or "none")
