@@ -215,16 +215,19 @@ async def test_deep_folders_end_the_walk_not_the_program(call: Call, project: Pa
 
 
 async def test_cancelled_search_stops_its_thread(project: Path) -> None:
-    stopped = anyio.Event()
+    started, stopped = anyio.Event(), anyio.Event()
 
     def work(budget: WalkBudget) -> None:
+        anyio.from_thread.run_sync(started.set)
         while budget.take():
             pass
         anyio.from_thread.run_sync(stopped.set)
 
-    with anyio.fail_after(60):
-        with anyio.move_on_after(0.05):
-            await run_walk(work, WalkBudget(max_entries=1 << 60, max_seconds=60))
+    with anyio.fail_after(120):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_walk, work, WalkBudget(max_entries=1 << 60, max_seconds=120))
+            await started.wait()
+            group.cancel_scope.cancel()
         await stopped.wait()
 
 
