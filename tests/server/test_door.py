@@ -375,10 +375,10 @@ def test_silent_connections_without_a_token_keep_nobody_out_who_has_one(world: S
             with suppress(OSError):
                 peer.sendall(first)
         for _ in range(20):
-            with httpx2.Client(base_url=daemon.url, trust_env=False, timeout=5) as fresh:
+            with httpx2.Client(base_url=daemon.url, trust_env=False, timeout=30) as fresh:
                 fresh.headers["Authorization"] = f"Bearer {daemon.token}"
                 assert fresh.get("/api/v1/status").status_code == 200
         bearer = {"Authorization": f"Bearer {daemon.token}"}
-        with connect(f"ws://127.0.0.1:{port}/ws", additional_headers=bearer, proxy=None, open_timeout=5):
+        with connect(f"ws://127.0.0.1:{port}/ws", additional_headers=bearer, proxy=None, open_timeout=30):
             assert inside.get("/api/v1/status").status_code == 200  # on the connection from before
         assert not daemon.errors
