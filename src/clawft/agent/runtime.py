@@ -1,4 +1,4 @@
-"""The state of the agent at three lengths: a runtime lives with its process, a conversation is one session with an
+"""The state of the agent: a runtime lives with its process, a conversation is one session with an
 agent, a turn answers one request. What is done with them stands in the modules that import this one.
 """
 

@@ -198,7 +198,7 @@ class App:
     def edit_config(
         self, scope: "Scope", changes: "Changes", *, header: str = "", commit: Callable[[], object] | None = None
     ) -> "EditedConfig":
-        """Change settings; what was approved, or is new, is approved after: the user asked.
+        """Change settings. The project's config is approved again if it was approved before, or is new: the user asked.
 
         Each that gets another value is a line of the audit log; with `commit` the caller writes them by that, when only
         the last step is left. A new file starts with the header. Raises: ClawftError.
@@ -347,7 +347,7 @@ class App:
         return next((candidate for candidate in named if candidate.state == "ready"), named[0])
 
     def diagnose(self, found: DiscoveredSkill) -> tuple[Diagnostic, ...]:
-        """All there is to say about a skill's file, read now and whole."""
+        """Return every diagnostic of a skill's file, read now and whole."""
         from clawft.app.plugins import check_skill_tools
         from clawft.skills.parse.hooks import check_commands
         from clawft.skills.render.prompt import check_dynamic  # a list of skills needs no rendering
@@ -565,7 +565,7 @@ def _not_found(kind: str, name: str, known: Iterable[str]) -> NotFound:
 
 
 def entry_name(app: App, status: SkillStatus) -> str:
-    """Under which name the config has a skill: its own, or the key that it gives itself."""
+    """Return the name of the config entry of a skill: its own name, or its `skillKey`."""
     key = status.found.skill.skill_key if status.found.skill else ""
     entries = app.config.skills.entries
     return key if key in entries and status.name not in entries else status.name

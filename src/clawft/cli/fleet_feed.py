@@ -187,7 +187,7 @@ _SPAN_S = 60.0  # that the rate is taken over
 
 
 class FleetProgress:
-    """FollowedItem of each state; says what a person needs of it."""
+    """Progress of a fleet: how many runs are in each state, how fast they end, and how long it will take."""
 
     def __init__(self) -> None:
         self._live = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -216,7 +216,7 @@ _SCANNING = "Scanning skills that are new or changed"
 
 
 class ScanProgress:
-    """FollowedItem how many of how many are done, as `App.tell_scan` is."""
+    """Show how many of how many are done; called as `App.tell_scan` is."""
 
     def __init__(self, doing: str = _SCANNING) -> None:
         self.doing = doing

@@ -32,7 +32,7 @@ _SYSTEM = {
 
 
 def open_sqlite(path: str, *pragmas: str, wait_s: float = 5.0, read_only: bool = False) -> DatabaseConnection:
-    """Open a database that is there, or one `IN_MEMORY`; it waits so long for others that write.
+    """Open an existing database, or one `IN_MEMORY`. It waits up to `wait_s` for others that write.
 
     Threads may use the connection, one at a time. It begins no transaction by itself. Raises: DatabaseError.
     """
@@ -49,7 +49,7 @@ def open_sqlite(path: str, *pragmas: str, wait_s: float = 5.0, read_only: bool =
 
 @contextmanager
 def write_transaction(connection: DatabaseConnection) -> Iterator[None]:
-    """All of it or nothing, and nobody else writes meanwhile. Raises: DatabaseError."""
+    """Run the block as one write transaction: all of it or nothing. Raises: DatabaseError."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -61,7 +61,7 @@ def write_transaction(connection: DatabaseConnection) -> Iterator[None]:
 
 
 class DatabaseFile:
-    """A file of ours, as its errors tell of it: what it is, their code, and what is lost with it.
+    """One database file, with the code and the words of its errors.
 
     `busy` makes the error for what may pass, as a lock or a full disk; `restore` is what to do about a damaged file.
     """

@@ -1,4 +1,4 @@
-"""The status of what was found, one state of a few with the reasons for it; and that of every skill and agent."""
+"""The status of skills, agents, hooks and plugins: a state with its reasons; how skills and agents are judged."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -143,7 +143,7 @@ def judge_together(statuses: Sequence[SkillStatus]) -> tuple[SkillStatus, ...]:
 
 
 def _distrust(status: SkillStatus, distrust: Callable[[DiscoveredSkill], Diagnostic | None]) -> SkillStatus:
-    """A standing with what speaks against its origin: untrusted, or as it was."""
+    """Return the status as untrusted where something speaks against its origin, else as it was."""
     if status.state in _WORSE_THAN_UNTRUSTED or (objection := distrust(status.found)) is None:
         return status
     scan_reasons = tuple(reason for reason in status.reasons if reason.code.startswith("scan-"))
@@ -151,7 +151,7 @@ def _distrust(status: SkillStatus, distrust: Callable[[DiscoveredSkill], Diagnos
 
 
 def _screen(status: SkillStatus, scanned: "ScreenedSkills", number: int) -> SkillStatus:
-    """A standing with what the scanner says: blocked, or as it was with that said too."""
+    """Return the status with the scanner's reasons: blocked where it found an attack, else in the state it had."""
     screening = scanned.screenings[number]
     if screening is None or status.state in ("broken", "disabled"):
         return status

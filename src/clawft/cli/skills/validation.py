@@ -162,23 +162,23 @@ def fix_command(targets: tuple[str, ...], write: bool, dirs: tuple[str, ...]) ->
     if write and not (targets or dirs):
         raise click.UsageError("--write needs to be told what to mend: a PATH, a NAME or --dir")
     app = open_here(dirs)
-    mended: list[_FixedFile] = []
+    fixed_files: list[_FixedFile] = []
     problems: list[Diagnostic] = []
     for found in find_targets(app, targets):
         try:
             fixed = _fix(found)
             if fixed and fixed.applied:
-                mended.append(_FixedFile(found.file, fixed, _write(found.file, fixed.data) if write else ""))
+                fixed_files.append(_FixedFile(found.file, fixed, _write(found.file, fixed.data) if write else ""))
         except ClawftError as error:
             problems.append(error.diagnostic)
-    files = [_to_json(fixed_file) for fixed_file in mended]
+    files = [_to_json(fixed_file) for fixed_file in fixed_files]
 
     def show() -> None:
-        for fixed_file in mended:
+        for fixed_file in fixed_files:
             _show(app.workspace.shorten(fixed_file.path), fixed_file.fixed, app.workspace.shorten(fixed_file.backup))
         for problem in problems:
             show_diagnostic(problem, where=app.workspace.shorten(problem.where))
-        say(_summary_fix(len(mended), write, bool(targets or dirs)))
+        say(_summary_fix(len(fixed_files), write, bool(targets or dirs)))
 
     return CommandResult(
         "clawft.skills.fix.v1",
@@ -188,12 +188,12 @@ def fix_command(targets: tuple[str, ...], write: bool, dirs: tuple[str, ...]) ->
     )
 
 
-def _to_json(mended: _FixedFile) -> dict[str, object]:
+def _to_json(fixed_file: _FixedFile) -> dict[str, object]:
     return {
-        "path": mended.path,
-        "fixed": [diagnostic_json(diagnostic) for diagnostic in mended.fixed.applied],
-        "diff": _diff(mended.path, mended.fixed),
-        "backup": mended.backup or None,
+        "path": fixed_file.path,
+        "fixed": [diagnostic_json(diagnostic) for diagnostic in fixed_file.fixed.applied],
+        "diff": _diff(fixed_file.path, fixed_file.fixed),
+        "backup": fixed_file.backup or None,
     }
 
 

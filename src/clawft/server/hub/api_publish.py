@@ -1,4 +1,4 @@
-"""Publishing, and what owners do with what they published, as ClawHub's interface has it (INTEROP 3.4)."""
+"""Publish, delete and restore skills by ClawHub's interface."""
 
 import hashlib
 from typing import Any

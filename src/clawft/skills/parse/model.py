@@ -93,7 +93,7 @@ class SkillInterface(Struct, frozen=True, omit_defaults=True):
 
 
 class Skill(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A skill as text says it: the union of the frontmatter of every client (INTEROP 1.6), normalised."""
+    """A skill as text says it: the union of the frontmatter of every client, normalised."""
 
     # What it is
     name: str
