@@ -7,14 +7,12 @@ import click
 import msgspec
 
 from clawft.agent.run_request import TurnRequest
-from clawft.agent.tools.dynamic import render_dynamic
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import TurnOptions, dir_option, format_option, open_here, turn_options
 from clawft.cli.output import CommandResult, clean, say, show_diagnostic
 from clawft.cli.review import ask_approval
 from clawft.cli.skills.variables import ask_missing_variables
-from clawft.cli.turn import run_turn_in_terminal, start_in_background
 from clawft.errors import Refused
 from clawft.server.protocol.envelope import diagnostic_json
 from clawft.skills.render.prompt import RenderedPrompt, render_skill
@@ -34,6 +32,8 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
 
     An untrusted skill is shown first, and you are asked to approve it; --yes approves it for this run.
     """
+    from clawft.cli.turn import run_turn_in_terminal, start_in_background  # help needs none of what turns need
+
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
     _tell_misplaced(args)
@@ -125,7 +125,9 @@ def render_command(
 
 
 def _run(app: App, status: SkillStatus, arguments: PromptArguments, variables: TemplateVariables) -> RenderedPrompt:
-    """The prompt with all that it asks for, by the same rules as in a turn. Raises: Refused, ClawftError."""
+    """Return the prompt with what its commands print, by the rules of a turn. Raises: Refused, ClawftError."""
+    from clawft.agent.tools.dynamic import render_dynamic
+
     if not status.usable:
         message = f"The skill '{status.name}' may not be used: {STATES[status.state]}"
         raise Refused("skill-refused", message, hint=f"Run: weft skills why {status.name}")
