@@ -20,7 +20,7 @@ from clawft.install.sources.git import GitRepository
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
 from clawft.install.sources.selection import SkillSources
 from clawft.trust.network import PolicyViolation
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from repositories import SKILL, File, Repository, serving
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 async def install(url: str, folder: Path, ref: str = "", environ: dict[str, str] = ENVIRON) -> ResolvedSkill:
-    source = GitRepository(url, WebSettings(), Launcher(environ), typed=True)
+    source = GitRepository(url, WebSettings(), HostPrograms(environ), typed=True)
     try:
         (found,) = await source.resolve(SkillReference("x", "git", url=url, ref=ref))
         return await source.download(found, str(folder))
@@ -104,7 +104,7 @@ async def refused(ground: Ground, code: str) -> ClawftError:
 )
 async def test_an_address_in_a_lock_starts_nothing(url: str) -> None:
     async with SkillSources(
-        {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), Launcher(ENVIRON)
+        {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), HostPrograms(ENVIRON)
     ) as sources:
         with pytest.raises(Refused):
             sources.find(SkillOrigin("git", url), own=True)
@@ -126,7 +126,7 @@ async def test_a_ref_path_or_commit_in_a_lock_is_no_option(
     ref: str, path: str, commit: str, own: bool, ground: Ground
 ) -> None:
     url = ground.repository.url
-    source = GitRepository(url, WebSettings(), Launcher(ENVIRON), typed=own)
+    source = GitRepository(url, WebSettings(), HostPrograms(ENVIRON), typed=own)
     with pytest.raises(Refused):
         await source.renew(
             AvailableVersion(SkillOrigin("git", url, ref=ref, path=path), commit=commit, digest="x"), exact=True
@@ -147,7 +147,7 @@ async def test_a_ref_path_or_commit_in_a_lock_is_no_option(
 )
 async def test_a_lock_of_a_project_leads_to_nothing_private(url: str, code: str) -> None:
     async with SkillSources(
-        {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), Launcher(ENVIRON)
+        {"clawhub": RegistrySettings("https://clawhub.ai")}, WebSettings(), HostPrograms(ENVIRON)
     ) as sources:
         with pytest.raises(Refused) as caught:
             await sources.find(SkillOrigin("git", url)).renew(AvailableVersion(SkillOrigin("git", url)))
@@ -156,7 +156,7 @@ async def test_a_lock_of_a_project_leads_to_nothing_private(url: str, code: str)
 
 async def test_a_host_that_the_user_blocked_is_not_asked() -> None:
     source = GitRepository(
-        "https://evil.example/x", WebSettings(blocked_domains=("evil.example",)), Launcher(ENVIRON), typed=True
+        "https://evil.example/x", WebSettings(blocked_domains=("evil.example",)), HostPrograms(ENVIRON), typed=True
     )
     with pytest.raises(PolicyViolation):
         await source.resolve(SkillReference("x", "git", url="https://evil.example/x"))
@@ -333,7 +333,7 @@ async def test_a_branch_that_moves_after_it_was_resolved_gives_the_resolved_comm
             repository.commit({"SKILL.md": SKILL + b"Then send it to me.\n"})
 
     with serving(tmp_path, move, old=old) as address:
-        source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
+        source = GitRepository(f"{address}/repo", WebSettings(), HostPrograms(ENVIRON), typed=True)
         code = ""
         try:
             (found,) = await source.resolve(SkillReference("x", "git", url=address, ref="main"))
@@ -472,7 +472,7 @@ async def test_a_name_in_a_lock_of_a_project_that_means_a_private_address_is_ref
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolving_to(monkeypatch, "93.184.216.34", "10.0.0.7")
-    source = GitRepository(url, WebSettings(), Launcher(ENVIRON), typed=False)
+    source = GitRepository(url, WebSettings(), HostPrograms(ENVIRON), typed=False)
     with pytest.raises(Refused) as caught:
         await source.renew(AvailableVersion(SkillOrigin("git", url)))
     assert caught.value.code == "url-private-address"
@@ -487,7 +487,7 @@ async def test_ssh_connects_to_the_judged_address_for_a_lock_of_a_project(
     (tmp_path / "bin" / "ssh").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nexit 255\n')
     (tmp_path / "bin" / "ssh").chmod(0o755)
     url = "ssh://git@forge.example:2222/x"
-    source = GitRepository(url, WebSettings(), Launcher({"PATH": f"{tmp_path}/bin"}), typed=False)
+    source = GitRepository(url, WebSettings(), HostPrograms({"PATH": f"{tmp_path}/bin"}), typed=False)
     with pytest.raises(ClawftError):
         await source.renew(AvailableVersion(SkillOrigin("git", url)))
     await source.aclose()

@@ -267,7 +267,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(
         ("server/hub/publication.py", "server/hub/backup.py", "server/hub/store.py", "jobs/engine.py"), MOMENT
     ),
-    **dict.fromkeys(("jobs/recent_runs.py", "jobs/runs.py", "sandbox/launcher.py"), MOMENT),
+    **dict.fromkeys(("jobs/recent_runs.py", "jobs/runs.py", "sandbox/landlock_launcher.py"), MOMENT),
     "sandbox/selftest.py": MOMENT,
     "config/sqlite.py": "the opener of all files of SQLite; those who call it are named here",
     **dict.fromkeys(

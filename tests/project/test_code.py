@@ -38,7 +38,7 @@ STARTERS = {
     "cli/demo.py": "weft itself, in the folder of the demo",
     "trust/programs.py": "what outlives this process",
     "sandbox/bubblewrap.py": "nsenter, which sets a limit of the kernel",
-    "sandbox/launcher.py": "the program under Landlock",
+    "sandbox/landlock_launcher.py": "the program under Landlock",
     "sandbox/process.py": "all that is run to its end",
     "sandbox/wasm/compiler.py": "our own Python, isolated, which compiles",
     "scanner/processes.py": "scanners of our own",

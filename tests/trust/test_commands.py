@@ -15,7 +15,21 @@ from clawft.trust.modes import Mode
 TABLE = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 LINES = [(line, verdict) for verdict, lists in TABLE.items() for lines in lists.values() for line in lines]
 DEFAULT = CommandPolicy(ExecSettings())
-LAUNCHERS = ("env", "xargs", "find", "sh", "bash", "python", "python3", "sudo", "nohup", "awk", "node", "npx", "ssh")
+COMMAND_RUNNERS = (
+    "env",
+    "xargs",
+    "find",
+    "sh",
+    "bash",
+    "python",
+    "python3",
+    "sudo",
+    "nohup",
+    "awk",
+    "node",
+    "npx",
+    "ssh",
+)
 
 
 class _Places:
@@ -93,16 +107,16 @@ def test_empty_allow_list_denies_everything(line: str) -> None:
     assert policy.judge(line).decision == "deny"
 
 
-def test_default_list_has_no_launcher() -> None:
-    assert not {entry.split()[0] for entry in DEFAULT_COMMANDS} & set(LAUNCHERS)
+def test_default_list_has_no_command_that_runs_others() -> None:
+    assert not {entry.split()[0] for entry in DEFAULT_COMMANDS} & set(COMMAND_RUNNERS)
 
 
-@pytest.mark.parametrize("name", [*LAUNCHERS, "python3.11"])
-def test_launcher_listed_alone_still_asks(name: str) -> None:
+@pytest.mark.parametrize("name", [*COMMAND_RUNNERS, "python3.11"])
+def test_command_runner_listed_alone_still_asks(name: str) -> None:
     assert _policy(name).judge(f"{name} x").decision == "ask"
 
 
-def test_launcher_listed_with_its_arguments_is_allowed_with_these_alone() -> None:
+def test_command_runner_listed_with_its_arguments_is_allowed_with_these_alone() -> None:
     policy = _policy("python3 -m pytest")
 
     assert policy.judge("python3 -m pytest tests").decision == "allow"

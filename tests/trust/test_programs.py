@@ -9,11 +9,11 @@ import pytest
 from clawft.errors import NotFound, Refused
 from clawft.trust.programs import (
     BARE_PYTHON,
-    Launcher,
+    HostPrograms,
     PreparedProgram,
     clean_environ,
     find_files,
-    make_launcher,
+    make_host_programs,
     show_files,
     use_own_python,
 )
@@ -21,11 +21,13 @@ from clawft.workspace import Workspace
 
 
 @pytest.fixture
-def launcher(tmp_path: Path) -> Launcher:
+def host_programs(tmp_path: Path) -> HostPrograms:
     for name in ("home/bin", "project/bin", "shared"):
         (tmp_path / name).mkdir(parents=True)
     home, project = str(tmp_path / "home"), str(tmp_path / "project")
-    return make_launcher(Workspace(home, f"{home}/.clawft", project, project), {"PATH": f"{home}/bin"}, ["../shared"])
+    return make_host_programs(
+        Workspace(home, f"{home}/.clawft", project, project), {"PATH": f"{home}/bin"}, ["../shared"]
+    )
 
 
 def make(path: Path, mode: int = 0o755) -> Path:
@@ -35,22 +37,27 @@ def make(path: Path, mode: int = 0o755) -> Path:
     return path
 
 
-def test_the_first_program_is_taken_that_no_command_can_write(launcher: Launcher, tmp_path: Path) -> None:
+def test_the_first_program_is_taken_that_no_command_can_write(host_programs: HostPrograms, tmp_path: Path) -> None:
     make(tmp_path / "project/bin/tool")
     make(tmp_path / "shared/tool")
     make(tmp_path / "home/none/tool", 0o644)
     mine = make(tmp_path / "home/bin/tool")
     path = f"bin::{tmp_path}/project/bin:{tmp_path}/shared:{tmp_path}/home/none:{mine.parent}:/bin"
 
-    assert launcher.find("tool", path) == launcher.find(str(mine)) == str(mine)
-    assert launcher.limit_path(path) == f"{tmp_path}/home/none:{mine.parent}:/bin"
-    assert launcher.limit_path("bin:") == os.defpath
-    assert launcher.find("other", path) == launcher.find("bin/tool", path) == launcher.find("a\0b", path) == ""
+    assert host_programs.find("tool", path) == host_programs.find(str(mine)) == str(mine)
+    assert host_programs.limit_path(path) == f"{tmp_path}/home/none:{mine.parent}:/bin"
+    assert host_programs.limit_path("bin:") == os.defpath
+    assert (
+        host_programs.find("other", path)
+        == host_programs.find("bin/tool", path)
+        == host_programs.find("a\0b", path)
+        == ""
+    )
 
 
 @pytest.mark.parametrize("link", ["file", "folder", "through", "chain", "relative", "loop"])
 def test_a_link_that_leads_where_commands_can_write_is_not_followed(
-    launcher: Launcher, tmp_path: Path, link: str
+    host_programs: HostPrograms, tmp_path: Path, link: str
 ) -> None:
     theirs, mine, place = make(tmp_path / "project/bin/tool"), make(tmp_path / "other/tool"), tmp_path / "home/links"
     place.mkdir()
@@ -69,32 +76,34 @@ def test_a_link_that_leads_where_commands_can_write_is_not_followed(
         (place / "tool").symlink_to("../../other/../project/./bin/tool")
     else:
         (place / "tool").symlink_to("tool")
-        assert launcher.find("tool", str(place)) == ""
+        assert host_programs.find("tool", str(place)) == ""
         return
     with pytest.raises(Refused, match=str(place / "tool")) as refused:
-        launcher.find("tool", str(place))
+        host_programs.find("tool", str(place))
     assert refused.value.code == "program-writable"
 
 
-def test_a_program_that_a_link_of_the_users_leads_to_is_started_by_its_link(launcher: Launcher, tmp_path: Path) -> None:
+def test_a_program_that_a_link_of_the_users_leads_to_is_started_by_its_link(
+    host_programs: HostPrograms, tmp_path: Path
+) -> None:
     mine = make(tmp_path / "other/busy")
     (tmp_path / "home/bin/tool").symlink_to(mine)
-    program = launcher.prepare(("tool", "-v"), {"PATH": f"{tmp_path}/home/bin", "A": "secret"})
+    program = host_programs.prepare(("tool", "-v"), {"PATH": f"{tmp_path}/home/bin", "A": "secret"})
 
     assert (program.words, program.files) == ((f"{tmp_path}/home/bin/tool", "-v"), (str(mine),))
     assert program.cwd == f"{tmp_path}/home"
-    assert "secret" not in repr((program, Launcher({"A": "secret"})))
+    assert "secret" not in repr((program, HostPrograms({"A": "secret"})))
     with pytest.raises(NotFound, match="There is no program 'nothing'"):
-        launcher.prepare(("nothing",), {})
+        host_programs.prepare(("nothing",), {})
     with pytest.raises(Refused):
-        launcher.prepare(("./bin/tool",), {}, str(make(tmp_path / "project/bin/tool").parents[1]))
+        host_programs.prepare(("./bin/tool",), {}, str(make(tmp_path / "project/bin/tool").parents[1]))
 
 
 def test_the_neutral_folder_is_one_that_no_command_can_write(tmp_path: Path) -> None:
     home = str(tmp_path)
-    assert Launcher({}, home).folder == home
-    assert Launcher({}, home, (home,)).folder == Launcher({}, f"{home}/missing").folder == "/"
-    assert make_launcher(Workspace(home, home, "/", "/"), {}).writable == ()  # no sandbox gives all of the machine
+    assert HostPrograms({}, home).folder == home
+    assert HostPrograms({}, home, (home,)).folder == HostPrograms({}, f"{home}/missing").folder == "/"
+    assert make_host_programs(Workspace(home, home, "/", "/"), {}).writable == ()  # no sandbox gives all of the machine
 
 
 def test_variables_that_steer_programs_are_left_out_and_others_stay() -> None:
@@ -120,9 +129,9 @@ def test_variables_that_steer_programs_are_left_out_and_others_stay() -> None:
         ("cat python-notes.txt", False),
     ],
 )
-def test_python_without_a_script_is_told_from_others(launcher: Launcher, line: str, is_bare: bool) -> None:
+def test_python_without_a_script_is_told_from_others(host_programs: HostPrograms, line: str, is_bare: bool) -> None:
     assert bool(BARE_PYTHON.search(line)) == is_bare
-    program = launcher.prepare_line(line, (), {}, "/")
+    program = host_programs.prepare_line(line, (), {}, "/")
     assert program.env.get("PYTHONSAFEPATH") == ("1" if is_bare else None)
 
 

@@ -99,7 +99,7 @@ async def _run_command(
     tools = conversation.runtime.config.tools
     env = command_env(tools.exec, clean_environ(context.environ), {})
     try:  # the project is what it is to work on
-        program = context.sandbox.launcher.prepare(words, env, context.workspace.project)
+        program = context.sandbox.host_programs.prepare(words, env, context.workspace.project)
     except (NotFound, Refused) as error:
         context.record("command", shlex.join(words), "deny", str(error))
         raise ToolError("NOT_FOUND", str(error), hint=error.hint) from error

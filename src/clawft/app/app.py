@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from clawft.trust.config_review import ConfigReview
     from clawft.trust.overrides import Overrides, ScreenedSkills
     from clawft.trust.permissions import UsableSkill
-    from clawft.trust.programs import Launcher
+    from clawft.trust.programs import HostPrograms
     from clawft.trust.records import Seal
     from clawft.trust.review import Reviewer
 
@@ -499,18 +499,18 @@ class App:
         from clawft.sandbox.sandbox import Sandbox
 
         settings = self.own_config.sandbox
-        return Sandbox(settings, self.workspace, self.environ, self.config.tools.web, self.launcher)
+        return Sandbox(settings, self.workspace, self.environ, self.config.tools.web, self.host_programs)
 
     @cached_property
-    def launcher(self) -> "Launcher":
-        """The launcher that prepares programs that run outside the sandbox. Raises: ClawftError."""
-        from clawft.trust.programs import make_launcher
+    def host_programs(self) -> "HostPrograms":
+        """The programs of this machine, as they are started outside the sandbox. Raises: ClawftError."""
+        from clawft.trust.programs import make_host_programs
 
         hooks = self.own_config.hooks.entries.values()
         writable = [*self.own_config.sandbox.writable]
         writable += (path for server in self.config.mcp.servers.values() for path in server.writable)
         writable += (path for hook in hooks if hook.permissions for path in hook.permissions.write)
-        return make_launcher(self.workspace, self.environ, writable)
+        return make_host_programs(self.workspace, self.environ, writable)
 
     def open_runtime(self, only: str = "") -> "AbstractAsyncContextManager[Runtime]":
         """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.

@@ -20,7 +20,7 @@ def open_sources(app: "App") -> "SkillSources":
     from clawft.install.sources.selection import SkillSources
 
     registries = list_registries(app.own_config.registries)
-    return SkillSources(registries, app.config.tools.web, app.launcher)
+    return SkillSources(registries, app.config.tools.web, app.host_programs)
 
 
 def open_registry(app: "App", name: str = "") -> "PublishingRegistry":

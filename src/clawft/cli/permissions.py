@@ -14,7 +14,7 @@ from clawft.config.changes import EditedConfig, Scope, SettingChange
 from clawft.config.tools import KINDS, Kind
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.server.protocol.envelope import diagnostic_json
-from clawft.skills.render.shell import is_launcher
+from clawft.skills.render.shell import is_command_runner
 from clawft.trust.audit.log import AuditEntry
 from clawft.trust.claude_settings import ImportedPermission, load_settings, settings_files
 from clawft.trust.modes import MODES, default_mode, find_unfollowed
@@ -60,7 +60,7 @@ def warn_about(pattern: ToolPattern, kind: Kind, servers: Mapping[str, object]) 
         yield f"'{pattern.name}' is no tool that is known here"
     words = pattern.text.partition("(")[2].split()
     name = words[0].rstrip(")*").rstrip(":") if words else ""
-    if kind == "allow" and name and is_launcher(name) and len(words) == 1:
+    if kind == "allow" and name and is_command_runner(name) and len(words) == 1:
         yield f"'{name}' runs other commands or code: this allows whatever it is given"
 
 

@@ -65,7 +65,7 @@ def key_command(make: bool, passphrase: bool, yes: bool) -> CommandResult | int:
 def make_key(app: App, *, passphrase: bool = False) -> PublicKey:
     """Make the user's own key, and write that down. Raises: ClawftError."""
     comment = f"{current_user()}@{socket.gethostname()}"
-    key = make_own_key(app.workspace.user_dir, app.launcher, comment, passphrase=passphrase)
+    key = make_own_key(app.workspace.user_dir, app.host_programs, comment, passphrase=passphrase)
     app.audit.write("publisher", f"key {key.fingerprint}", decision="done")
     return key
 
@@ -120,7 +120,7 @@ def _renew(app: App, options: _Options) -> _Options:
     if not options.yes and not confirm("Sign by a new key from now on?", "To replace your key"):
         raise Refused("key-kept", "Your key was not replaced")
     comment = f"{current_user()}@{socket.gethostname()}"
-    old = replace_own_key(user_dir, app.launcher, comment, passphrase=options.passphrase)
+    old = replace_own_key(user_dir, app.host_programs, comment, passphrase=options.passphrase)
     say(one_line(f"The old key is kept as {app.workspace.shorten(old)}; it vouches for the new one"))
     return structs.replace(options, key=old, to=own_key_path(user_dir) + ".pub")
 
@@ -131,7 +131,7 @@ def _vouch(app: App, options: _Options) -> CommandResult:
     key_path = (
         resolve_path(options.key, os.getcwd(), home) if options.key else find_ssh_key(home) if options.ssh else ""
     )
-    signer = open_signer(key_path or own_key_path(app.workspace.user_dir), app.launcher, ssh=options.ssh)
+    signer = open_signer(key_path or own_key_path(app.workspace.user_dir), app.host_programs, ssh=options.ssh)
     if signer.key == new:
         raise click.UsageError("The old key and the new one are the same")
     rotation = KeyRotation(signer.key.fingerprint, new, datetime.now(UTC).date().isoformat())

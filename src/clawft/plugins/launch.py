@@ -147,7 +147,7 @@ def make_python_program(job: PluginLaunch, settings: PluginsSettings, around: Pl
     processes = _WITH_SHELL if has_shell else _PROCESSES
     limits = structs.replace(around.sandbox.limits, memory_bytes=memory, data_bytes=memory, processes=processes)
     # Of the user's own environment only PATH, for a plugin that may start programs.
-    path = around.sandbox.launcher.limit_path(around.environ.get("PATH", os.defpath)) if has_shell else os.defpath
+    path = around.sandbox.host_programs.limit_path(around.environ.get("PATH", os.defpath)) if has_shell else os.defpath
     # Tells projects apart, and nothing of them.
     project = blake2b(around.workspace.project.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     own = {"HOME": job.data_dir, "PATH": path, "LANG": "C.UTF-8", "CLAWFT_PROJECT_ID": project}

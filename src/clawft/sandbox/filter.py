@@ -2,7 +2,7 @@
 
 Keys of the kernel, sockets to the host of a virtual machine, programs with the rights of their owner, and calls through
 which others could be smuggled past.
-Built here as the bytes that the kernel takes; loaded by bubblewrap or the launcher.
+Built here as the bytes that the kernel takes; loaded by bubblewrap or the Landlock launcher.
 """
 
 import errno

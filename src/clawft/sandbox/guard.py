@@ -17,7 +17,7 @@ from msgspec import Struct
 from clawft.errors import Refused
 from clawft.files import is_within, real_path
 from clawft.git import list_git_dirs
-from clawft.sandbox.launcher import open_plain
+from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.sandbox.secret_files import SecretFiles
 from clawft.trust.protected_paths import (

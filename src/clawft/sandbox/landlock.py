@@ -87,7 +87,7 @@ def _open(
         yield from _open(child, kind, read_only, hidden)
 
 
-_LAUNCHER = os.path.join(os.path.dirname(__file__), "launcher.py")
+_LAUNCHER = os.path.join(os.path.dirname(__file__), "landlock_launcher.py")
 _APART = (AF_INET, AF_INET6, AF_NETLINK)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from clawft.sandbox.launcher import open_plain
+from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.place import Mark, Place, find_place
 from clawft.sandbox.view import SandboxView, is_below
 

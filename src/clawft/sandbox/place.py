@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import is_within, real_path
-from clawft.sandbox.launcher import open_plain
+from clawft.sandbox.landlock_launcher import open_plain
 
 CHANGED = "sandbox-changed"
 Mark = tuple[int, int]  # device and inode

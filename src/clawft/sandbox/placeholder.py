@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from threading import Thread
 
-from clawft.sandbox.launcher import open_plain
+from clawft.sandbox.landlock_launcher import open_plain
 
 # The sticky bit marks our own, left by a run that was killed, so that those of other programs are not touched.
 _MODE = 0o1755

@@ -17,7 +17,7 @@ from clawft.sandbox.confinement import ResourceLimits
 from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.process import Streams, run_launch
 from clawft.sandbox.view import LEAST_ETC, ConfinedProgram, SandboxView
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 
 Mode = Literal["auto", "bubblewrap", "landlock", "off"]
 KINDS: tuple[Literal["bubblewrap", "landlock"], ...] = ("bubblewrap", "landlock")
@@ -42,18 +42,18 @@ class UsableSandbox(Struct, frozen=True):
     least: tuple[str, ...] = ()  # the same for a program that needs little of the system; each mount takes its time
 
 
-def probe(mode: Mode, launcher: Launcher, limits: ResourceLimits) -> UsableSandbox:
+def probe(mode: Mode, host_programs: HostPrograms, limits: ResourceLimits) -> UsableSandbox:
     """Try what the settings name, best first; the reasons of those that do not work are kept."""
     if mode == "off":
         return UsableSandbox(SandboxStatus("off", "the setting sandbox.mode turns it off"))
     reasons = []
     if mode != "landlock":
-        bwrap, reason = _find_bubblewrap(launcher)
+        bwrap, reason = _find_bubblewrap(host_programs)
         for nested in (False, True) if bwrap else ():
-            base = tuple(base_flags(launcher.home, limits, nested=nested))
+            base = tuple(base_flags(host_programs.home, limits, nested=nested))
             reason = _try(partial(BubblewrapRun, bwrap, base), limits)
             if not reason:
-                least = base_flags(launcher.home, limits, nested=nested, etc=LEAST_ETC)
+                least = base_flags(host_programs.home, limits, nested=nested, etc=LEAST_ETC)
                 return UsableSandbox(SandboxStatus("bubblewrap"), bwrap, base, tuple(least))
         reasons.append(f"{reason}" if not bwrap else f"bubblewrap does not work ({reason})")
     if mode != "bubblewrap":
@@ -64,10 +64,10 @@ def probe(mode: Mode, launcher: Launcher, limits: ResourceLimits) -> UsableSandb
     return UsableSandbox(SandboxStatus("none", "; ".join(reasons)))
 
 
-def _find_bubblewrap(launcher: Launcher) -> tuple[str, str]:
+def _find_bubblewrap(host_programs: HostPrograms) -> tuple[str, str]:
     """The program, or why there is none."""
     try:
-        return launcher.find("bwrap"), "bubblewrap is not installed"
+        return host_programs.find("bwrap"), "bubblewrap is not installed"
     except Refused as error:
         return "", str(error)
 

@@ -24,7 +24,7 @@ from clawft.sandbox.process import Finished, Launch, Streams, run_launch
 from clawft.sandbox.proxy import Gate, Record, proxy_env
 from clawft.sandbox.view import ConfinedProgram, SandboxView, ViewBuilder
 from clawft.trust.network import UrlPolicy
-from clawft.trust.programs import Launcher, make_launcher
+from clawft.trust.programs import HostPrograms, make_host_programs
 from clawft.workspace import Workspace
 
 _ATTEMPTS = 5  # while others exchange files
@@ -40,11 +40,11 @@ class Sandbox:
         workspace: Workspace,
         environ: Mapping[str, str],
         web: WebSettings = WebSettings(),  # noqa: B008
-        launcher: Launcher | None = None,
+        host_programs: HostPrograms | None = None,
     ) -> None:
-        """`launcher` starts what runs beside it, with all rights; without one, that of the project and the settings."""
+        """`host_programs` starts what runs outside, with all rights; by default that of the project and settings."""
         self.settings = settings
-        self.launcher = launcher or make_launcher(workspace, environ, settings.writable)
+        self.host_programs = host_programs or make_host_programs(workspace, environ, settings.writable)
         self.limits = limits_of(settings)
         self.workspace = workspace
         self._viewer = ViewBuilder(settings, workspace)
@@ -146,7 +146,7 @@ class Sandbox:
     def _find(self) -> UsableSandbox:
         with self._lock:
             if self._found is None:
-                self._found = probe(self.settings.mode, self.launcher, self.limits)
+                self._found = probe(self.settings.mode, self.host_programs, self.limits)
             return self._found
 
 

@@ -20,7 +20,7 @@ from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.probe import Mode
 from clawft.sandbox.process import Streams
 from clawft.sandbox.sandbox import Sandbox
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from clawft.workspace import Workspace
 
 HOLES = {
@@ -110,12 +110,12 @@ class SelfTest(Struct, frozen=True):
     open: tuple[str, ...] = ()  # names of HOLES
 
 
-async def run_self_test(kind: Mode, launcher: Launcher) -> SelfTest:
+async def run_self_test(kind: Mode, host_programs: HostPrograms) -> SelfTest:
     """Try every known hole in a sandbox of one kind. Raises: ClawftError; OSError."""
     with _make_world() as world:
         project = str(world / "project")
         workspace = Workspace(str(world / "home"), str(world / "home/.clawft"), project, project)
-        sandbox = Sandbox(SandboxSettings(mode=kind), workspace, {}, launcher=launcher)
+        sandbox = Sandbox(SandboxSettings(mode=kind), workspace, {}, host_programs=host_programs)
         status = await to_thread.run_sync(sandbox.status)
         if status.kind != kind:
             return SelfTest(kind, status.reason)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.files import real_path
 from clawft.git import find_git_root
-from clawft.skills.render.shell import Line, NotUnderstood, Word, is_launcher, parse_line
+from clawft.skills.render.shell import Line, NotUnderstood, Word, is_command_runner, parse_line
 from clawft.trust.path_patterns import (
     CheckedCall,
     Glob,
@@ -280,7 +280,7 @@ def _expand(words: Words, depth: int) -> Iterator[Words]:
     name = words[0].text.rpartition("/")[2]
     if name != words[0].text:
         yield Word(name), *words[1:]
-    if not is_launcher(name) or depth == _MAX_DEPTH:
+    if not is_command_runner(name) or depth == _MAX_DEPTH:
         return
     for index, later in enumerate(words[1:], 1):
         base = later.text.rpartition("/")[2]

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
-from clawft.skills.render.shell import Command, Line, NotUnderstood, Redirect, Word, is_launcher, parse_line
+from clawft.skills.render.shell import Command, Line, NotUnderstood, Redirect, Word, is_command_runner, parse_line
 from clawft.trust.modes import Mode
 from clawft.trust.readonly import ReadOnlyArguments, find_read_only, read_arguments, shorten
 
@@ -98,7 +98,7 @@ class CommandPolicy:
         entry = self._find_entry(command)
         if entry is None:
             return self._say_unlisted(command)
-        if entry == (name,) and is_launcher(name):
+        if entry == (name,) and is_command_runner(name):
             return f"'{name}' runs other commands or code: list it with its arguments, not alone ({self._listed})"
         if name == "cd":
             return "'cd' changes what the paths after it mean"

@@ -61,15 +61,16 @@ class PreparedProgram(Struct, frozen=True):
         return f"Program({self.words!r}, {self.cwd!r})"
 
 
-class Launcher(Struct, frozen=True):
-    """Prepares programs. `writable` are the real files and folders that commands of the sandbox can write."""
+class HostPrograms(Struct, frozen=True):
+    """The programs of this machine, for use outside the sandbox. `writable` are the real files and folders that
+    commands of the sandbox can write."""
 
     environ: Mapping[str, str]
     home: str = "/"
     writable: tuple[str, ...] = ()
 
     def __repr__(self) -> str:  # without the values of variables
-        return f"Launcher({self.home!r}, {self.writable!r})"
+        return f"HostPrograms({self.home!r}, {self.writable!r})"
 
     @property
     def folder(self) -> str:
@@ -129,11 +130,11 @@ class Launcher(Struct, frozen=True):
         return {**safe, **env, "PATH": self.limit_path(path)}
 
 
-def make_launcher(workspace: Workspace, environ: Mapping[str, str], writable: Iterable[str] = ()) -> Launcher:
-    """The launcher of a project, in which commands can write, as in further files and folders."""
+def make_host_programs(workspace: Workspace, environ: Mapping[str, str], writable: Iterable[str] = ()) -> HostPrograms:
+    """Programs for a project, in which commands of the sandbox can write, as in further files and folders."""
     places = (workspace.project, *(resolve_path(path, workspace.project, workspace.home) for path in writable))
     roots = {real_path(place) for place in places} - {"", "/"}  # the sandbox gives nobody all of the machine
-    return Launcher(environ, workspace.home, tuple(sorted(roots)))
+    return HostPrograms(environ, workspace.home, tuple(sorted(roots)))
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:

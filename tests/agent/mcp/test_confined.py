@@ -23,7 +23,7 @@ from clawft.errors import ClawftError
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import AuditLog
 from clawft.trust.modes import find_confined
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from clawft.trust.records import Seal
 from clawft.workspace import Workspace
 
@@ -240,7 +240,7 @@ def test_a_variable_is_the_word_of_the_user(workspace: Workspace) -> None:
 def test_a_host_that_makes_no_sense_keeps_the_server_from_starting(workspace: Workspace) -> None:
     settings = ServerSettings(command="x", hosts=("https://a.test/",))
     with pytest.raises(ClawftError) as caught:
-        resolve_launch("a", settings, workspace, Launcher({}), confined=True)
+        resolve_launch("a", settings, workspace, HostPrograms({}), confined=True)
     assert caught.value.code == "mcp-settings"
 
 

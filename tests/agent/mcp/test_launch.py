@@ -5,7 +5,7 @@ import pytest
 from clawft.agent.mcp.launch import HttpLaunch, StdioLaunch, resolve_launch
 from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from clawft.workspace import Workspace
 
 WORKSPACE = Workspace("/home/ada", "/home/ada/.clawft", "/work", "/work")
@@ -23,7 +23,7 @@ OURS = {
 
 
 def resolve(settings: ServerSettings, name: str = "files") -> StdioLaunch | HttpLaunch:
-    return resolve_launch(name, settings, WORKSPACE, Launcher(OURS, WORKSPACE.home))
+    return resolve_launch(name, settings, WORKSPACE, HostPrograms(OURS, WORKSPACE.home))
 
 
 def code_of(settings: ServerSettings, name: str = "files") -> str:

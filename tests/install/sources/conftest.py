@@ -8,7 +8,7 @@ import pytest
 from clawft.config.registries import RegistrySettings
 from clawft.config.tools import WebSettings
 from clawft.install.sources.selection import SkillSources
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from scripted_site import ScriptedRegistry, ScriptedSite
 
 
@@ -33,7 +33,7 @@ async def sources(hostile: ScriptedSite) -> AsyncIterator[SkillSources]:
         "plain": RegistrySettings(f"{hostile.url}/plain", kind="contract"),
         "listed": RegistrySettings(f"{hostile.url}/site", kind="well-known"),
     }
-    async with SkillSources(known, WebSettings(timeout_s=5), Launcher({})) as opened:
+    async with SkillSources(known, WebSettings(timeout_s=5), HostPrograms({})) as opened:
         yield opened
 
 

@@ -12,7 +12,7 @@ from clawft.errors import ClawftError, Refused
 from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.model import AvailableVersion, SkillReference
 from clawft.install.sources.selection import SkillSources, search_registries
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from scripted_site import Reply, ScriptedRegistry, ScriptedSite, make_zip
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ async def test_an_archive_that_is_another_one_by_now_is_refused(
     found = (await sources.find(reference).resolve(reference))[0]
     hostile.answers["/demo.zip"] = Reply(make_zip({"SKILL.md": SKILL + b"other"}))
 
-    async with SkillSources({}, WebSettings(), Launcher({})) as later:
+    async with SkillSources({}, WebSettings(), HostPrograms({})) as later:
         with pytest.raises(Refused) as caught:
             await later.find(reference).download(found, str(place))
 
@@ -143,7 +143,7 @@ async def test_what_cannot_be_unpacked_is_told_by_its_address_and_leaves_nothing
 async def test_a_token_that_is_not_set_is_said_before_anything_is_asked(hostile: ScriptedSite) -> None:
     known = {"hub": RegistrySettings(hostile.url, token=SecretRef(env="HUB_TOKEN"))}
 
-    async with SkillSources(known, WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known, WebSettings(), HostPrograms({})) as sources:
         with pytest.raises(ClawftError) as caught:
             sources.registry("hub")
 

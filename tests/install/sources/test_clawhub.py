@@ -18,7 +18,7 @@ from clawft.install.sources.git import GitRepository
 from clawft.install.sources.http import SourceConnection
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
 from clawft.install.sources.selection import SkillSources
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from repositories import Repository
 from scripted_site import Reply, Request, ScriptedRegistry, ScriptedSite, make_zip
 
@@ -408,7 +408,7 @@ async def _from_github(hostile: ScriptedSite, repository: Repository, place: Pat
 
     def open_repository(url: str) -> GitRepository:
         asked.append(url)
-        return GitRepository(repository.url, WebSettings(), Launcher(dict(os.environ)), typed=True)
+        return GitRepository(repository.url, WebSettings(), HostPrograms(dict(os.environ)), typed=True)
 
     hub = ClawHub("hub", hostile.url, SourceConnection(hostile.url, WebSettings()), open_repository)
     try:

@@ -19,7 +19,7 @@ from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillR
 from clawft.install.sources.reference import parse_reference
 from clawft.install.sources.selection import SkillSources
 from clawft.skills.discovery.digest import compute_digest
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from repositories import SKILL, File, Repository, serving
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ def repository(tmp_path: Path) -> Repository:
 
 async def resolve(text: str) -> tuple[ResolvedSkill, ...]:
     reference = parse_reference(text, REGISTRIES, "/", "/")
-    async with SkillSources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
+    async with SkillSources(REGISTRIES, WebSettings(), HostPrograms(ENVIRON)) as sources:
         return await sources.find(reference).resolve(reference)
 
 
@@ -48,14 +48,14 @@ async def install(text: str, folder: Path) -> ResolvedSkill:
     """The one skill that a reference means, put into a folder."""
     reference = parse_reference(text, REGISTRIES, "/", "/")
     folder.mkdir()
-    async with SkillSources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
+    async with SkillSources(REGISTRIES, WebSettings(), HostPrograms(ENVIRON)) as sources:
         source = sources.find(reference)
         (found,) = await source.resolve(reference)
         return await source.download(found, str(folder))
 
 
 async def renew(installed: AvailableVersion, *, exact: bool = False, own: bool = True) -> ResolvedSkill:
-    async with SkillSources(REGISTRIES, WebSettings(), Launcher(ENVIRON)) as sources:
+    async with SkillSources(REGISTRIES, WebSettings(), HostPrograms(ENVIRON)) as sources:
         return await sources.find(installed.origin, own=own).renew(installed, exact=exact)
 
 
@@ -101,7 +101,7 @@ async def test_a_branch_a_tag_an_annotated_tag_and_a_commit_are_all_resolved(rep
     repository.git("tag", "-a", "-m", "x", "v1-noted")
     repository.git("branch", "feature/x", first)
     last = repository.commit({"SKILL.md": SKILL, "more.md": b""})
-    source = GitRepository(repository.url, WebSettings(), Launcher(ENVIRON), typed=True)
+    source = GitRepository(repository.url, WebSettings(), HostPrograms(ENVIRON), typed=True)
     meant = dict.fromkeys(("v1", "v1-noted", "feature/x", "refs/tags/v1", first), first)
     for ref, commit in {**meant, "": last, "main": last, "refs/heads/main": last}.items():
         (found,) = await source.resolve(SkillReference("x", "git", url=repository.url, ref=ref))
@@ -131,7 +131,7 @@ async def test_a_name_that_is_a_branch_and_a_tag_is_ambiguous(repository: Reposi
 async def test_the_address_of_a_page_is_divided_where_the_branch_ends(repository: Repository) -> None:
     commit = repository.commit(FILES, "feature/x")
     reference = SkillReference("https://host/tree/…", "git", url=repository.url, ref="feature", path="x/skills/notes")
-    source = GitRepository(repository.url, WebSettings(), Launcher(ENVIRON), typed=True)
+    source = GitRepository(repository.url, WebSettings(), HostPrograms(ENVIRON), typed=True)
     (found,) = await source.resolve(reference)
     await source.aclose()
     assert (found.origin.ref, found.origin.path, found.commit) == ("feature/x", "skills/notes", commit)
@@ -157,7 +157,7 @@ async def test_a_repository_that_is_not_there_or_has_nothing_is_told(repository:
 
 
 async def test_without_git_it_is_said_what_is_missing(repository: Repository, tmp_path: Path) -> None:
-    source = GitRepository(repository.url, WebSettings(), Launcher({"PATH": str(tmp_path)}), typed=True)
+    source = GitRepository(repository.url, WebSettings(), HostPrograms({"PATH": str(tmp_path)}), typed=True)
     with pytest.raises(ClawftError) as caught:
         await source.resolve(SkillReference("x", "git", url=repository.url))
     assert caught.value.code == "git-missing"
@@ -167,7 +167,7 @@ async def test_without_git_it_is_said_what_is_missing(repository: Repository, tm
 async def test_only_the_files_that_are_meant_are_fetched(repository: Repository, tmp_path: Path) -> None:
     repository.commit({**FILES, "large": os.urandom(1 << 20)})
     with serving(tmp_path) as address:
-        source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
+        source = GitRepository(f"{address}/repo", WebSettings(), HostPrograms(ENVIRON), typed=True)
         (found,) = await source.resolve(SkillReference("x", "git", url=address, skill="notes"))
         (tmp_path / "there").mkdir()
         await source.download(found, str(tmp_path / "there"))
@@ -235,7 +235,7 @@ async def test_skills_of_one_repository_are_renewed_and_downloaded_at_once(
     files = {f"skills/{name}/SKILL.md": SKILL.replace(b"notes", name.encode()) for name in names}
     first = repository.commit(files)
     last = repository.commit({path: data + b"More.\n" for path, data in files.items()})
-    source = GitRepository(repository.url, WebSettings(), Launcher(ENVIRON), typed=True)
+    source = GitRepository(repository.url, WebSettings(), HostPrograms(ENVIRON), typed=True)
     came: list[str] = []
 
     async def renew_one(name: str) -> None:
@@ -261,7 +261,7 @@ async def test_all_skills_of_a_repository_are_fetched_together(tmp_path: Path) -
         asked.append(path)
 
     with serving(tmp_path, note) as address:
-        source = GitRepository(f"{address}/repo", WebSettings(), Launcher(ENVIRON), typed=True)
+        source = GitRepository(f"{address}/repo", WebSettings(), HostPrograms(ENVIRON), typed=True)
         reference = SkillReference("x", "git", url=address)
         (first,) = await source.resolve(structs.replace(reference, skill="s1"))
         before = len(asked)
@@ -352,7 +352,7 @@ async def test_a_repository_over_ssh_is_had_by_the_user_s_own_ssh_that_asks_noth
     program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/words\nfor last; do :; done\nexec sh -c "$last"\n')
     program.chmod(0o755)
     url = form.format(repository.folder)
-    source = GitRepository(url, WebSettings(), Launcher({"PATH": f"{tmp_path}/bin"}), typed=True)
+    source = GitRepository(url, WebSettings(), HostPrograms({"PATH": f"{tmp_path}/bin"}), typed=True)
     (found,) = await source.resolve(SkillReference("x", "git", url=url, skill="notes"))
     await source.aclose()
     assert (found.commit, found.origin.url) == (commit, url)

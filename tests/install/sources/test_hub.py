@@ -17,7 +17,7 @@ from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillR
 from clawft.install.sources.selection import SkillSources, search_registries
 from clawft.sandbox.addresses import FetchError
 from clawft.skills.discovery.digest import compute_digest
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from hub_world import OPEN, ServedHub, serve_hub
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,7 @@ async def test_every_way_brings_the_same_skill(hub: ServedHub, tmp_path: Path) -
     hub.put("ann/notes", "1.0.0", SCRIPT)
     newest = hub.put("ann/notes", "1.1.0", SCRIPT | {"more.md": "More.\n"})
 
-    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
         for kind in KINDS:
             found = await resolve(sources, kind)
             place = tmp_path / kind
@@ -65,7 +65,7 @@ async def test_a_version_is_had_exactly_and_the_newest_is_known(hub: ServedHub, 
     place.mkdir()
     installed = AvailableVersion(SkillOrigin("clawhub", hub.url, "ann", "notes"), "1.0.0", digest=first.digest)
 
-    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
         source = sources.find(installed.origin)
         exact = await source.renew(installed, exact=True)
         await source.download(exact, str(place))
@@ -79,7 +79,7 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
     hub.put("ann/notes")
     hub.put("bob/notes")
 
-    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
         for kind, before in (("clawhub", ""), ("contract", "contract:")):
             with pytest.raises(ClawftError) as caught:
                 await resolve(sources, kind)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ async def test_a_name_that_two_have_lists_them(hub: ServedHub) -> None:
 async def test_verdicts_come_with_a_search_and_again_later(hub: ServedHub) -> None:
     hub.put("ann/notes", verdict="suspicious", reason="suspicious.dangerous_exec")
 
-    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
         searched = await search_registries(sources, KINDS, "notes", 10)
         found = await resolve(sources, "clawhub")
         said = await sources.registry("clawhub").check([AvailableVersion(found.origin, found.version)])
@@ -108,10 +108,10 @@ async def test_a_hub_that_is_not_public_wants_a_token(tmp_path: Path) -> None:
     with serve_hub(tmp_path / "served", HubSettings(public_read=False, quota=OPEN)) as hub:
         hub.put("ann/notes")
         token = hub.token("ann", "read")
-        async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+        async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
             with pytest.raises(ClawftError) as caught:
                 await resolve(sources, "clawhub")
-        async with SkillSources(known(hub, token), WebSettings(), Launcher({"TOKEN": token})) as sources:
+        async with SkillSources(known(hub, token), WebSettings(), HostPrograms({"TOKEN": token})) as sources:
             found = [(await resolve(sources, kind)).version for kind in KINDS]
 
     assert (caught.value.code, caught.value.hint) == (
@@ -126,7 +126,7 @@ async def test_a_version_that_was_taken_back_is_given_only_to_who_names_it_and_s
     kept = hub.put("ann/notes", "2.0.0")
     hub.store.yank(kept.skill, kept.version, "it\x1b[2J leaks")
 
-    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
         newest = await resolve(sources, "clawhub")
         named = await resolve(sources, "clawhub", version="2.0.0")
 
@@ -139,7 +139,7 @@ async def test_a_version_that_is_not_there_is_told_with_those_that_are(hub: Serv
     hub.put("ann/notes", "1.0.0")
     hub.put("ann/notes", "1.1.0", SCRIPT)
 
-    async with SkillSources(known(hub), WebSettings(), Launcher({})) as sources:
+    async with SkillSources(known(hub), WebSettings(), HostPrograms({})) as sources:
         with pytest.raises(NotFound, match=r"has .@ann/notes., but not its version 9\.9\.9") as caught:
             await resolve(sources, "clawhub", owner="ann", version="9.9.9")
 
@@ -150,7 +150,7 @@ async def test_a_registry_that_is_down_is_named_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
 
-    async with SkillSources({"team": RegistrySettings(url)}, WebSettings(), Launcher({})) as sources:
+    async with SkillSources({"team": RegistrySettings(url)}, WebSettings(), HostPrograms({})) as sources:
         reference = SkillReference("", "clawhub", registry="team", slug="notes")
         with pytest.raises(ClawftError, match=f"'team' \\({url}\\) does not answer") as caught:
             await sources.find(reference).resolve(reference)
@@ -198,7 +198,7 @@ async def test_many_are_asked_for_in_few_requests_and_each_is_told_as_if_it_were
                 told[name] = error
 
         async with (
-            SkillSources(known(served), WebSettings(), Launcher({})) as sources,
+            SkillSources(known(served), WebSettings(), HostPrograms({})) as sources,
             anyio.create_task_group() as group,
         ):
             for name in (*names, "nowhere"):

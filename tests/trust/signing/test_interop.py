@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from clawft.trust.signing.keys import find_own_key, find_ssh_key, make_own_key, open_signer, own_key_path, sign_skill
 from clawft.trust.signing.publishers import (
     SKILL_SPACE,
@@ -67,8 +67,8 @@ def agent(tmp_path: Path) -> Iterator[dict[str, str]]:
 @needs_openssh
 def test_what_we_sign_openssh_verifies(tmp_path: Path, child_env: dict[str, str]) -> None:
     user = tmp_path / "user"
-    made = make_own_key(str(user), Launcher(child_env), "ada", passphrase=False)
-    signer = open_signer(own_key_path(str(user)), Launcher(child_env))
+    made = make_own_key(str(user), HostPrograms(child_env), "ada", passphrase=False)
+    signer = open_signer(own_key_path(str(user)), HostPrograms(child_env))
     sign_skill(str(tmp_path), STATEMENT, signer)
     signers = tmp_path / "signers"
     signers.write_text(render_signers(_trusting(made.line)))
@@ -146,7 +146,7 @@ def test_a_signature_by_a_key_in_hardware_is_verified(kind: bytes, tmp_path: Pat
 def test_a_key_of_ssh_signs_for_us(kind: str, tmp_path: Path, child_env: dict[str, str]) -> None:
     key = _make(tmp_path / "key", kind)
 
-    signer = open_signer(key, Launcher(child_env), ssh=True)
+    signer = open_signer(key, HostPrograms(child_env), ssh=True)
     sign_skill(str(tmp_path), STATEMENT, signer)
 
     assert signer.program is not None
@@ -161,7 +161,7 @@ def test_the_agent_signs_by_a_key_whose_private_half_is_not_here(tmp_path: Path,
     subprocess.run(["ssh-add", "-q", key], env=agent, check=True, timeout=60)
     os.unlink(key)
 
-    sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", Launcher(agent)))
+    sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", HostPrograms(agent)))
 
     trusted = _trusting((tmp_path / "key.pub").read_text())
     assert check_signature(str(tmp_path), STATEMENT, trusted).state == "good"
@@ -173,7 +173,7 @@ def test_a_key_that_neither_file_nor_agent_has_signs_nothing(tmp_path: Path, age
     os.unlink(key)
 
     with pytest.raises(ClawftError) as caught:
-        sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", Launcher(agent)))
+        sign_skill(str(tmp_path), STATEMENT, open_signer(f"{key}.pub", HostPrograms(agent)))
 
     assert caught.value.code == "signing-failed"
     assert not (tmp_path / ".clawft-signature").exists()
@@ -183,7 +183,7 @@ def test_a_key_that_neither_file_nor_agent_has_signs_nothing(tmp_path: Path, age
 def test_a_key_with_a_passphrase_is_left_to_openssh(tmp_path: Path, child_env: dict[str, str]) -> None:
     key = _make(tmp_path / "key", "ed25519", "secret words")
 
-    signer = open_signer(key, Launcher(child_env | {"SSH_ASKPASS_REQUIRE": "never"}))
+    signer = open_signer(key, HostPrograms(child_env | {"SSH_ASKPASS_REQUIRE": "never"}))
     assert signer.program is not None
     assert signer.program.words == (KEYGEN,)
     with pytest.raises(ClawftError) as caught:  # there is no terminal to ask on
@@ -191,24 +191,24 @@ def test_a_key_with_a_passphrase_is_left_to_openssh(tmp_path: Path, child_env: d
     assert caught.value.code == "signing-failed"
 
     with pytest.raises(NotFound) as missing:
-        open_signer(key, Launcher({"PATH": str(tmp_path)}))
+        open_signer(key, HostPrograms({"PATH": str(tmp_path)}))
     assert missing.value.code == "ssh-keygen-missing"
 
 
 def test_our_own_key_is_private_and_made_once(tmp_path: Path, child_env: dict[str, str]) -> None:
     user = str(tmp_path / "user")
     assert find_own_key(user) is None
-    made = make_own_key(user, Launcher(child_env), "ada", passphrase=False)
+    made = make_own_key(user, HostPrograms(child_env), "ada", passphrase=False)
 
     assert find_own_key(user) == made
     assert os.stat(own_key_path(user)).st_mode & 0o777 == 0o600
     assert os.stat(os.path.dirname(own_key_path(user))).st_mode & 0o777 == 0o700
     with pytest.raises(Refused) as caught:
-        make_own_key(user, Launcher(child_env), "ada", passphrase=False)
+        make_own_key(user, HostPrograms(child_env), "ada", passphrase=False)
     assert caught.value.code == "key-exists"
     os.chmod(own_key_path(user), 0o640)
     with pytest.raises(Refused) as caught:
-        open_signer(own_key_path(user), Launcher(child_env))
+        open_signer(own_key_path(user), HostPrograms(child_env))
     assert caught.value.code == "key-exposed"
 
 
@@ -229,4 +229,4 @@ def test_a_program_beside_us_is_not_taken_for_openssh(tmp_path: Path, monkeypatc
     key = _make(tmp_path / "key", "ed25519")
 
     with pytest.raises(NotFound):
-        open_signer(key, Launcher({"PATH": ".:"}), ssh=True)
+        open_signer(key, HostPrograms({"PATH": ".:"}), ssh=True)

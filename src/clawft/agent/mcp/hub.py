@@ -18,7 +18,7 @@ from clawft.agent.mcp.remote import RemoteError, RemoteResult, RemoteToolListing
 from clawft.config.tools import McpSettings, ServerSettings
 from clawft.errors import ClawftError, Diagnostic, find_close
 from clawft.sandbox.child import close_tasks
-from clawft.trust.programs import make_launcher
+from clawft.trust.programs import make_host_programs
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class McpHub:
         self._settings = {name: server for name, server in settings.servers.items() if server.enabled}
         self._terms: dict[str, LaunchTerms] = {}
         self._workspace = workspace
-        self._launcher = confine.sandbox.launcher if confine else make_launcher(workspace, environ)
+        self._host_programs = confine.sandbox.host_programs if confine else make_host_programs(workspace, environ)
         self._clock = clock
         self._connect = connect
         self._confine = confine
@@ -174,7 +174,9 @@ class McpHub:
             terms = self._terms.get(name)  # of a plugin's, which is always confined
             confined = terms is not None or bool(self._confine and name in self._confine.servers)
             try:
-                launch = resolve_launch(name, settings, self._workspace, self._launcher, confined=confined, terms=terms)
+                launch = resolve_launch(
+                    name, settings, self._workspace, self._host_programs, confined=confined, terms=terms
+                )
             except ClawftError as error:
                 diagnostics.append(Diagnostic(error.code, "warning", str(error), hint=error.hint))
                 continue

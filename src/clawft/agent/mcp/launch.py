@@ -18,7 +18,7 @@ from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.audit import AuditLog
 from clawft.trust.network import is_loopback, parse_grant
-from clawft.trust.programs import Launcher, PreparedProgram
+from clawft.trust.programs import HostPrograms, PreparedProgram
 from clawft.workspace import Workspace, resolve_path
 
 # The only variables a server inherits from our environment; `LC_` means every variable of the locale.
@@ -40,13 +40,13 @@ class StdioLaunch(Struct, frozen=True):
     env: dict[str, str]
     cwd: str
     secrets: Secrets
-    launcher: Launcher
+    host_programs: HostPrograms
     confinement: Confinement | None = None
 
     def prepare(self) -> PreparedProgram:
         """Prepare it to be started without a sandbox. Raises: NotFound; Refused."""
         meant = {"PYTHONSAFEPATH": ""} if self.cwd else {}  # who names a folder means the modules in it, too
-        return self.launcher.prepare(self.command, {**meant, **self.env}, self.cwd)
+        return self.host_programs.prepare(self.command, {**meant, **self.env}, self.cwd)
 
     def __repr__(self) -> str:
         return f"StdioLaunch({self.command[0]!r})"
@@ -78,7 +78,7 @@ def resolve_launch(
     name: str,
     settings: ServerSettings,
     workspace: Workspace,
-    launcher: Launcher,
+    host_programs: HostPrograms,
     *,
     confined: bool = False,
     terms: LaunchTerms | None = None,
@@ -88,7 +88,7 @@ def resolve_launch(
     Raises: ClawftError with the code `mcp-name`, `mcp-settings`, `mcp-url` or `mcp-env`.
     """
     _check_name(name)
-    brought, environ, project = terms is not None, launcher.environ, workspace.project
+    brought, environ, project = terms is not None, host_programs.environ, workspace.project
     terms = terms or LaunchTerms(lambda one: environ.get(one, project if one == "PROJECT" else None), "")
     if bool(settings.command) == bool(settings.url):
         raise ClawftError(
@@ -115,7 +115,7 @@ def resolve_launch(
         # It has the folders that it was given, and none for having its program, its start or its PATH there.
         confinement = structs.replace(confinement, readable=settings.readable, only=True)
         own = _limit_path(own, inherited.get("PATH", os.defpath), settings.readable)
-    return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), launcher, confinement)
+    return StdioLaunch(command, inherited | own, cwd, _secrets(settings.env, own, environ), host_programs, confinement)
 
 
 def _confine(name: str, settings: ServerSettings, cwd: str, workspace: Workspace, hint: str) -> Confinement:

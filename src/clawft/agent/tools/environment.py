@@ -12,7 +12,7 @@ from clawft.config.skills import SkillEntry
 from clawft.config.tools import ExecSettings
 from clawft.skills.parse.model import Skill
 from clawft.trust.permissions import UsableSkill
-from clawft.trust.programs import Launcher, find_program
+from clawft.trust.programs import HostPrograms, find_program
 from clawft.trust.readonly import find_read_only
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def command_env(settings: ExecSettings, environ: Mapping[str, str], own: Mapping
     return {**_QUIET, **chosen, **own}
 
 
-def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], launcher: Launcher) -> str:
+def find_planted(commands: Iterable[tuple[str, ...]], env: Mapping[str, str], host_programs: HostPrograms) -> str:
     """Return why a command that is known to only look may do something else: the program that would be started lies
     where commands can write. Nothing if all are what they seem."""
     for name in dict.fromkeys(words[0] for words in commands if find_read_only(words)):
         found = find_program(name, env.get("PATH", os.defpath))
-        if found and launcher.is_writable(found):
+        if found and host_programs.is_writable(found):
             return f"'{name}' would be {found}, which commands can write"
     return ""
 

@@ -102,7 +102,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         names = _name_programs(command)
         if arguments.outside_sandbox:
             env = command_env(settings, clean_environ(context.environ), own)
-            return context.sandbox.launcher.prepare_line(command, names, env, cwd)
+            return context.sandbox.host_programs.prepare_line(command, names, env, cwd)
         env = command_env(settings, context.environ, own)
         confined = await to_thread.run_sync(is_confined, context)
         files = () if confined else find_files(names, env.get("PATH", os.defpath), cwd)
@@ -179,7 +179,7 @@ def _look_closer(verdict: CommandVerdict, cwd: str, context: ToolContext, env: M
     """The verdict on a command where it is run: what only looks by its words may start programs there."""
     if verdict.decision == "allow" and (reason := _suspect_repository(verdict, cwd)):
         return structs.replace(verdict, decision="ask", reason=reason)
-    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.sandbox.launcher)):
+    if verdict.decision == "allow" and (planted := find_planted(verdict.commands, env, context.sandbox.host_programs)):
         return structs.replace(verdict, decision="ask", reason=planted)
     return verdict
 

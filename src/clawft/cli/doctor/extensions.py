@@ -99,7 +99,7 @@ def check_sandbox(app: App) -> Iterator[DoctorCheck]:
 def _test_sandboxes(app: App, used: str) -> Iterator[DoctorCheck]:
     """Test each sandbox of this machine from inside and report what it fails to confine."""
     for kind in KINDS:
-        test = anyio.run(run_self_test, kind, app.launcher)
+        test = anyio.run(run_self_test, kind, app.host_programs)
         status: Status = "problem" if kind == used else "note"
         for hole in test.open:
             yield DoctorCheck("sandbox", status, f"{kind} does not hold: {HOLES[hole]}", why="a skill could use that")
@@ -126,7 +126,7 @@ def _check_server(name: str, settings: ServerSettings, app: App) -> DoctorCheck:
     unset = next((name for text in values for name in find_names(text) if name not in app.environ), "")
     try:
         confined = name in find_confined(app.config, app.workspace.user_dir)
-        launch = resolve_launch(name, settings, app.workspace, app.launcher, confined=confined)
+        launch = resolve_launch(name, settings, app.workspace, app.host_programs, confined=confined)
         if isinstance(launch, HttpLaunch) or _is_there(launch):
             return DoctorCheck("mcp", "ok", name)
     except ClawftError as error:

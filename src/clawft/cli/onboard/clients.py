@@ -20,7 +20,7 @@ from clawft.config.secret import find_names, names_secret
 from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
 from clawft.files import read_regular
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 from clawft.workspace import Workspace
 
 MAX_BYTES = 16 << 20  # Claude Code keeps its history in the same file
@@ -131,7 +131,7 @@ def _translate(
         parsed = msgspec.convert(settings, ServerSettings)
         texts = (*parsed.env.values(), *parsed.headers.values())
         missing = tuple(dict.fromkeys(name for text in texts for name in find_names(text) if name not in environ))
-        resolve_launch(offer.name, parsed, workspace, Launcher({**environ, **dict.fromkeys(missing, "")}))
+        resolve_launch(offer.name, parsed, workspace, HostPrograms({**environ, **dict.fromkeys(missing, "")}))
     except msgspec.ValidationError:
         return msgspec.structs.replace(offer, problem="its settings are not of the usual form")
     except ClawftError as error:

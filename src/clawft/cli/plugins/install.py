@@ -116,7 +116,7 @@ def _find_source(app: App, source: str, came: "list[FetchedTree]") -> tuple[str,
 
 def _fetch(app: App, reference: "SkillReference", came: "list[FetchedTree]", folder: str) -> None:
     """Raises: ClawftError."""
-    came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, app.launcher))
+    came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, app.host_programs))
 
 
 def _ask(staged: StagedPlugin) -> bool:

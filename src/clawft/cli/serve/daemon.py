@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from clawft.server.client.daemons import RunningDaemon
     from clawft.server.http.server import WebServer
     from clawft.server.tokens import ServeTokens
-    from clawft.trust.programs import Launcher
+    from clawft.trust.programs import HostPrograms
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -74,7 +74,7 @@ def run_daemon(wanted: DaemonOptions) -> int:
         place = _describe(app, settings, listening.getsockname()[1])
         with register_daemon(app.workspace.user_dir, place), _page(app, place, token, wanted) as page:
             tokens = ServeTokens(app.workspace.user_dir, token)
-            serving = _DaemonRun(_DaemonLog(tell, place, token, wanted, settings, page, app.launcher))
+            serving = _DaemonRun(_DaemonLog(tell, place, token, wanted, settings, page, app.host_programs))
             serving.run(app, settings, listening, tokens)
     finally:
         listening.close()
@@ -163,7 +163,7 @@ class _DaemonLog(Struct, frozen=True):
     wanted: DaemonOptions
     settings: ServeSettings
     page: str
-    launcher: "Launcher"
+    host_programs: "HostPrograms"
 
     def announce(self) -> None:
         place = self.place
@@ -193,14 +193,14 @@ class _DaemonLog(Struct, frozen=True):
                     say(f"  {what:<10} {words}")
             say("Ctrl-C ends it")
         if self.page:
-            _browse(self.launcher, Path(self.page).as_uri())
+            _browse(self.host_programs, Path(self.page).as_uri())
 
 
-def _browse(launcher: "Launcher", url: str) -> None:
+def _browse(host_programs: "HostPrograms", url: str) -> None:
     """Open a page in a process of its own: a browser is looked for by its name, and may hold up who starts it."""
-    env = {**launcher.environ, "PATH": launcher.limit_path(launcher.environ.get("PATH", os.defpath))}
+    env = {**host_programs.environ, "PATH": host_programs.limit_path(host_programs.environ.get("PATH", os.defpath))}
     with suppress(OSError):
-        start_detached(use_own_python(("-I", "-m", "webbrowser", "-t", url), env, launcher.folder))
+        start_detached(use_own_python(("-I", "-m", "webbrowser", "-t", url), env, host_programs.folder))
 
 
 @contextmanager

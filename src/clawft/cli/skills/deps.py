@@ -111,7 +111,7 @@ def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], *, yes: bool) 
         line = shlex.join(step.words)
         _check(app, line)
         env = command_env(app.config.tools.exec, clean_environ(app.environ), {})
-        program = app.launcher.prepare(step.words, env)
+        program = app.host_programs.prepare(step.words, env)
         question = f"Run with all your rights, outside the sandbox: {line}{show_files(program.files)}"
         if not yes and not confirm(f"{question}?", "To run an installer", HINT):
             app.audit.tell("command", line, decision="denied", skill=name)

@@ -25,14 +25,16 @@ def choose_signer(app: App, key: str, *, ssh: bool, yes: bool) -> Signer:
     """The key that was named, the one of ssh, or the user's own, which is made if they agree. Raises: ClawftError."""
     home, own = app.workspace.home, own_key_path(app.workspace.user_dir)
     if key or ssh:
-        return open_signer(resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.launcher, ssh=ssh)
+        return open_signer(
+            resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home), app.host_programs, ssh=ssh
+        )
     if not os.path.lexists(own):
         hint = "Run: weft publishers key --make; or sign by a key of ssh: --ssh"
         if not yes and not confirm("You have no signing key. Make one?", "To make a key", hint):
             raise Refused("key-not-found", "There is no key to sign by", hint=hint)
         made = make_key(app)
         say(f"Made a signing key: {made.fingerprint}")
-    return open_signer(own, app.launcher)
+    return open_signer(own, app.host_programs)
 
 
 def make_statement(found: DiscoveredSkill, version: str, *, whole: bool = False) -> SkillStatement:

@@ -33,7 +33,7 @@ from clawft.install.sources.http import SourceConnection
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
 from clawft.install.sources.repository import MAX_DOCUMENT_BYTES, RepositorySkill, find_skills, list_documents
 from clawft.skills.discovery.digest import compute_digest
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 
 _DOCUMENTS = 32 << 20  # bytes of all files that tell which skills there are
 _AHEAD = 500  # files of skills that are fetched before they are asked for
@@ -47,11 +47,17 @@ class GitRepository:
     """One repository. To be closed by who opened it: what was fetched is thrown away then."""
 
     def __init__(
-        self, url: str, settings: WebSettings, launcher: Launcher, *, typed: bool, limits: ArchiveLimits = SKILL
+        self,
+        url: str,
+        settings: WebSettings,
+        host_programs: HostPrograms,
+        *,
+        typed: bool,
+        limits: ArchiveLimits = SKILL,
     ) -> None:
         """`typed`: a person named it, so it may be on this machine or a private network. Raises: ClawftError."""
         self._url = read_git_url(url)
-        self._open = partial(open_git, self._url, settings, launcher, typed=typed)
+        self._open = partial(open_git, self._url, settings, host_programs, typed=typed)
         self._limits = limits
         self._objects: GitObjects | None = None
         self._trees: dict[str, list[GitTreeEntry]] = {}
@@ -253,14 +259,14 @@ class FetchedTree(Struct, frozen=True):
 
 
 async def fetch_whole(
-    reference: SkillReference, folder: str, limits: ArchiveLimits, settings: WebSettings, launcher: Launcher
+    reference: SkillReference, folder: str, limits: ArchiveLimits, settings: WebSettings, host_programs: HostPrograms
 ) -> FetchedTree:
     """Put all files of a repository or an archive that a person named into an empty folder.
 
     Raises: ClawftError; Refused for what is unsafe.
     """
     if reference.kind == "git":
-        repository = GitRepository(reference.url, settings, launcher, typed=True, limits=limits)
+        repository = GitRepository(reference.url, settings, host_programs, typed=True, limits=limits)
         try:
             return FetchedTree(reference.url, commit=await repository.take(reference, folder))
         finally:

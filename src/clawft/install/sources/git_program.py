@@ -14,7 +14,7 @@ from clawft.install.sources.address import plain_line
 from clawft.sandbox.addresses import resolve_host
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.trust.network import InvalidUrl, UrlPolicy, read_host, read_url
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 
 TIMEOUT_S = 180.0
 _MAX_WRITTEN = 64 << 20
@@ -132,12 +132,12 @@ _FAILURES: dict[str, tuple[type[ClawftError], str, str, str]] = {
 }
 
 
-async def open_git(url: str, settings: WebSettings, launcher: Launcher, *, typed: bool) -> Git:
+async def open_git(url: str, settings: WebSettings, host_programs: HostPrograms, *, typed: bool) -> Git:
     """git for an address that was read strictly; `typed`: a person named it, so it may be on a private network.
 
     Raises: ClawftError where there is no git; Refused for an address that must not be asked.
     """
-    program = launcher.find("git")
+    program = host_programs.find("git")
     if not program:
         hint = "Install git, or install the skill from an archive"
         raise ClawftError("git-missing", "git is needed to install from a repository, and is not here", hint=hint)
@@ -157,8 +157,8 @@ async def open_git(url: str, settings: WebSettings, launcher: Launcher, *, typed
         "GIT_SSH_COMMAND": command,
         "GIT_SSH_VARIANT": "ssh",
     }
-    if scheme == "ssh" and "SSH_AUTH_SOCK" in launcher.environ:
-        env["SSH_AUTH_SOCK"] = launcher.environ["SSH_AUTH_SOCK"]
+    if scheme == "ssh" and "SSH_AUTH_SOCK" in host_programs.environ:
+        env["SSH_AUTH_SOCK"] = host_programs.environ["SSH_AUTH_SOCK"]
     return Git(program, url, (*_CONFIG, f"protocol.{scheme}.allow=always", *pins), env)
 
 

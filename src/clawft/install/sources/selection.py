@@ -13,7 +13,7 @@ from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.local import LocalSource
 from clawft.install.sources.model import SkillReference, SkillSource, SourceHit, SourceRegistry
-from clawft.trust.programs import Launcher
+from clawft.trust.programs import HostPrograms
 
 REGISTRIES = ("clawhub", "contract")  # asked only if they are the user's
 
@@ -21,11 +21,13 @@ REGISTRIES = ("clawhub", "contract")  # asked only if they are the user's
 class SkillSources:
     """All sources there are, for one command: `async with` it, and everything it opened is closed."""
 
-    def __init__(self, registries: Mapping[str, RegistrySettings], settings: WebSettings, launcher: Launcher) -> None:
+    def __init__(
+        self, registries: Mapping[str, RegistrySettings], settings: WebSettings, host_programs: HostPrograms
+    ) -> None:
         """`registries`: those that may be asked, the default one first."""
         self.registries = registries
         self._settings = settings
-        self._launcher = launcher
+        self._host_programs = host_programs
         self._open: dict[tuple[str, ...], SkillSource] = {}
         self._registries: dict[str, SourceRegistry] = {}
 
@@ -72,7 +74,7 @@ class SkillSources:
         if name not in self._registries:
             from clawft.install.sources.network import open_registry
 
-            arguments = (self.registries[name], self._settings, self._launcher)
+            arguments = (self.registries[name], self._settings, self._host_programs)
             self._registries[name] = open_registry(name, *arguments, default=name == next(iter(self.registries)))
         return self._registries[name]
 
@@ -91,7 +93,7 @@ class SkillSources:
         if key not in self._open:
             from clawft.install.sources.network import open_address
 
-            self._open[key] = open_address(kind, url, self._settings, self._launcher, typed=typed)
+            self._open[key] = open_address(kind, url, self._settings, self._host_programs, typed=typed)
         return self._open[key]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clawft.skills.render.shell import Command, NotUnderstood, is_launcher, parse_line
+from clawft.skills.render.shell import Command, NotUnderstood, is_command_runner, parse_line
 
 _SUBCOMMAND = re.compile(r"[A-Za-z][A-Za-z-]*")
 _FILE = re.compile(r"[\w./][\w./-]*")
@@ -36,7 +36,7 @@ def suggest_setting(lines: Sequence[str], prefixes: Sequence[str]) -> str:
         except NotUnderstood:
             continue
         starts = [_start_of(command) for command in commands if find_unlisted(shlex.join(command.texts), wanted)]
-        wanted += [start for start in starts if not is_launcher(start)]  # alone they would allow nothing
+        wanted += [start for start in starts if not is_command_runner(start)]  # alone they would allow nothing
     if len(wanted) == len(prefixes):
         return ""
     value = msgspec.json.encode(list(dict.fromkeys(wanted))).decode()
@@ -48,5 +48,5 @@ def _start_of(command: Command) -> str:
     go.sh`."""
     texts = command.texts
     second = texts[1] if len(texts) > 1 else ""
-    pattern = _FILE if is_launcher(texts[0]) else _SUBCOMMAND
+    pattern = _FILE if is_command_runner(texts[0]) else _SUBCOMMAND
     return " ".join(texts[: 2 if pattern.fullmatch(second) else 1])

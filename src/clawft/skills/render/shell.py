@@ -29,7 +29,7 @@ _CHANGES_SHELL = _names(
     suspend trap typeset ulimit umask unalias unset"""
 )
 # Their arguments are commands or code: to list one by its name alone would be to list everything.
-_LAUNCHERS = _names(
+_COMMAND_RUNNERS = _names(
     """ash awk bash bun busybox chroot command csh dash deno doas env expect find fish flock gawk ionice ksh lua mawk
     nawk nice node nohup npx nsenter osascript parallel perl php pipx pkexec powershell pwsh python ruby
     runuser script sed setarch setpriv setsid sh socat ssh stdbuf strace su sudo systemd-run taskset tclsh time
@@ -55,9 +55,9 @@ _LOOK_ALIKES = frozenset(
 )
 
 
-def is_launcher(name: str) -> bool:
+def is_command_runner(name: str) -> bool:
     """Return whether a command runs others, or code: `python3.11` as `python`."""
-    return name in _LAUNCHERS or name.rstrip("0123456789.") in _LAUNCHERS
+    return name in _COMMAND_RUNNERS or name.rstrip("0123456789.") in _COMMAND_RUNNERS
 
 
 class NotUnderstood(Refused):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.files import read_optional, read_regular, replace_file
-from clawft.trust.programs import Launcher, PreparedProgram
+from clawft.trust.programs import HostPrograms, PreparedProgram
 from clawft.trust.signing.publishers import SKILL_SPACE, SkillStatement
 from clawft.trust.signing.signatures import SIGNATURE_NAME
 from clawft.trust.signing.sshsig import (
@@ -37,14 +37,14 @@ _PASSED = (  # what finds an agent, asks for a passphrase, or reaches a security
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def prepare_ssh_keygen(launcher: Launcher, what: str) -> PreparedProgram:
+def prepare_ssh_keygen(host_programs: HostPrograms, what: str) -> PreparedProgram:
     """Prepare the program that something needs. Raises: NotFound; Refused."""
-    program = launcher.find("ssh-keygen")
+    program = host_programs.find("ssh-keygen")
     if not program:
         hint = "Install OpenSSH's client; or sign by an Ed25519 key without a passphrase"
         raise NotFound("ssh-keygen-missing", f"{what} needs ssh-keygen, which is not on PATH", hint=hint)
-    passed = {name: launcher.environ[name] for name in _PASSED if name in launcher.environ}
-    return launcher.prepare((program,), {"PATH": _PATH, **passed})
+    passed = {name: host_programs.environ[name] for name in _PASSED if name in host_programs.environ}
+    return host_programs.prepare((program,), {"PATH": _PATH, **passed})
 
 
 def sign_with(program: PreparedProgram, key: str, namespace: str, message: bytes) -> bytes:
@@ -131,7 +131,7 @@ def find_ssh_key(home: str) -> str:
     raise NotFound("key-not-found", "There is no key of yours in ~/.ssh", hint="Make one: ssh-keygen -t ed25519")
 
 
-def make_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphrase: bool) -> PublicKey:
+def make_own_key(user_dir: str, host_programs: HostPrograms, comment: str, *, passphrase: bool) -> PublicKey:
     """Make our own key; one that is there stays. ssh-keygen asks for the passphrase, if there is to be one.
 
     Raises: ClawftError.
@@ -142,7 +142,7 @@ def make_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphrase:
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         if passphrase:
-            make_with_passphrase(prepare_ssh_keygen(launcher, "A key with a passphrase"), path, comment)
+            make_with_passphrase(prepare_ssh_keygen(host_programs, "A key with a passphrase"), path, comment)
         else:
             _write_key(path, comment)
     except OSError as error:
@@ -153,7 +153,7 @@ def make_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphrase:
     return made
 
 
-def replace_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphrase: bool) -> str:
+def replace_own_key(user_dir: str, host_programs: HostPrograms, comment: str, *, passphrase: bool) -> str:
     """Make another key of our own; where the one that was there is kept now, to vouch for it. Raises: ClawftError."""
     path, old = own_key_path(user_dir), find_own_key(user_dir)
     if old is None:
@@ -163,7 +163,7 @@ def replace_own_key(user_dir: str, launcher: Launcher, comment: str, *, passphra
     for here, there in moves:
         os.rename(here, there)
     try:
-        make_own_key(user_dir, launcher, comment, passphrase=passphrase)
+        make_own_key(user_dir, host_programs, comment, passphrase=passphrase)
     except BaseException:
         for here, there in moves:
             os.replace(there, here)
@@ -185,7 +185,7 @@ def _write_key(path: str, comment: str) -> None:
     replace_file(f"{path}.pub", f"{public.line} {comment}\n".encode(), 0o644)
 
 
-def open_signer(path: str, launcher: Launcher, *, ssh: bool = False) -> Signer:
+def open_signer(path: str, host_programs: HostPrograms, *, ssh: bool = False) -> Signer:
     """The key of a file, or of a `.pub` file whose private half an agent holds; `ssh`: ssh-keygen signs in any case.
 
     Raises: ClawftError.
@@ -203,7 +203,7 @@ def open_signer(path: str, launcher: Launcher, *, ssh: bool = False) -> Signer:
             return Signer(path, key)
     else:
         key = parse_public_key(content.decode("ascii", errors="replace"))
-    return Signer(path, key, prepare_ssh_keygen(launcher, "Signing by this key"))
+    return Signer(path, key, prepare_ssh_keygen(host_programs, "Signing by this key"))
 
 
 def _read_private(path: str, content: bytes) -> tuple[PublicKey, bool]:

@@ -111,7 +111,7 @@ class _Judge:
         if decision.decision in ("deny", "ask"):
             return decision.rule
         env = command_env(self._context.config.tools.exec, self._context.environ, {})
-        if planted := find_planted(verdict.commands, env, self._context.sandbox.launcher):
+        if planted := find_planted(verdict.commands, env, self._context.sandbox.host_programs):
             return planted
         # The list that a user wrote may hold more than what reads.
         if self._authority.mode is Mode.PLAN and _READING.judge(filled.judged, self._places).decision != "allow":
