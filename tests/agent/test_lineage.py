@@ -79,7 +79,7 @@ agents = st.builds(
     disallowed_tools=some_patterns,
     permission_mode=st.sampled_from(("", "default", "plan", "acceptEdits", "bypassPermissions")),
 )
-cleared = st.builds(
+usable = st.builds(
     UsableSkill,
     skill=st.builds(Skill, name=st.sampled_from(NAMES), allowed_tools=some_patterns, disallowed_tools=some_patterns),
     digest=st.just("sha256:0"),
@@ -102,8 +102,8 @@ talks = st.builds(
     Talk,
     agents,
     st.sampled_from(Mode),
-    st.lists(cleared, max_size=2),
-    st.lists(cleared, max_size=1),
+    st.lists(usable, max_size=2),
+    st.lists(usable, max_size=1),
     st.dictionaries(st.sampled_from(("the skill 'x'", "the skill 'y'")), some_hosts, max_size=1),
 )
 

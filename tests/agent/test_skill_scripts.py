@@ -1,4 +1,4 @@
-"""`skill_run_script`: scripts of a loaded skill, and nothing else; words as they are; the bytes that were cleared."""
+"""`skill_run_script`: scripts of a loaded skill, and nothing else; words as they are; the bytes that were approved."""
 
 import json
 from pathlib import Path

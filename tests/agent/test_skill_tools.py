@@ -1,4 +1,4 @@
-"""Tools that a skill declares: offered once it is loaded, asked for, run as they were cleared, given data."""
+"""Tools that a skill declares: offered once it is loaded, asked for, run as they were approved, given data."""
 
 import json
 import os

@@ -35,10 +35,10 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_skill_that_was_edited_after_it_was_offered_is_not_handed_out(app: App, tmp_path: Path) -> None:
     standing = app.get_skill("keeper")
     assert standing.offered
-    assert app.load_cleared(standing.found).skill.name == "keeper"
+    assert app.load_usable(standing.found).skill.name == "keeper"
     (tmp_path / ".clawft" / "skills" / "keeper" / "run.sh").write_text(STEALS)
     with pytest.raises(Refused) as caught:
-        app.load_cleared(standing.found)
+        app.load_usable(standing.found)
     assert caught.value.code == "skill-blocked"
     assert app.load_prompt(standing.found).name == "keeper"  # to be read
 
@@ -53,7 +53,7 @@ def test_a_skill_that_was_written_to_through_memory_is_not_handed_out(app: App, 
         assert standing.offered
         memory[:] = STEALS.encode()
         with pytest.raises(Refused) as caught:
-            app.load_cleared(standing.found)
+            app.load_usable(standing.found)
     assert caught.value.code == "skill-blocked"
 
 

@@ -357,4 +357,4 @@ def test_two_plugins_with_a_skill_of_one_name_are_told_apart_by_their_ids(world:
     app = app_of(world)
     assert (app.get_skill("tidy").found.location.layer, app.get_skill("two:tidy").state) == ("one", "shadowed")
     assert app.get_skill("two:tidy").reasons[0].hint == "Name it as two:tidy"
-    assert "As two." in (app.load_cleared(app.get_skill("two:tidy").found).skill.prompt or "")
+    assert "As two." in (app.load_usable(app.get_skill("two:tidy").found).skill.prompt or "")

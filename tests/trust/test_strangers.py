@@ -43,7 +43,7 @@ def _state(app: App) -> tuple[str, str]:
 
 def _refused(app: App) -> Refused:
     with pytest.raises(Refused) as caught:
-        app.load_cleared(app.get_skill("guest").found)
+        app.load_usable(app.get_skill("guest").found)
     return caught.value
 
 
@@ -56,18 +56,18 @@ def test_what_nobody_approved_is_not_handed_out(app: App) -> None:
 
 def test_what_was_approved_is_handed_out_with_the_power_that_was_seen(app: App, skill: Path) -> None:
     _approve(app, skill)
-    cleared = app.load_cleared(app.get_skill("guest").found)
-    assert (cleared.is_untrusted, cleared.granted) == (True, Power(network=("a.example",)))
-    assert cleared.digest == compute_digest(str(skill)).value
-    assert cleared.skill.prompt == "Say hello."
+    usable = app.load_usable(app.get_skill("guest").found)
+    assert (usable.is_untrusted, usable.granted) == (True, Power(network=("a.example",)))
+    assert usable.digest == compute_digest(str(skill)).value
+    assert usable.skill.prompt == "Say hello."
 
 
 def test_the_users_own_is_handed_out_without_a_grant(app: App, skill: Path, tmp_path: Path) -> None:
     own = tmp_path / "home" / ".clawft" / "skills" / "guest"
     own.parent.mkdir(parents=True)
     skill.rename(own)
-    cleared = app.load_cleared(app.get_skill("guest").found)
-    assert (cleared.is_untrusted, cleared.granted) == (False, None)
+    usable = app.load_usable(app.get_skill("guest").found)
+    assert (usable.is_untrusted, usable.granted) == (False, None)
 
 
 @pytest.mark.parametrize("change", ["text", "script", "new", "removed", "mode"])
@@ -94,7 +94,7 @@ def test_a_skill_that_changes_after_it_was_listed_is_refused_when_it_is_used(app
     assert app.get_skill("guest").state == "ready"
     (skill / "run.sh").write_text("echo hallo\n")
     with pytest.raises(Refused) as caught:
-        app.load_cleared(found)
+        app.load_usable(found)
     assert caught.value.code == "skill-untrusted"
     assert "it changed since it was approved" in str(caught.value)
 
@@ -102,7 +102,7 @@ def test_a_skill_that_changes_after_it_was_listed_is_refused_when_it_is_used(app
 def test_an_approval_that_is_taken_back_counts_at_the_next_use(app: App, skill: Path) -> None:
     _approve(app, skill)
     found = app.get_skill("guest").found
-    app.load_cleared(found)
+    app.load_usable(found)
     app.reviewer.revoke(app.approvals.load())
     assert _refused(app).code == "skill-untrusted"
 
@@ -125,7 +125,7 @@ def test_what_is_read_through_a_link_is_covered_by_no_approval(app: App, skill: 
 
 def test_a_programs_copy_is_what_was_approved_or_none(app: App, skill: Path, tmp_path: Path) -> None:
     _approve(app, skill)
-    digest = app.load_cleared(app.get_skill("guest").found).digest
+    digest = app.load_usable(app.get_skill("guest").found).digest
     with open_copy(str(skill), digest, str(tmp_path / "copies")) as copy:
         (skill / "run.sh").write_text("echo swapped\n")
         assert Path(copy, "run.sh").read_text() == "echo hello\n"
@@ -144,7 +144,7 @@ def test_without_a_digest_there_is_no_copy(skill: Path, tmp_path: Path) -> None:
 def test_for_one_run_all_of_the_project_is_taken_as_it_is_first_seen(app: App, skill: Path) -> None:
     app.run_trust.project = True
     assert _state(app) == ("ready", "")
-    assert app.load_cleared(app.get_skill("guest").found).granted == Power()
+    assert app.load_usable(app.get_skill("guest").found).granted == Power()
     (skill / "run.sh").write_text("echo hallo\n")
     assert _state(app) == ("untrusted", "It changed since this run began")
     assert app.approvals.load() == (), "nothing of it stays"

@@ -61,7 +61,7 @@ def make_conversation(
     conversation = Conversation(runtime, session, agent, lineage or own, approve, parent)
     conversation.skills = Skillset(
         runtime.skills.load,
-        runtime.skills.clear,
+        runtime.skills.load_usable,
         runtime.dynamic(lambda: authority_of(conversation), lambda: conversation.steps),
         session_id=session.key,
         refresh_on_call=_refreshes_on_call(runtime),

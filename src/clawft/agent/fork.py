@@ -280,7 +280,7 @@ async def _start(turn: Turn, fork: Fork, planned: BackgroundStart, most: int | N
         return BackgroundStart(why="nothing here runs in the background")
     if fork.request.images:
         return BackgroundStart(why="it was given pictures")
-    digest = turn.runtime.skills.clear(status.found).digest
+    digest = turn.runtime.skills.load_usable(status.found).digest
     if not digest:
         return BackgroundStart(why="there is no digest of its folder, by which a run could tell that it is the same")
     skill = ForkedSkill(status.name, status.found.location.scope, digest)
@@ -379,7 +379,7 @@ def _find_same(conversation: Conversation, skill: ForkedSkill) -> SkillStatus:
     by_person = conversation.forked_by == "user"
     usable = [candidate for candidate in named if (candidate.user_may_invoke if by_person else candidate.offered)]
     for candidate in usable:
-        if conversation.runtime.skills.clear(candidate.found).digest == skill.digest:
+        if conversation.runtime.skills.load_usable(candidate.found).digest == skill.digest:
             return candidate
     what = "changed since the fork was asked for" if usable else f"is {named[0].state} now" if named else "is gone"
     hint = f"Look at it, then start it again. Run: weft skills why {skill.name}"

@@ -95,7 +95,7 @@ class SkillAccess(Struct, frozen=True):
     """The skills and agents of a runtime, as they are on disk now, and the variables that the user set for skills."""
 
     load: Callable[[], Sequence[SkillStatus]]
-    clear: Callable[[DiscoveredSkill], UsableSkill]
+    load_usable: Callable[[DiscoveredSkill], UsableSkill]
     find_agent: Callable[[str], Agent]  # raises a ClawftError for one that is not there, or not approved
     variables: SkillVariables
 
@@ -328,7 +328,7 @@ class Conversation:
             self.skills,
             settings,
             CommandPolicy(settings),
-            lambda cleared: runtime.skills.variables.take(cleared, session),
+            lambda usable: runtime.skills.variables.take(usable, session),
             SkillEngines(
                 runtime.plugins_settings.wasm, lambda: runtime.wasi, extensions.native_plugins, runtime.call_plugin
             ),

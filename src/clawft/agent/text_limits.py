@@ -31,10 +31,10 @@ def list_text_limits(conversation: Conversation) -> list[TextLimits]:
     ]
 
 
-def is_bound(conversation: Conversation, folder: str, cleared: UsableSkill) -> bool:
+def is_bound(conversation: Conversation, folder: str, usable: UsableSkill) -> bool:
     """Tell whether a conversation has the limits of a skill as it is now; the user's own has none."""
     bound = ((limits.folder, limits.digest) for limits in _collect(conversation))
-    return not cleared.is_untrusted or (folder, cleared.digest) in bound
+    return not usable.is_untrusted or (folder, usable.digest) in bound
 
 
 def restrict_hosts(active: Sequence[ActiveSkill], conversation: Conversation) -> tuple[ActiveSkill, ...]:
@@ -51,7 +51,7 @@ def restrict_hosts(active: Sequence[ActiveSkill], conversation: Conversation) ->
 def list_prompted(conversation: Conversation) -> tuple[ActiveSkill, ...]:
     """List the skills in the system prompt that are not the user's own, here or above."""
     own = (
-        activation.cleared.at_work("") for activation in conversation.skills.prompted if activation.cleared.is_untrusted
+        activation.usable.at_work("") for activation in conversation.skills.prompted if activation.usable.is_untrusted
     )
     return (*conversation.lineage.prompted, *own)
 
@@ -69,7 +69,7 @@ def _collect(conversation: Conversation) -> list[TextLimits]:
 
 
 def _limits_of_text(activation: Activation) -> tuple[TextLimits, ...]:
-    if not activation.cleared.is_untrusted:
+    if not activation.usable.is_untrusted:
         return ()
     at_work, folder = activation.at_work, activation.skill_status.found.folder
     return (TextLimits(_name(activation.name), at_work.hosts, at_work.allowed_tools, folder, activation.digest),)
@@ -100,7 +100,7 @@ class _Approvals:
             if any((approval.path, approval.digest) == (limits.folder, limits.digest) for approval in self._load()):
                 return True
             return (
-                self._conversation.runtime.skills.clear(status.found).digest == limits.digest
+                self._conversation.runtime.skills.load_usable(status.found).digest == limits.digest
             )  # approved for this run
         except ClawftError:
             return False
@@ -142,10 +142,10 @@ def _is_own(record: SkillRecord, conversation: Conversation) -> bool:
     for status in conversation.skills.statuses:
         if (status.name, status.found.location.scope) == (record.name, record.scope):
             try:
-                cleared = conversation.runtime.skills.clear(status.found)
+                usable = conversation.runtime.skills.load_usable(status.found)
             except ClawftError:
                 continue
-            if not cleared.is_untrusted and cleared.digest == record.digest:
+            if not usable.is_untrusted and usable.digest == record.digest:
                 return True
     return False
 

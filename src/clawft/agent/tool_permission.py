@@ -101,7 +101,7 @@ def make_context(turn: Turn, tool: Tool | None, call: ToolCall, name: str, at: i
         hosts=HostGrants(authority.rules, tuple(skill.hosts for skill in active if skill.is_untrusted)),
         read_roots=tuple(turn.skills.loaded.values()),
         take_shell_env=lambda: runtime.skills.variables.take_alone(
-            [activation.cleared for activation in turn.skills.active],
+            [activation.usable for activation in turn.skills.active],
             [skill.name for skill in conversation.lineage.active],
             turn.session.key,
         ),

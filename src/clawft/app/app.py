@@ -527,7 +527,7 @@ class App:
 
         return load_or_scan(found, self.scan_dir)
 
-    def load_cleared(self, found: DiscoveredSkill) -> "UsableSkill":
+    def load_usable(self, found: DiscoveredSkill) -> "UsableSkill":
         """The skill with its prompt, for use: what was edited meanwhile is scanned and judged first.
 
         The text is of the very bytes that the digest was taken of. Raises: ClawftError.
@@ -543,7 +543,9 @@ class App:
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
-        approval = self._open_trust_policy().clear(found, digest, reading.linked)  # as approved or taken back by now
+        approval = self._open_trust_policy().get_approval(
+            found, digest, reading.linked
+        )  # as approved or taken back by now
         if approval is None:
             return UsableSkill(skill, digest.value)
         return UsableSkill(skill, digest.value, is_untrusted=True, granted=approval.power)

@@ -62,7 +62,7 @@ def load_hook_statuses(
         {skill.found.folder: skill for skill in skills},
         lambda kind, path: app.approvals.find(kind, path),
         lambda found, digest: (
-            app.trust_policy.clear(found, digest(), []) if app.trust_policy.requires_approval(found) else None
+            app.trust_policy.get_approval(found, digest(), []) if app.trust_policy.requires_approval(found) else None
         ),
         app.screen,
     )
@@ -230,4 +230,4 @@ def _command_handlers(
     env = command_env(app.config.tools.exec, app.environ, {})
     rules = load_rules(app.config, app.workspace.project)
     around = CommandEnvironment(sandbox, line_policy(app), rules, env, app.audit, remembered)
-    return make_command_handlers(statuses, settings, app.environ, around, (app.load_cleared, supplies.take))
+    return make_command_handlers(statuses, settings, app.environ, around, (app.load_usable, supplies.take))

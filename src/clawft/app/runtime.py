@@ -115,7 +115,7 @@ async def open_runtime(
             secrets=app.secrets,
             skills=SkillAccess(
                 load_skills or (lambda: app.load_skills(only)),
-                app.load_cleared,
+                app.load_usable,
                 lambda name: app.refresh().choose_agent(name),
                 make_skill_variables(app),
             ),

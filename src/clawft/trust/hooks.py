@@ -34,16 +34,16 @@ class HookStatus(TrustStatus[DiscoveredHook, State], frozen=True):
 
 
 class HookRules(Struct, frozen=True):
-    """The inputs that hooks are judged by. `skills` are those that brought some, by folder; `clear` gives the approval
-    of an untrusted skill, None for the user's own, whose digest is not taken, and refuses what is not approved;
-    `screen` asks the scanner."""
+    """The inputs that hooks are judged by. `skills` are those that brought some, by folder; `get_approval`
+    returns the approval of an untrusted skill, None for the user's own, whose digest is not taken, and refuses what
+    is not approved; `screen` asks the scanner."""
 
     settings: HooksSettings
     host: LocalMachine
     workspace: Workspace
     skills: Mapping[str, SkillStatus]
     find_approval: Callable[[str, str], Approval | None]
-    clear: Callable[[DiscoveredSkill, Callable[[], Digest]], Approval | None]
+    get_approval: Callable[[DiscoveredSkill, Callable[[], Digest]], Approval | None]
     screen: Callable[[Sequence[DiscoveredHook]], ScreenedSkills | None]
 
 
@@ -186,7 +186,7 @@ def _trust_skill(found: DiscoveredHook, brought: DiscoveredSkill, rules: HookRul
             hint = f"Look at it, then: weft skills trust {brought.name}"
         return _distrust(found, f"Its skill '{brought.name}' is {state}", hint, state)
     try:
-        approval = rules.clear(brought, lambda: compute_hook_digest(found))
+        approval = rules.get_approval(brought, lambda: compute_hook_digest(found))
     except ClawftError as error:
         return _distrust(found, f"Its skill '{brought.name}' is not approved", error.hint or hint)
     return _Trusted(approval.digest, approval.power.network) if approval else _Trusted()

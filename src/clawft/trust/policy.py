@@ -58,8 +58,8 @@ class TrustPolicy:
         why = self._why_untrusted(found)
         return self._object(found, why, None) if why else None
 
-    def clear(self, found: DiscoveredSkill, digest: "Digest", linked: list[str]) -> "Approval | None":
-        """The approval under which a skill that was read with this digest may be used now; None for the user's own.
+    def get_approval(self, found: DiscoveredSkill, digest: "Digest", linked: list[str]) -> "Approval | None":
+        """Get the approval under which a skill that was read with this digest may be used now; None for the user's own.
 
         Raises: Refused.
         """

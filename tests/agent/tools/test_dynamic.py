@@ -30,7 +30,7 @@ class House:
             one.mkdir(parents=True)
         self.environ = {"HOME": str(self.home), "PATH": os.defpath, "UNLISTED": "a-private-value"}
         self.config = f"[skills.security]\nscan_on_load = false\nallowed_command_prefixes = {json.dumps(PREFIXES)}\n"
-        self.before_use: Callable[[], object] = lambda: None  # once the skill was cleared
+        self.before_use: Callable[[], object] = lambda: None  # once the skill was found usable
 
     def add(self, name: str, body: str, head: str = "") -> Path:
         folder = self.user_dir / "skills" / name
@@ -43,11 +43,11 @@ class House:
         app = open_app(self.environ, str(self.project))
         async with app.open_runtime() as runtime:
             found = app.get_skill(name).found
-            cleared = runtime.skills.clear(found)
+            usable = runtime.skills.load_usable(found)
             self.before_use()
             context = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
             variables = TemplateVariables("session-1", found.base_dir, str(self.project))
-            return await render_dynamic(context, found, cleared, split_arguments(arguments), variables)
+            return await render_dynamic(context, found, usable, split_arguments(arguments), variables)
 
     async def text(self, body: str, arguments: str = "") -> str:
         self.add("one", body)

@@ -74,7 +74,9 @@ class House:
             found = app.get_skill("one").found
             context = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules), lambda: steps)
             variables = TemplateVariables("session-1", found.base_dir, str(self.project))
-            return await render_dynamic(context, found, runtime.skills.clear(found), split_arguments(""), variables)
+            return await render_dynamic(
+                context, found, runtime.skills.load_usable(found), split_arguments(""), variables
+            )
 
     def commands(self) -> list[str]:
         lines = (self.home / ".clawft" / "audit.jsonl").read_text().splitlines()

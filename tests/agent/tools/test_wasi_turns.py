@@ -1,4 +1,4 @@
-"""Tools of skills that are WebAssembly, in turns: offered, asked for, noted, run as they were cleared, and ended."""
+"""Tools of skills that are WebAssembly, in turns: offered, asked for, noted, run as they were approved, and ended."""
 
 import json
 from pathlib import Path

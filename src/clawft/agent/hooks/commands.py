@@ -85,19 +85,20 @@ class _Place(Struct, frozen=True):
 
     folder: str = ""
     copy: str = ""
-    cleared: UsableSkill | None = None
+    usable: UsableSkill | None = None
     root: str = ""
     scripts: Mapping[str, str] = {}
 
 
 class CommandHandler:
-    """One command for one event. `clear` gives its skill as it may be used now, and `own_env` the variables of that."""
+    """One command for one event. `load_usable` reads its skill as it may be used now, `own_env` returns the variables
+    of that skill."""
 
     def __init__(
         self,
         job: CommandLaunch,
         around: CommandEnvironment,
-        clear: Callable[[], UsableSkill] | None = None,
+        load_usable: Callable[[], UsableSkill] | None = None,
         own_env: Callable[[UsableSkill, str], Mapping[str, str]] = lambda *_: {},
     ) -> None:
         self.name = job.name
@@ -106,14 +107,14 @@ class CommandHandler:
         self.hosts = job.hosts
         self.job = job
         self._around = around
-        self._clear = clear
+        self._load_usable = load_usable
         self._own_env = own_env
 
     def join(self, job: CommandLaunch) -> "CommandHandler":
         """The same command with what another place says of when it is run, and the stricter of both."""
         matchers, strict = (*self.job.matchers, *job.matchers), self.job.strict or job.strict
         both = structs.replace(self.job, matchers=matchers, strict=strict)
-        return CommandHandler(both, self._around, self._clear, self._own_env)
+        return CommandHandler(both, self._around, self._load_usable, self._own_env)
 
     def matches_event(self, event: HookEvent) -> bool:
         job = self.job
@@ -176,13 +177,13 @@ class CommandHandler:
         if not job.folder:
             yield _Place()
             return
-        cleared = await to_thread.run_sync(self._clear) if self._clear else None
-        if cleared and cleared.is_untrusted:
-            self.hosts = cleared.granted.network if cleared.granted else ()
-        digest, sandbox = cleared.digest if cleared else self.job.digest, self._around.sandbox
+        usable = await to_thread.run_sync(self._load_usable) if self._load_usable else None
+        if usable and usable.is_untrusted:
+            self.hosts = usable.granted.network if usable.granted else ()
+        digest, sandbox = usable.digest if usable else self.job.digest, self._around.sandbox
         async with open_skill_copy(user_dir, job.folder, digest) as copy:
             mounted = (await to_thread.run_sync(sandbox.status)).kind == "bubblewrap"
-            yield _Place(job.folder if mounted else copy, copy, cleared)
+            yield _Place(job.folder if mounted else copy, copy, usable)
 
     async def _run(self, event: HookEvent, place: _Place, refused: list[str]) -> Finished:
         job, around = self.job, self._around
@@ -208,7 +209,7 @@ class CommandHandler:
         base = {**_keep_out(line), **around.env}
         if job.hosts is None and not job.skill:  # the user's own
             base |= _put_last(base, cwd)
-        own = await to_thread.run_sync(self._own_env, place.cleared, event.session_key) if place.cleared else {}
+        own = await to_thread.run_sync(self._own_env, place.usable, event.session_key) if place.usable else {}
         self._record_secrets(event)
         # Relative paths of tools start at the current folder if it lies in the project.
         here, project = real_path(workspace.cwd), real_path(workspace.project)
@@ -236,8 +237,8 @@ class CommandHandler:
 
     def _confine(self, event: HookEvent, place: _Place) -> Confinement:
         job, project = self.job, self._around.sandbox.workspace.project
-        cleared = place.cleared
-        approved = [cleared.granted.network if cleared.granted else ()] if cleared and cleared.is_untrusted else []
+        usable = place.usable
+        approved = [usable.granted.network if usable.granted else ()] if usable and usable.is_untrusted else []
         only_looks = event.mode == Mode.PLAN.value
         return Confinement(
             writable=() if only_looks else (project, *job.writable),
@@ -315,11 +316,11 @@ def make_command_handlers(
     around: CommandEnvironment,
     skill: tuple[Callable[[DiscoveredSkill], UsableSkill], Callable[[UsableSkill, str], Mapping[str, str]]],
 ) -> list[CommandHandler]:
-    """A handler for every command that is ready. `skill` has how one is cleared, and the variables of one.
+    """A handler for every command that is ready. `skill` loads the usable form of one, and tells its variables.
 
     Raises: ClawftError for a secret that is not there.
     """
-    clear, own_env = skill
+    load_usable, own_env = skill
     handlers: list[CommandHandler] = []
     known: dict[tuple[str, str, str], int] = {}
     for status in statuses:
@@ -333,8 +334,8 @@ def make_command_handlers(
                 continue
             known[key] = len(handlers)
             found = status.found.skill
-            cleared = (lambda found=found: clear(found)) if found is not None else None
-            handlers.append(CommandHandler(job, around, cleared, own_env))
+            load = (lambda found=found: load_usable(found)) if found is not None else None
+            handlers.append(CommandHandler(job, around, load, own_env))
     return handlers
 
 

@@ -76,11 +76,11 @@ class SkillVariables:
         self._secrets = secrets
         self._audit = audit
 
-    def take(self, cleared: UsableSkill, session: str) -> dict[str, str]:
+    def take(self, usable: UsableSkill, session: str) -> dict[str, str]:
         """The variables of one skill, for a program of its own. Raises: ClawftError if they may not be used."""
         entries = self._load_entries()
-        variables = _configured(cleared, entries)
-        env = skill_env(cleared, entries, self._environ)
+        variables = _configured(usable, entries)
+        env = skill_env(usable, entries, self._environ)
         for name in env:
             if variables[name].is_reference or names_secret(name):
                 self._secrets.add([env[name]])
@@ -88,9 +88,9 @@ class SkillVariables:
                     "secret",
                     name,
                     decision="used",
-                    rule=f"skills.entries.{cleared.skill.name}",
-                    skill=cleared.skill.name,
-                    digest=cleared.digest,
+                    rule=f"skills.entries.{usable.skill.name}",
+                    skill=usable.skill.name,
+                    digest=usable.digest,
                     session=session,
                 )
         return env
@@ -100,19 +100,19 @@ class SkillVariables:
 
         `inherited` are the names of those that are at work above.
         """
-        if len({*inherited, *(cleared.skill.name for cleared in active)}) == 1 and active:
+        if len({*inherited, *(usable.skill.name for usable in active)}) == 1 and active:
             return SuppliedVariables(self.take(active[-1], session))
         entries = self._load_entries()
-        withheld = [cleared.skill.name for cleared in active if _configured(cleared, entries)]
+        withheld = [usable.skill.name for usable in active if _configured(usable, entries)]
         if not withheld:
             return SuppliedVariables()
         names = ", ".join(dict.fromkeys(withheld))
         return SuppliedVariables(note=f"several skills are active, so the command did not get the variables of {names}")
 
 
-def skill_env(cleared: UsableSkill, entries: Entries, environ: Mapping[str, str]) -> dict[str, str]:
+def skill_env(usable: UsableSkill, entries: Entries, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of one skill; a reference to something that is not set is left out. Raises: ClawftError."""
-    resolved = {name: value.resolve(environ) for name, value in _configured(cleared, entries).items()}
+    resolved = {name: value.resolve(environ) for name, value in _configured(usable, entries).items()}
     return {name: text for name, text in resolved.items() if text}
 
 
@@ -121,18 +121,18 @@ def find_entry(entries: Entries, skill: Skill) -> SkillEntry | None:
     return entries.get(skill.name) or entries.get(skill.skill_key)
 
 
-def _configured(cleared: UsableSkill, entries: Entries) -> dict[str, SecretRef]:
+def _configured(usable: UsableSkill, entries: Entries) -> dict[str, SecretRef]:
     """Return the variables that the user set for a skill. An untrusted skill gets only those that it names, as the user
     saw when approving it."""
-    skill = cleared.skill
+    skill = usable.skill
     # The key that a skill gives itself may be the name of another skill, whose secrets an untrusted skill must not get.
-    entry = entries.get(skill.name) if cleared.is_untrusted else find_entry(entries, skill)
+    entry = entries.get(skill.name) if usable.is_untrusted else find_entry(entries, skill)
     if entry is None:
         return {}
     variables: dict[str, SecretRef] = dict(entry.env)
     if skill.primary_env and entry.api_key is not None:
         variables[skill.primary_env] = entry.api_key
-    if not cleared.is_untrusted:
+    if not usable.is_untrusted:
         return variables
-    named = {*skill.requires.env, skill.primary_env, *(cleared.granted.env if cleared.granted else ())}
+    named = {*skill.requires.env, skill.primary_env, *(usable.granted.env if usable.granted else ())}
     return {name: value for name, value in variables.items() if name in named}

@@ -156,7 +156,7 @@ def _search(skills: Skillset, arguments: SkillSearchArguments) -> ToolResult:
 
 
 async def _read(skills: Skillset, arguments: SkillReadArguments) -> ToolResult:
-    loaded = skills.get_cleared(arguments.name)
+    loaded = skills.get_usable(arguments.name)
     folder, path = loaded.folder, os.path.normpath(arguments.path)
     if path != "SKILL.md" and path not in list_files(folder):  # so it is no link, and nothing a digest leaves out
         raise ToolError("NOT_FOUND", f"The skill has no file '{arguments.path}'", hint="Its text lists its files")
@@ -165,7 +165,7 @@ async def _read(skills: Skillset, arguments: SkillReadArguments) -> ToolResult:
     def check(raw: bytes) -> None:
         """Check that the file to show is what was approved, even if it was swapped since. Raises: ToolError."""
         digest = compute_digest(folder, {real: hash_content(raw)}).value
-        if loaded.cleared.is_untrusted and digest != loaded.cleared.digest:
+        if loaded.usable.is_untrusted and digest != loaded.usable.digest:
             raise ToolError("PERMISSION_DENIED", f"The skill '{arguments.name}' changed since it was approved")
 
     return await read_path(real, check, shown=arguments.path, offset=arguments.offset, limit=arguments.limit)

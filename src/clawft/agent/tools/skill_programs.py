@@ -126,7 +126,7 @@ class SkillPrograms:
     async def _ask(self, start: ProgramStart, loaded: LoadedSkill, context: ToolContext, how: str) -> None:
         what = f"the tool '{start.tool}' ({_show(start.line)})" if start.tool else _show(start.words[0])
         # The digest binds a lasting answer to the program, also where the skill is not active any more.
-        digest = loaded.cleared.digest.removeprefix("sha256:")[:16]
+        digest = loaded.usable.digest.removeprefix("sha256:")[:16]
         question = f"Run {what} of the skill '{start.skill}' ({how}; {digest})"
         arguments = _show(start.shown)
         cut = arguments if len(arguments) <= _MAX_ASKED else f"{arguments[:_MAX_ASKED]}… ({len(arguments)} characters)"
@@ -138,7 +138,7 @@ class SkillPrograms:
     async def _run(self, start: ProgramStart, loaded: LoadedSkill, context: ToolContext) -> ToolResult:
         folder, settings = real_path(loaded.folder), self.settings
         spill_path = new_spill_path(context, start.tool or start.words[0])
-        async with open_skill_copy(context.workspace.user_dir, folder, loaded.cleared.digest) as copy:
+        async with open_skill_copy(context.workspace.user_dir, folder, loaded.usable.digest) as copy:
             mounted = context.sandbox.status().kind == "bubblewrap"
             place = folder if mounted else copy  # where nothing can be mounted, the copy is used where it is
             async with self._prepare(start, loaded, (copy, place), context) as program:
@@ -174,12 +174,12 @@ class SkillPrograms:
         """A program as it is started. Raises: ToolError."""
         copy, place = mount
         if start.is_wasm:
-            env = {**self._own_env(loaded.cleared), **start.variables}
+            env = {**self._own_env(loaded.usable), **start.variables}
             async with self.engines.open_wasi().open(start.file, start.words, env, mount) as program:
                 yield program
             return
         # Those that all active untrusted skills, and the skill itself if it is untrusted, were approved with.
-        hosts = context.hosts.find_hosts(*((loaded.cleared.at_work("").hosts,) if loaded.cleared.is_untrusted else ()))
+        hosts = context.hosts.find_hosts(*((loaded.usable.at_work("").hosts,) if loaded.usable.is_untrusted else ()))
         confinement = structs.replace(confine(context), mounts=(mount,), hosts=hosts)
         env = self._environment(start, loaded, place, context)
         yield Runnable(_start_words(start, copy, place), env, confinement, self.settings.timeout_s)
@@ -188,7 +188,7 @@ class SkillPrograms:
         self, start: ProgramStart, loaded: LoadedSkill, place: str, context: ToolContext
     ) -> dict[str, str]:
         places = {"CLAUDE_SKILL_DIR": place, "CLAUDE_PROJECT_DIR": context.workspace.project}
-        env = command_env(self.settings, context.environ, self._own_env(loaded.cleared))
+        env = command_env(self.settings, context.environ, self._own_env(loaded.usable))
         return {**env, **places, **start.variables}
 
 
@@ -227,7 +227,7 @@ def _rule(context: ToolContext) -> str:
 
 def _detail(start: ProgramStart, loaded: LoadedSkill | None = None) -> dict[str, str]:
     """Return the audit fields of a program: its skill, even if that is no longer active, and its input."""
-    digest = {"digest": loaded.cleared.digest} if loaded else {}
+    digest = {"digest": loaded.usable.digest} if loaded else {}
     return {"skill": start.skill, **digest, "tool": start.tool or "skill_run_script", "given": start.shown[:_MAX_ASKED]}
 
 
@@ -306,7 +306,7 @@ def program_tools(programs: SkillPrograms, taken: Collection[str]) -> tuple[Tool
 def _declare_all(programs: SkillPrograms, loaded: LoadedSkill, names: set[str], room: int) -> list[Tool]:
     """The tools that one skill declares, under names that are free; they are taken then, up to `room` in all."""
     runtime = find_skill_runtime(loaded.location, programs.engines.wasm, programs.engines.plugins)
-    provided, diagnostics = check_declared_tools(loaded.cleared.skill, loaded.folder, loaded.folder, runtime)
+    provided, diagnostics = check_declared_tools(loaded.usable.skill, loaded.folder, loaded.folder, runtime)
     tools = []
     for declared in provided:
         name = _choose_name(loaded.name, declared.name, names)
@@ -384,7 +384,7 @@ async def _run_script(programs: SkillPrograms, arguments: ScriptArguments, conte
 
 
 def _find_script(programs: SkillPrograms, arguments: ScriptArguments) -> str:
-    scripts = list_scripts(programs.skills.get_cleared(arguments.name).folder)
+    scripts = list_scripts(programs.skills.get_usable(arguments.name).folder)
     found = find_file(arguments.script, scripts) or find_file(f"{SCRIPTS}{arguments.script}", scripts)
     if found:
         return found

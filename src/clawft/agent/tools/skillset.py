@@ -31,13 +31,13 @@ class Activation(Struct, frozen=True):
     """A skill whose text reached the model."""
 
     skill_status: SkillStatus
-    cleared: UsableSkill
+    usable: UsableSkill
     text: str
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def skill(self) -> Skill:
-        return self.cleared.skill
+        return self.usable.skill
 
     @property
     def name(self) -> str:
@@ -46,20 +46,20 @@ class Activation(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The digest of the folder that the text is from."""
-        return self.cleared.digest
+        return self.usable.digest
 
     @property
     def at_work(self) -> ActiveSkill:
         """The part of it that limits the calls of its conversation and of forks below."""
-        return self.cleared.at_work(self.skill_status.found.base_dir)
+        return self.usable.at_work(self.skill_status.found.base_dir)
 
 
 class LoadedSkill(Struct, frozen=True):
-    """A loaded skill that may bring programs along: where it is, and what was cleared."""
+    """A loaded skill that may bring programs along: where it is, and its usable form."""
 
     name: str
     folder: str
-    cleared: UsableSkill
+    usable: UsableSkill
     location: Location | None = None
 
 
@@ -69,7 +69,7 @@ class Skillset:
     def __init__(
         self,
         load: Callable[[], Sequence[SkillStatus]],
-        clear: Callable[[DiscoveredSkill], UsableSkill],
+        load_usable: Callable[[DiscoveredSkill], UsableSkill],
         dynamic: DynamicContext,
         *,
         session_id: str,
@@ -79,9 +79,9 @@ class Skillset:
     ) -> None:
         """`statuses` are those of a fork's parent; `activated` the names that were loaded earlier in the session."""
         self._load = load
-        self._clear = clear
+        self._load_usable = load_usable
         # Whether a skill in a folder, as it is now, is one whose limits the conversation has.
-        self.is_bound: Callable[[str, UsableSkill], bool] = lambda _folder, _cleared: True
+        self.is_bound: Callable[[str, UsableSkill], bool] = lambda _folder, _usable: True
         self._dynamic = dynamic
         self.session_id = session_id
         self.refresh_on_call = refresh_on_call
@@ -89,7 +89,7 @@ class Skillset:
         self._activated = tuple(activated)
         self.active: list[Activation] = []  # since the last user message: these restrict tools
         self.prompted: list[Activation] = []  # those whose text is in the system prompt of this turn
-        self._cleared: dict[str, UsableSkill] = {}  # loaded ones, as they were when this turn began or they were loaded
+        self._usable: dict[str, UsableSkill] = {}  # loaded ones, as they were when this turn began or they were loaded
         self._unusable: set[str] = set()  # loaded ones whose programs are not offered in this turn
         self.brought: dict[str, frozenset[str]] = {}  # skill -> the tools that it brought along
         self._problems: dict[Diagnostic, bool] = {}  # what keeps programs from being offered -> whether it was reported
@@ -114,7 +114,7 @@ class Skillset:
     def start_turn(self) -> None:
         """A new message of the person: restrictions end, and edits on disk are seen."""
         self.active, self.prompted = [], []
-        self._cleared, self._unusable = {}, set()
+        self._usable, self._unusable = {}, set()
         self.reload()
 
     def reload(self) -> None:
@@ -141,20 +141,20 @@ class Skillset:
         With `digest`, it must be the same as then. Raises: ClawftError.
         """
         found = status.found
-        cleared = self._clear(found)
-        if digest and cleared.digest != digest:
+        usable = self._load_usable(found)
+        if digest and usable.digest != digest:
             message = f"The skill '{status.name}' changed since the fork was asked for"
             raise Refused("fork-changed", message, hint="Look at it, then start it again")
 
         def tell(message: str) -> None:
             emit(Noticed(code="dynamic-context", message=message))
 
-        rendered = await render_dynamic(self._dynamic, found, cleared, arguments, self._variables(found), tell)
-        return _activate(status, cleared, rendered)
+        rendered = await render_dynamic(self._dynamic, found, usable, arguments, self._variables(found), tell)
+        return _activate(status, usable, rendered)
 
     def look_at(self, status: SkillStatus) -> Activation:
         """A skill as it is on disk now, without its text. Raises: ClawftError."""
-        return Activation(status, self._clear(status.found), "")
+        return Activation(status, self._load_usable(status.found), "")
 
     def read_unfilled(self, status: SkillStatus) -> Activation:
         """A skill's text without arguments, in which commands and files stay as they are written.
@@ -162,10 +162,10 @@ class Skillset:
         Raises: ClawftError.
         """
         found = status.found
-        cleared = self._clear(found)
+        usable = self._load_usable(found)
         prefixes = self._dynamic.prefixes
-        rendered = render_skill(cleared.skill, PromptArguments(), self._variables(found), found.file, prefixes)
-        return _activate(status, cleared, rendered)
+        rendered = render_skill(usable.skill, PromptArguments(), self._variables(found), found.file, prefixes)
+        return _activate(status, usable, rendered)
 
     def _variables(self, found: DiscoveredSkill) -> TemplateVariables:
         return TemplateVariables(self.session_id, found.base_dir, self._dynamic.workspace.project)
@@ -178,15 +178,15 @@ class Skillset:
         """
         found = []
         for name, folder in self.loaded.items():
-            if name not in self._cleared and name not in self._unusable and self._has_programs(folder):
+            if name not in self._usable and name not in self._unusable and self._has_programs(folder):
                 try:
-                    self._cleared[name] = self.get_cleared(name).cleared
+                    self._usable[name] = self.get_usable(name).usable
                 except ToolError as error:
                     self._unusable.add(name)
                     self.add_problem(Diagnostic("skill-programs", "warning", f"{error}", folder, 0, error.hint))
-            if name in self._cleared:
+            if name in self._usable:
                 status = self._find_status(folder)
-                found.append(LoadedSkill(name, folder, self._cleared[name], status.found.location if status else None))
+                found.append(LoadedSkill(name, folder, self._usable[name], status.found.location if status else None))
         return found
 
     def add_problem(self, problem: Diagnostic) -> None:
@@ -201,12 +201,12 @@ class Skillset:
 
     def get_unchanged(self, name: str) -> LoadedSkill:
         """A loaded skill that is, and may be used, as it was when its programs were offered. Raises: ToolError."""
-        now = self.get_cleared(name)
-        then = self._cleared.setdefault(name, now.cleared)
-        if not now.cleared.digest:
+        now = self.get_usable(name)
+        then = self._usable.setdefault(name, now.usable)
+        if not now.usable.digest:
             message = f"There is no digest of the skill '{name}', so its programs cannot be run"
             raise ToolError("PERMISSION_DENIED", message, hint="Put plain files in the place of links")
-        if then.digest != now.cleared.digest:
+        if then.digest != now.usable.digest:
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' changed since it was loaded", hint=_LOOK)
         return now
 
@@ -218,7 +218,7 @@ class Skillset:
     def _find_status(self, folder: str) -> SkillStatus | None:
         return next((status for status in self.statuses if status.found.folder == folder), None)
 
-    def get_cleared(self, name: str) -> LoadedSkill:
+    def get_usable(self, name: str) -> LoadedSkill:
         """Return a skill that was loaded and may still be used as it is now. Raises: ToolError."""
         folder = self.loaded.get(name)
         if folder is None:
@@ -230,12 +230,12 @@ class Skillset:
             why = STATES[status.state]
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is {status.state}: {why}")
         try:
-            cleared = self._clear(status.found)
+            usable = self._load_usable(status.found)
         except ClawftError as error:
             raise load_failure(error) from error
-        if not self.is_bound(folder, cleared):
+        if not self.is_bound(folder, usable):
             raise ToolError("PERMISSION_DENIED", f"The skill '{name}' is not what was loaded", hint="Load it again")
-        return LoadedSkill(name, folder, cleared, status.found.location)
+        return LoadedSkill(name, folder, usable, status.found.location)
 
     def activate(self, activation: Activation) -> None:
         """From now on the skill counts as loaded, and restricts tools until the next message."""
@@ -248,7 +248,7 @@ class Skillset:
     def note_loaded(self, activation: Activation) -> None:
         """The skill's text is in the context from now on."""
         self.loaded[activation.name] = activation.skill_status.found.folder
-        self._cleared[activation.name] = activation.cleared
+        self._usable[activation.name] = activation.usable
 
     def event(self, activation: Activation, by: By) -> SkillActivated:
         return SkillActivated(
@@ -260,11 +260,11 @@ class Skillset:
         )
 
 
-def _activate(status: SkillStatus, cleared: UsableSkill, rendered: RenderedPrompt) -> Activation:
-    skill = cleared.skill
+def _activate(status: SkillStatus, usable: UsableSkill, rendered: RenderedPrompt) -> Activation:
+    skill = usable.skill
     text = _wrap(skill.name, status.found, rendered.text)
     diagnostics = tuple(diagnostic for diagnostic in skill.diagnostics if diagnostic.code == "body-truncated")
-    return Activation(status, cleared, text, (*diagnostics, *rendered.diagnostics))
+    return Activation(status, usable, text, (*diagnostics, *rendered.diagnostics))
 
 
 def _wrap(name: str, found: DiscoveredSkill, body: str) -> str:

@@ -135,7 +135,7 @@ def _run(app: App, status: SkillStatus, arguments: PromptArguments, variables: T
     async def run() -> RenderedPrompt:
         async with app.open_runtime() as runtime:
             dynamic = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
-            cleared = runtime.skills.clear(status.found)
-            return await render_dynamic(dynamic, status.found, cleared, arguments, variables)
+            usable = runtime.skills.load_usable(status.found)
+            return await render_dynamic(dynamic, status.found, usable, arguments, variables)
 
     return anyio.run(run)

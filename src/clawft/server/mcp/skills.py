@@ -183,7 +183,7 @@ def _are_texts(files: Sequence[ServedFile]) -> bool:
 
 def _check_same(app: App, found: DiscoveredSkill, digest: str) -> None:
     """Check that the bytes to serve are those that may be used now. Raises: ClawftError."""
-    if app.load_cleared(found).digest != digest:
+    if app.load_usable(found).digest != digest:
         raise Refused("skill-changed", "The skill changed while it was read", path=found.folder)
 
 
@@ -309,14 +309,14 @@ async def _render_whole(
 ) -> RenderedPrompt:
     """As in a turn: files are read, and commands run as far as the user allows it. Raises: ClawftError."""
     dynamic = runtime.dynamic(lambda: CallAuthority(runtime.default_mode, runtime.rules))
-    cleared = await to_thread.run_sync(runtime.skills.clear, status.found)
-    return await render_dynamic(dynamic, status.found, cleared, arguments, variables)
+    usable = await to_thread.run_sync(runtime.skills.load_usable, status.found)
+    return await render_dynamic(dynamic, status.found, usable, arguments, variables)
 
 
 def _render_text(
     app: App, status: SkillStatus, arguments: PromptArguments, variables: TemplateVariables
 ) -> RenderedPrompt:
     """The text alone: nothing in it is run or read. Raises: ClawftError."""
-    skill = app.load_cleared(status.found).skill
+    skill = app.load_usable(status.found).skill
     prefixes = app.config.skills.security.allowed_command_prefixes
     return render_skill(skill, arguments, variables, status.found.file, prefixes)

@@ -68,14 +68,14 @@ class SkillUseContext(Struct, frozen=True):
     """One use of a skill: which it is, and what it was given."""
 
     found: DiscoveredSkill
-    cleared: UsableSkill
+    usable: UsableSkill
     arguments: PromptArguments
     variables: TemplateVariables
     tell: Tell
 
     @property
     def skill(self) -> Skill:
-        return self.cleared.skill
+        return self.usable.skill
 
     @property
     def folder(self) -> str:
@@ -107,7 +107,7 @@ class SkillUseContext(Struct, frozen=True):
         write = audit.write if decision == "allow" else audit.tell
         about: AuditFields = {
             "skill": self.skill.name,
-            "digest": self.cleared.digest,
+            "digest": self.usable.digest,
             "session": self.variables.session_id,
         }
         about |= {"rule": rule, "detail": detail}
@@ -262,6 +262,6 @@ class _Reader:
 
     def _check_unchanged(self) -> None:
         """Check that what was read of the skill is what was approved. Raises: Refused."""
-        if self._read_own and self._reading.digest().value != self._use.cleared.digest:
+        if self._read_own and self._reading.digest().value != self._use.usable.digest:
             hint = "Look at it again: weft skills trust"
             raise Refused("skill-changed", "The skill changed while it was read", path=self._use.folder, hint=hint)

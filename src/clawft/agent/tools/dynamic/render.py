@@ -155,7 +155,7 @@ async def run_commands(context: DynamicContext, places: Sequence[DynamicPlace], 
         judged = await to_thread.run_sync(judge_commands, context, places, use, (cwd, repository or cwd))
         mounts = ((copy, folder),) if copy and is_mounted else ()
         whole = (copy,) if copy and not is_mounted else ()
-        own = await to_thread.run_sync(context.supplies.take, use.cleared, use.variables.session_id)
+        own = await to_thread.run_sync(context.supplies.take, use.usable, use.variables.session_id)
         env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
         confinement = Confinement(
             readable=(project,), whole={"approved": whole}, mounts=mounts, hosts=_hosts(context, use)
@@ -169,7 +169,7 @@ def _copy(context: DynamicContext, use: SkillUseContext, folder: str) -> Abstrac
     """Open the copy that the commands run on; a Claude command has no folder, so there is nothing to copy."""
     if not folder:
         return nullcontext("")
-    return open_skill_copy(context.workspace.user_dir, folder, use.cleared.digest)
+    return open_skill_copy(context.workspace.user_dir, folder, use.usable.digest)
 
 
 def _hosts(context: DynamicContext, use: SkillUseContext) -> tuple[str, ...]:
@@ -177,8 +177,8 @@ def _hosts(context: DynamicContext, use: SkillUseContext) -> tuple[str, ...]:
     approved with."""
     authority = context.authority()
     approved = [limit.hosts for limit in authority.limits if limit.hosts is not None]
-    if use.cleared.is_untrusted:
-        approved.append(use.cleared.granted.network if use.cleared.granted else ())
+    if use.usable.is_untrusted:
+        approved.append(use.usable.granted.network if use.usable.granted else ())
     return list_granted_hosts(authority.rules, approved)
 
 
@@ -287,7 +287,7 @@ class _CachedRendering(Struct, frozen=True):
 async def render_dynamic(
     context: DynamicContext,
     found: DiscoveredSkill,
-    cleared: UsableSkill,
+    usable: UsableSkill,
     arguments: PromptArguments,
     variables: TemplateVariables,
     tell: Tell = lambda _: None,
@@ -296,15 +296,15 @@ async def render_dynamic(
 
     Raises: Refused for what may not be run or read; ClawftError for what failed. Then nothing of it is used.
     """
-    places = find_dynamic(cleared.skill.prompt or "")
-    use = SkillUseContext(found, cleared, arguments, variables, tell)
+    places = find_dynamic(usable.skill.prompt or "")
+    use = SkillUseContext(found, usable, arguments, variables, tell)
     try:
         fetched = await _fetch_once(context, places, use) if places else DynamicResults()
     except Refused as error:
         if error.code != "command-refused":  # which is written down where the command is known
             use.record(context.audit, "denial", f"use the skill {use.skill.name}", "deny", str(error))
         raise
-    return render_skill(cleared.skill, arguments, variables, found.file, fetched=fetched)
+    return render_skill(usable.skill, arguments, variables, found.file, fetched=fetched)
 
 
 async def _fetch_once(
@@ -316,11 +316,11 @@ async def _fetch_once(
     async def work() -> _CachedRendering:
         now = await _fetch(context, places, use)
         texts = {str(start): text for start, text in now.texts.items()}
-        return _CachedRendering(use.cleared.digest, texts, now.files, now.diagnostics)
+        return _CachedRendering(use.usable.digest, texts, now.files, now.diagnostics)
 
     step = TurnStep("command", use.skill.name, summary=_summarise(context, places))
     stored = await context.steps().run(step, work, _CachedRendering)
-    if stored.digest != use.cleared.digest:  # places are counted in the text of the skill, and that is another one now
+    if stored.digest != use.usable.digest:  # places are counted in the text of the skill, and that is another one now
         stored = await work()
     return DynamicResults({int(start): text for start, text in stored.texts.items()}, stored.files, stored.diagnostics)
 
