@@ -222,7 +222,7 @@ class BubblewrapRun:
             _set_limits(self._child, self._job.limits)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._limit_numbers)
-            if self._job.gate:
+            if self._job.access:
                 try:
                     listener = await open_listener(self._child)
                 except OSError as error:
@@ -230,7 +230,7 @@ class BubblewrapRun:
                     self._failure = ClawftError("sandbox-network", message)
                     self._kill()
                     return
-                tasks.start_soon(serve_proxy, listener, self._job.gate, self._job.quiet_s)
+                tasks.start_soon(serve_proxy, listener, self._job.access, self._job.quiet_s)
             if wrong := await self._find_wrong():
                 self._failure = make_changed_error(wrong)
                 self._kill()

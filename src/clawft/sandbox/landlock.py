@@ -149,7 +149,7 @@ class LandlockRun:
             "grants": find_grants(job.view, private),
             "limits": structs.asdict(job.limits),
             "filters": _filters(),
-            "port": PROXY_PORT if job.gate else 0,
+            "port": PROXY_PORT if job.access else 0,
             "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else private,
             "open": [
                 *(root.path for root, _ in job.view.writable),
@@ -166,8 +166,8 @@ class LandlockRun:
         listeners: list[int] = []
         if not await self._hear("net", listeners):
             return  # the launcher says itself why it gives up
-        gate = self._job.gate
-        if gate and not listeners:
+        access = self._job.access
+        if access and not listeners:
             message = "The granted hosts cannot be kept apart from others: no network of its own could be made"
             self._failure = Refused("sandbox-network", message, hint="Install bubblewrap")
             self._kill()
@@ -175,8 +175,8 @@ class LandlockRun:
         with suppress(BrokenPipeError):
             self._tell.send(b"1")
         async with anyio.create_task_group() as tasks:
-            if gate:
-                tasks.start_soon(serve_proxy, socket.socket(fileno=listeners[0]), gate, self._job.quiet_s)
+            if access:
+                tasks.start_soon(serve_proxy, socket.socket(fileno=listeners[0]), access, self._job.quiet_s)
             census = list_descendants(pid)
             if await self._hear("child", []) and self._report["child"] and await self._hear("own_proc", []):
                 census = list_namespace_processes(self._report["child"]) if self._report["own_proc"] else census

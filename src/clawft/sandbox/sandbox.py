@@ -21,7 +21,7 @@ from clawft.sandbox.place import CHANGED
 from clawft.sandbox.placeholder import Placeholders
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
 from clawft.sandbox.process import Finished, Launch, Streams, run_launch
-from clawft.sandbox.proxy import Gate, Record, proxy_env
+from clawft.sandbox.proxy import HostAccess, Record, proxy_env
 from clawft.sandbox.view import ConfinedProgram, SandboxView, ViewBuilder
 from clawft.trust.network import UrlPolicy
 from clawft.trust.programs import HostPrograms, make_host_programs
@@ -126,11 +126,11 @@ class Sandbox:
         places = Placeholders(path for _, guard in view.writable for path in guard.missing)
         try:
             hosts, hint = confinement.hosts, confinement.host_hint
-            gate = Gate(hosts, self._policy, record, hint=hint) if hosts else None
-            own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if gate else {})}
+            access = HostAccess(hosts, self._policy, record, hint=hint) if hosts else None
+            own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if access else {})}
             limits = confinement.limits or self.limits
             job = ConfinedProgram(
-                bare.words, bare.cwd, {**bare.env, **own}, _keep_held(view, places), limits, gate, confinement.quiet_s
+                bare.words, bare.cwd, {**bare.env, **own}, _keep_held(view, places), limits, access, confinement.quiet_s
             )
             base = found.least if confinement.least else found.base
             with closing(LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job)) as confined:

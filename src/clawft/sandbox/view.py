@@ -14,7 +14,7 @@ from clawft.git import find_git_dir
 from clawft.sandbox.confinement import Confinement, ResourceLimits
 from clawft.sandbox.guard import FolderGuard, FolderGuards
 from clawft.sandbox.place import Place, find_place, make_changed_error, open_place
-from clawft.sandbox.proxy import Gate
+from clawft.sandbox.proxy import HostAccess
 from clawft.workspace import Workspace, resolve_path
 
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
@@ -246,7 +246,7 @@ _SIGNALS = 31
 
 
 class ConfinedProgram(Struct, frozen=True):
-    """`gate` stands before the hosts that it may reach; None where there is no network for it. `quiet_s` is how long a
+    """`access` checks the hosts that it may reach; None where there is no network for it. `quiet_s` is how long a
     connection to one is kept on which nothing moves."""
 
     words: tuple[str, ...]
@@ -254,7 +254,7 @@ class ConfinedProgram(Struct, frozen=True):
     env: Mapping[str, str]
     view: SandboxView
     limits: ResourceLimits
-    gate: Gate | None = None
+    access: HostAccess | None = None
     quiet_s: float = 300.0
 
 

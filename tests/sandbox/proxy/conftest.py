@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import SocketStream, TaskGroup
 
 from clawft.config.tools import WebSettings
-from clawft.sandbox.proxy import Gate, serve_proxy
+from clawft.sandbox.proxy import HostAccess, serve_proxy
 from clawft.trust.network import UrlPolicy
 
 OPEN = UrlPolicy(WebSettings(block_private_ips=False, blocked_domains=("blocked.test",)))
@@ -132,10 +132,10 @@ class Start:
     ) -> Proxy:
         listener = socket.create_server(("127.0.0.1", 0))
         proxy = Proxy(listener.getsockname()[1])
-        gate = Gate(hosts, policy, proxy.record, resolve=proxy.resolve, tls_ports=frozenset(tls_ports))
+        access = HostAccess(hosts, policy, proxy.record, resolve=proxy.resolve, tls_ports=frozenset(tls_ports))
 
         async def serve() -> None:
-            await serve_proxy(listener, gate, **limits)
+            await serve_proxy(listener, access, **limits)
 
         self._group.start_soon(serve)
         return proxy

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.config.tools import WebSettings
-from clawft.sandbox.proxy import Gate, proxy_env
+from clawft.sandbox.proxy import HostAccess, proxy_env
 from clawft.sandbox.proxy.connection import BadRequest, read_request
-from clawft.sandbox.proxy.gate import HostDenied
+from clawft.sandbox.proxy.host_access import HostDenied
 from clawft.trust.network import UrlPolicy, read_url
 
 pytestmark = pytest.mark.anyio
@@ -274,12 +274,12 @@ async def test_connection_on_which_nothing_moves_is_ended(start: Any, origin: An
 
 def test_program_that_asks_for_endless_hosts_is_cut_off_and_does_not_fill_the_log() -> None:
     records: list[tuple[str, ...]] = []
-    gate = Gate(("*",), OPEN, lambda *one: records.append(one))
+    access = HostAccess(("*",), OPEN, lambda *one: records.append(one))
     for number in range(3000):
-        gate.note(f"h{number}.test:443", "deny", "not-granted")
+        access.note(f"h{number}.test:443", "deny", "not-granted")
 
     with pytest.raises(HostDenied) as caught:
-        gate.admit(read_url("https://a.test/"))
+        access.admit(read_url("https://a.test/"))
 
     assert caught.value.rule == "too-many-hosts"
     assert len(records) == 1001

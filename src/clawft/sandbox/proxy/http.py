@@ -9,7 +9,7 @@ import httpx2
 
 from clawft.sandbox.addresses import CONNECT_TIMEOUT_S, FetchError, Unreachable, reach
 from clawft.sandbox.proxy.connection import HOP_BY_HOP, BadRequest, ProxyConnection, ProxyRequest
-from clawft.sandbox.proxy.gate import Gate, subject_of
+from clawft.sandbox.proxy.host_access import HostAccess, subject_of
 from clawft.trust.network import HostGrant
 
 _CHUNK = 64 * 1024
@@ -18,12 +18,12 @@ _MAX_TRAILERS = 8 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-async def forward(connection: ProxyConnection, request: ProxyRequest, gate: Gate, grant: HostGrant) -> None:
+async def forward(connection: ProxyConnection, request: ProxyRequest, access: HostAccess, grant: HostGrant) -> None:
     """Send a request on and give its answer back. Raises: PolicyViolation, FetchError, BadRequest."""
     target = request.target
 
     async def attempt(address: str) -> None:
-        gate.note(subject_of(target), "allow", grant.text)
+        access.note(subject_of(target), "allow", grant.text)
         async with httpx2.AsyncHTTPTransport(trust_env=False) as transport:
             try:
                 answer = await transport.handle_async_request(_aim(request, address, connection))
@@ -33,7 +33,7 @@ async def forward(connection: ProxyConnection, request: ProxyRequest, gate: Gate
             except httpx2.TransportError as error:
                 raise FetchError("fetch-failed", f"'{target.host}' did not answer: {error}") from error
 
-    await reach(target, gate.policy, gate.resolve, attempt)
+    await reach(target, access.policy, access.resolve, attempt)
 
 
 def _aim(request: ProxyRequest, address: str, connection: ProxyConnection) -> httpx2.Request:

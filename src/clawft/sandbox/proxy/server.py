@@ -19,7 +19,7 @@ from clawft.sandbox.proxy.connection import (
     ProxyRequest,
     read_request,
 )
-from clawft.sandbox.proxy.gate import Gate, HostDenied, deny, subject_of
+from clawft.sandbox.proxy.host_access import HostAccess, HostDenied, deny, subject_of
 from clawft.sandbox.proxy.tunnel import tunnel
 
 _MAX_CONNECTIONS = 64
@@ -38,10 +38,10 @@ def proxy_env(port: int) -> dict[str, str]:
 
 
 async def serve_proxy(
-    listener: socket.socket, gate: Gate, idle_s: float = _IDLE_S, *, max_connections: int = _MAX_CONNECTIONS
+    listener: socket.socket, access: HostAccess, idle_s: float = _IDLE_S, *, max_connections: int = _MAX_CONNECTIONS
 ) -> None:
     """Serve on a listening socket, which is closed in the end, until cancelled. Who is too many waits at the door."""
-    server = _Server(gate, idle_s, anyio.Semaphore(max_connections))
+    server = _Server(access, idle_s, anyio.Semaphore(max_connections))
     async with await SocketListener.from_socket(listener) as accepting, anyio.create_task_group() as group:
         while True:
             await server.room.acquire()
@@ -53,8 +53,8 @@ async def serve_proxy(
 
 
 class _Server:
-    def __init__(self, gate: Gate, idle_s: float, room: anyio.Semaphore) -> None:
-        self._gate = gate
+    def __init__(self, access: HostAccess, idle_s: float, room: anyio.Semaphore) -> None:
+        self._access = access
         self._idle_s = idle_s
         self.room = room
 
@@ -83,23 +83,23 @@ class _Server:
             await self._fulfil(connection, read_request(head))
         except (BadRequest, anyio.DelimiterNotFound) as error:
             why = str(error) if isinstance(error, BadRequest) else _TOO_LONG
-            self._gate.note("request", "deny", "request-invalid")
+            self._access.note("request", "deny", "request-invalid")
             await connection.refuse(400, f"The request was not understood: {why}")
         except TimeoutError:
             await connection.refuse(408, "No request came in time")
 
     async def _fulfil(self, connection: ProxyConnection, request: ProxyRequest) -> None:
         try:
-            grant = self._gate.admit(request.target)
+            grant = self._access.admit(request.target)
             if request.is_tunnel:
-                await tunnel(connection, request, self._gate, grant)
+                await tunnel(connection, request, self._access, grant)
             else:
                 from clawft.sandbox.proxy.http import forward  # its HTTP client is seldom needed
 
-                await forward(connection, request, self._gate, grant)
+                await forward(connection, request, self._access, grant)
         except Refused as error:  # also of the audit log: what cannot be written down is not done
             denied = error if isinstance(error, HostDenied) else deny(error)
-            self._gate.note(subject_of(request.target), "deny", denied.rule)
+            self._access.note(subject_of(request.target), "deny", denied.rule)
             await connection.refuse(403, f"{subject_of(request.target)}: {denied}", denied.hint)
         except FetchError as error:
             await connection.refuse(502, f"{subject_of(request.target)}: {error}")

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from clawft.sandbox.addresses import CONNECT_TIMEOUT_S, Unreachable, reach
 from clawft.sandbox.proxy.connection import DISCONNECTED, ProxyConnection, ProxyRequest
-from clawft.sandbox.proxy.gate import Gate, subject_of
+from clawft.sandbox.proxy.host_access import HostAccess, subject_of
 from clawft.trust.network import HostGrant, UrlTarget
 
 MAX_HELLO_BYTES = 64 * 1024
@@ -126,25 +126,25 @@ _UNRECOGNISED_NAME = b"\x15\x03\x01\x00\x02\x02\x70"  # a fatal alert of TLS
 _CHUNK = 64 * 1024
 
 
-async def tunnel(connection: ProxyConnection, request: ProxyRequest, gate: Gate, grant: HostGrant) -> None:
+async def tunnel(connection: ProxyConnection, request: ProxyRequest, access: HostAccess, grant: HostGrant) -> None:
     """Connect, and carry bytes until either side ends. Raises: PolicyViolation, FetchError."""
     target = request.target
 
     async def connect(address: str) -> SocketStream:
-        gate.note(subject_of(target), "allow", grant.text)
+        access.note(subject_of(target), "allow", grant.text)
         try:
             with anyio.fail_after(CONNECT_TIMEOUT_S):
                 return await anyio.connect_tcp(address, target.connect_port)
         except OSError as error:  # a timeout is one, too
             raise Unreachable(str(error) or "it does not answer") from error
 
-    async with await reach(target, gate.policy, gate.resolve, connect) as server:
+    async with await reach(target, access.policy, access.resolve, connect) as server:
         await connection.begin(_ESTABLISHED)
         carrier = _Carrier(connection, server)
         try:
-            await carrier.carry(target, only_tls=target.connect_port in gate.tls_ports)
+            await carrier.carry(target, only_tls=target.connect_port in access.tls_ports)
         except NotTls as error:
-            gate.note(subject_of(target), "deny", f"tunnel: {error}")
+            access.note(subject_of(target), "deny", f"tunnel: {error}")
             await connection.stream.send(_UNRECOGNISED_NAME)
 
 

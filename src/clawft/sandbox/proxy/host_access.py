@@ -1,4 +1,4 @@
-"""The gate of one proxy: it decides which hosts may be reached, and records every decision."""
+"""The hosts that the program behind one proxy may reach: each request is checked, every decision recorded."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ class HostDenied(Refused):
         self.rule = rule
 
 
-class Gate:
+class HostAccess:
     """The hosts that one program was granted, in front of the URL policy.
 
     A decision is recorded when it is first made: a program that repeats itself does not fill the log.
