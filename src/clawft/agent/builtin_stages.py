@@ -12,7 +12,7 @@ from typing import Any, Literal
 from anyio import to_thread
 
 from clawft.agent.hooks.registry import Hooks
-from clawft.agent.mcp import McpHub, RemoteError, RemoteTool
+from clawft.agent.mcp import McpServerPool, RemoteError, RemoteTool
 from clawft.agent.memory import MemoryFiles
 from clawft.agent.runtime import Insertion, Turn
 from clawft.agent.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
@@ -29,17 +29,17 @@ _CODES: dict[str, ErrorCode] = {
 }
 
 
-def server_tools(hub: McpHub, remote: Iterable[RemoteTool]) -> tuple[Tool, ...]:
+def server_tools(pool: McpServerPool, remote: Iterable[RemoteTool]) -> tuple[Tool, ...]:
     """One tool of ours for each that a server offers."""
-    return tuple(_make_tool(hub, tool) for tool in remote)
+    return tuple(_make_tool(pool, tool) for tool in remote)
 
 
-def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
+def _make_tool(pool: McpServerPool, remote: RemoteTool) -> Tool:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         if not remote.trusted or context.permission.must_ask:
-            await _ask(hub, remote, arguments, context)
+            await _ask(pool, remote, arguments, context)
         context.act.begin()
-        return await _call(hub, remote, arguments)
+        return await _call(pool, remote, arguments)
 
     # What a server says of itself counts only where the user trusts it.
     read_only = remote.trusted and remote.read_only_hint
@@ -55,21 +55,21 @@ def _make_tool(hub: McpHub, remote: RemoteTool) -> Tool:
     )
 
 
-async def _ask(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
+async def _ask(pool: McpServerPool, remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
     shown = json.dumps(arguments, ensure_ascii=False, default=repr)
     cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     question = f"Let the MCP server '{remote.server}' run {remote.name}?"
     why = "The server is not trusted" if not remote.trusted else f"Asked by {context.permission.must_ask}"
     if not await context.ask(question, f"{why}. Arguments: {cut}"):
         hint = f"Set trusted = true in [mcp.servers.{remote.server}] to run its tools without being asked"
-        if hub.is_from_plugin(remote.server):
+        if pool.is_from_plugin(remote.server):
             hint = f"To run it without being asked: weft permissions allow {remote.name}"
         raise ToolError("PERMISSION_DENIED", f"{remote.name} was not allowed to run", hint=hint)
 
 
-async def _call(hub: McpHub, remote: RemoteTool, arguments: Mapping[str, Any]) -> ToolResult:
+async def _call(pool: McpServerPool, remote: RemoteTool, arguments: Mapping[str, Any]) -> ToolResult:
     try:
-        result = await hub.call(remote.name, arguments)
+        result = await pool.call(remote.name, arguments)
     except RemoteError as error:
         raise ToolError(_CODES.get(error.code, "EXECUTION_ERROR"), str(error), hint=error.hint) from error
     status: Status = "error" if result.is_error else "partial" if result.cut else "success"
@@ -163,7 +163,7 @@ def _tell(turn: Turn, diagnostics: Sequence[Diagnostic]) -> None:
         turn.notice(Noticed(code=diagnostic.code, message=diagnostic.message, severity=severity, hint=diagnostic.hint))
 
 
-def server_insertion(hub: McpHub, renew: Renew, check: CheckSkills) -> Insertion:
+def server_insertion(pool: McpServerPool, renew: Renew, check: CheckSkills) -> Insertion:
     """Start servers that are not running, and take the tools they have now; `renew` has plugins join and leave, `check`
     compares the skills that servers offer with what was approved."""
     had_any = False
@@ -171,9 +171,9 @@ def server_insertion(hub: McpHub, renew: Renew, check: CheckSkills) -> Insertion
     async def join(turn: Turn) -> None:
         nonlocal had_any
         news = await renew()
-        remote, diagnostics = await hub.tools()
+        remote, diagnostics = await pool.tools()
         if remote or had_any:
-            turn.runtime.server_tools = server_tools(hub, remote)
+            turn.runtime.server_tools = server_tools(pool, remote)
         had_any = bool(remote)
         for diagnostic in (*news, *diagnostics):
             turn.warn(diagnostic.code, diagnostic.message, diagnostic.hint)

@@ -23,7 +23,7 @@ from clawft.agent.delegate import delegate_tool
 from clawft.agent.extension import Extension, join_extensions
 from clawft.agent.hooks.registry import Hooks
 from clawft.agent.ledger import Ledger, RequestPace
-from clawft.agent.mcp import McpHub
+from clawft.agent.mcp import McpServerPool
 from clawft.agent.memory import open_memory
 from clawft.agent.prompt import SKILL_TOOLS
 from clawft.agent.records import SkillStats, UsageDatabase, UsageRecords, work_on
@@ -88,12 +88,12 @@ async def open_runtime(
         hosts = await stack.enter_async_context(open_hosts(app, sandbox))
         hooks = open_hooks(app, sandbox, only, hosts)
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
-        hub, servers_context = join_servers(app, sandbox, plugins.settings)
-        await stack.enter_async_context(hub)
+        pool, servers_context = join_servers(app, sandbox, plugins.settings)
+        await stack.enter_async_context(pool)
         servers = await stack.enter_async_context(servers_context)
         files = stack.enter_context(closing(open_memory(app.workspace, config.memory)))
         memory = pick_memory(app, files, plugins) if config.memory.enabled else None
-        built_in = _built_in(app, hooks, _ask_servers(app, hub, lambda: servers.renew(plugins.statuses)), memory)
+        built_in = _built_in(app, hooks, _ask_servers(app, pool, lambda: servers.renew(plugins.statuses)), memory)
 
         first = Extension(
             name="plugins", stages=(make_plugin_refresh(plugins, lambda: rejoin()), *guard_turns(app, plugins))
@@ -141,10 +141,10 @@ async def _open_meters(used: UsageRecords, counts: UsageDatabase, budget: Budget
     return UsageMeters(ledger, pace, SkillStats(counts, datetime.now))
 
 
-def _ask_servers(app: "App", hub: McpHub, renew_servers: Renew) -> tuple[Insertion, ...]:
+def _ask_servers(app: "App", pool: McpServerPool, renew_servers: Renew) -> tuple[Insertion, ...]:
     """Return the stages that ask MCP servers for what they offer now, and compare their skills with the approvals."""
-    check = ListingCheck(app, hub).run
-    return served_insertion(renew_servers, check), server_insertion(hub, renew_servers, check)
+    check = ListingCheck(app, pool).run
+    return served_insertion(renew_servers, check), server_insertion(pool, renew_servers, check)
 
 
 def _built_in(

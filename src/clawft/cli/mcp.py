@@ -7,7 +7,7 @@ import anyio
 import click
 from msgspec import Struct, structs
 
-from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpServerPool, RemoteError
 from clawft.agent.mcp.offered_skills import open_stage
 from clawft.app.app import App
 from clawft.app.mcp_skills.copies import fetch_offered, remove_copies, repair_copy, review_copy, store_copy
@@ -84,8 +84,8 @@ def _find_silent(app: App, server: str, listings: "dict[str, SkillListing]") -> 
 
 
 async def _ask(app: App, server: str) -> "tuple[dict[str, SkillListing], list[Diagnostic]]":
-    async with open_servers(app) as hub:
-        return await hub.skills(server), list(hub.diagnostics)
+    async with open_servers(app) as pool:
+        return await pool.skills(server), list(pool.diagnostics)
 
 
 def _row(one: ServedStatus) -> tuple[str, ...]:
@@ -188,20 +188,20 @@ def trust_command(references: tuple[str, ...], yes: bool) -> CommandResult | int
 async def _fetch(app: App, references: Sequence[str], stage: str) -> list[tuple[ServedStatus, str]]:
     """Find the skills that the references name and read each into a folder of the stage. Raises: ClawftError."""
     found: list[tuple[ServedStatus, str]] = []
-    async with open_servers(app) as hub:
+    async with open_servers(app) as pool:
         for number, reference in enumerate(dict.fromkeys(references)):
-            one = await _find(app, hub, reference)
+            one = await _find(app, pool, reference)
             check_alone(app, one)
-            found.append((one, await fetch_offered(hub, one, f"{stage}/{number}")))
+            found.append((one, await fetch_offered(pool, one, f"{stage}/{number}")))
     return found
 
 
-async def _find(app: App, hub: McpHub, reference: str) -> ServedStatus:
+async def _find(app: App, pool: McpServerPool, reference: str) -> ServedStatus:
     """The skill of a reference: of the server's listing, or by its address alone. Raises: ClawftError."""
     from clawft.agent.mcp.skill_listing import SkillListing
 
     server, _, rest = reference.partition(":")
-    listing = (await hub.skills(server))[server]
+    listing = (await pool.skills(server))[server]
     for diagnostic in listing.diagnostics if not listing.known else ():
         raise RemoteError(diagnostic.code, diagnostic.message, hint=diagnostic.hint)
     if not listing.known:
@@ -209,7 +209,7 @@ async def _find(app: App, hub: McpHub, reference: str) -> ServedStatus:
     named = [skill for skill in listing.offered if rest in (skill.uri, skill.uri.removesuffix("/SKILL.md"))]
     if "://" in rest and not named:
         uri = rest if rest.endswith("/SKILL.md") else f"{rest}/SKILL.md"
-        offered = await hub.get_skill(server, uri)
+        offered = await pool.get_skill(server, uri)
         listing = SkillListing((*listing.offered, offered) if offered else listing.offered)
     return find_offered(judge_offered(app, {server: listing}), reference)
 

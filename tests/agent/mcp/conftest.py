@@ -1,4 +1,4 @@
-"""Servers to speak with, and hubs that speak with them."""
+"""Servers to speak with, and pools that speak with them."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawft.agent.mcp import McpHub
+from clawft.agent.mcp import McpServerPool
 from clawft.config.tools import McpSettings, ServerSettings
 from clawft.workspace import Workspace
 from node_packages import install_packages
@@ -41,11 +41,13 @@ def friendly() -> ServerSettings:
 
 
 @pytest.fixture
-def hub_of(workspace: Workspace) -> Callable[..., McpHub]:
-    """A hub of the servers that are given by name."""
+def pool_of(workspace: Workspace) -> Callable[..., McpServerPool]:
+    """A pool of the servers that are given by name."""
 
-    def make(servers: Mapping[str, ServerSettings], environ: Mapping[str, str] | None = None, **others: Any) -> McpHub:
-        return McpHub(McpSettings(servers=dict(servers)), workspace, environ or {}, **others)
+    def make(
+        servers: Mapping[str, ServerSettings], environ: Mapping[str, str] | None = None, **others: Any
+    ) -> McpServerPool:
+        return McpServerPool(McpSettings(servers=dict(servers)), workspace, environ or {}, **others)
 
     return make
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from clawft.agent.mcp import McpHub
+from clawft.agent.mcp import McpServerPool
 from clawft.agent.mcp.launch import ServerConfinement, resolve_launch
 from clawft.agent.mcp.remote import RemoteError
 from clawft.config import load_config
@@ -42,93 +42,93 @@ def read(audit: AuditLog) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
-def confined(request: pytest.FixtureRequest, workspace: Workspace, audit: AuditLog) -> Callable[..., McpHub]:
-    """A hub of one server `a` in the sandbox."""
+def confined(request: pytest.FixtureRequest, workspace: Workspace, audit: AuditLog) -> Callable[..., McpServerPool]:
+    """A pool of one server `a` in the sandbox."""
 
-    def make(**others: Any) -> McpHub:
+    def make(**others: Any) -> McpServerPool:
         script = str(HERE / "servers" / "plain.py")
         settings = ServerSettings(command="python", args=("-IS", script), readable=(str(HERE),), **others)
         sandbox = Sandbox(SandboxSettings(mode=request.param), workspace, ENVIRON, OPEN)
         confine = ServerConfinement(sandbox, frozenset({"a"}), audit)
-        return McpHub(McpSettings(servers={"a": settings}), workspace, ENVIRON, confine=confine)
+        return McpServerPool(McpSettings(servers={"a": settings}), workspace, ENVIRON, confine=confine)
 
     return make
 
 
 @pytest.mark.anyio
 async def test_a_confined_server_reads_the_project_and_changes_nothing(
-    confined: Callable[..., McpHub], workspace: Workspace
+    confined: Callable[..., McpServerPool], workspace: Workspace
 ) -> None:
     Path(workspace.project, "a.txt").write_text("a")
     Path(workspace.home, "private").write_text("b")
-    async with confined(env={"KEY": "x"}) as hub:
-        assert (await hub.call("a__list", {"path": workspace.project})).text == "a.txt"
-        assert (await hub.call("a__cwd", {})).text == workspace.project
-        assert (await hub.call("a__write", {"path": f"{workspace.project}/b"})).text.startswith("no: ")
-        assert '"KEY": "x"' in (await hub.call("a__env", {})).text
-        assert (await hub.call("a__list", {"path": workspace.home})).text in ("project", "no: Permission denied")
+    async with confined(env={"KEY": "x"}) as pool:
+        assert (await pool.call("a__list", {"path": workspace.project})).text == "a.txt"
+        assert (await pool.call("a__cwd", {})).text == workspace.project
+        assert (await pool.call("a__write", {"path": f"{workspace.project}/b"})).text.startswith("no: ")
+        assert '"KEY": "x"' in (await pool.call("a__env", {})).text
+        assert (await pool.call("a__list", {"path": workspace.home})).text in ("project", "no: Permission denied")
     assert os.listdir(workspace.project) == ["a.txt"]
 
 
 @pytest.mark.anyio
 async def test_a_confined_server_changes_only_what_was_granted(
-    confined: Callable[..., McpHub], workspace: Workspace
+    confined: Callable[..., McpServerPool], workspace: Workspace
 ) -> None:
     Path(workspace.project, "out", "deep").mkdir(parents=True)
-    async with confined(writable=("out",)) as hub:
-        assert (await hub.call("a__write", {"path": f"{workspace.project}/out/deep/x"})).text == "written"
-        assert (await hub.call("a__write", {"path": f"{workspace.project}/y"})).text.startswith("no: ")
+    async with confined(writable=("out",)) as pool:
+        assert (await pool.call("a__write", {"path": f"{workspace.project}/out/deep/x"})).text == "written"
+        assert (await pool.call("a__write", {"path": f"{workspace.project}/y"})).text.startswith("no: ")
     assert Path(workspace.project, "out", "deep", "x").read_text() == "written"
     assert os.listdir(workspace.project) == ["out"]
 
 
 @pytest.mark.anyio
 async def test_a_confined_server_sees_no_secret_of_the_project(
-    confined: Callable[..., McpHub], workspace: Workspace
+    confined: Callable[..., McpServerPool], workspace: Workspace
 ) -> None:
     Path(workspace.project, "sub/.ssh").mkdir(parents=True)
     Path(workspace.project, "sub/.ssh/id_ed25519").write_text("SECRET")
-    async with confined() as hub:
+    async with confined() as pool:
         url = f"file://{workspace.project}/sub/.ssh/id_ed25519"
-        assert (await hub.call("a__fetch", {"url": url})).text.startswith("no: ")
+        assert (await pool.call("a__fetch", {"url": url})).text.startswith("no: ")
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("given", [{"writable": ("data",)}, {"cwd": "data"}])
 async def test_a_place_of_the_project_that_leads_out_of_it_by_now_keeps_the_server_from_starting(
-    confined: Callable[..., McpHub], workspace: Workspace, given: dict[str, Any]
+    confined: Callable[..., McpServerPool], workspace: Workspace, given: dict[str, Any]
 ) -> None:
     outside = Path(workspace.home, "outside")
     outside.mkdir()
     (outside / "secret").write_text("SECRET")
     os.symlink(outside, os.path.join(workspace.project, "data"))
-    async with confined(**given) as hub:
+    async with confined(**given) as pool:
         with suppress(RemoteError):
-            await hub.call("a__write", {"path": f"{outside}/x"})
+            await pool.call("a__write", {"path": f"{outside}/x"})
         with suppress(RemoteError):
-            assert "SECRET" not in (await hub.call("a__fetch", {"url": f"file://{outside}/secret"})).text
-        said = (await hub.tools()).diagnostics
+            assert "SECRET" not in (await pool.call("a__fetch", {"url": f"file://{outside}/secret"})).text
+        said = (await pool.tools()).diagnostics
     assert os.listdir(outside) == ["secret"]
     assert ["leads out of its folder by a link" in one.message for one in said] == [True]
 
 
 @pytest.mark.anyio
 async def test_a_confined_server_without_hosts_has_no_network(
-    confined: Callable[..., McpHub], site: ThreadingHTTPServer
+    confined: Callable[..., McpServerPool], site: ThreadingHTTPServer
 ) -> None:
-    async with confined() as hub:
-        text = (await hub.call("a__fetch", {"url": f"http://127.0.0.1:{site.server_port}/"})).text
+    async with confined() as pool:
+        text = (await pool.call("a__fetch", {"url": f"http://127.0.0.1:{site.server_port}/"})).text
     assert text.startswith("no: ")
 
 
 @pytest.mark.anyio
 async def test_a_confined_server_reaches_the_hosts_it_was_granted_and_no_other(
-    confined: Callable[..., McpHub], site: ThreadingHTTPServer, audit: AuditLog
+    confined: Callable[..., McpServerPool], site: ThreadingHTTPServer, audit: AuditLog
 ) -> None:
     port = site.server_port
-    async with confined(hosts=(f"127.0.0.1:{port}",)) as hub:
-        granted = (await hub.call("a__fetch", {"url": f"http://127.0.0.1:{port}/"})).text
-        other = (await hub.call("a__fetch", {"url": "http://evil.test/"})).text
+    async with confined(hosts=(f"127.0.0.1:{port}",)) as pool:
+        granted = (await pool.call("a__fetch", {"url": f"http://127.0.0.1:{port}/"})).text
+        other = (await pool.call("a__fetch", {"url": "http://evil.test/"})).text
     assert granted == "hello"
     assert other == "no: HTTP Error 403: Forbidden"
     assert [(line["kind"], line["subject"], line["decision"], line["rule"]) for line in read(audit)[1:]] == [
@@ -147,8 +147,8 @@ async def test_the_start_of_every_server_is_written_down_without_its_secrets(
         "far": ServerSettings(url="http://127.0.0.1:9/mcp?k=k3y-in-words", headers={"X-Key": "k3y-in-words"}),
     }
     confine = ServerConfinement(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset(), audit)
-    async with McpHub(McpSettings(servers=servers), workspace, ENVIRON, confine=confine) as hub:
-        await hub.tools()
+    async with McpServerPool(McpSettings(servers=servers), workspace, ENVIRON, confine=confine) as pool:
+        await pool.tools()
     started = {line["detail"]["server"]: line for line in read(audit)}
     assert started["own"]["subject"].endswith("servers/plain.py <secret>")
     assert (started["own"]["kind"], started["own"]["detail"]["sandbox"]) == ("command", "none")
@@ -157,10 +157,10 @@ async def test_the_start_of_every_server_is_written_down_without_its_secrets(
 
 
 @pytest.mark.anyio
-async def test_all_that_a_confined_server_started_ends_with_it(confined: Callable[..., McpHub]) -> None:
+async def test_all_that_a_confined_server_started_ends_with_it(confined: Callable[..., McpServerPool]) -> None:
     mark = f"MARK_{uuid4().hex}"
-    async with confined(env={mark: "1"}) as hub:
-        await hub.call("a__child", {})
+    async with confined(env={mark: "1"}) as pool:
+        await pool.call("a__child", {})
         with anyio.fail_after(60):
             while len(_find_processes(mark)) < 2:  # a program that starts has no environment for a moment
                 await anyio.lowlevel.checkpoint()
@@ -174,8 +174,8 @@ async def test_a_server_that_cannot_be_confined_is_not_started(
     nowhere = {"PATH": workspace.project}  # there is no bubblewrap
     sandbox = Sandbox(SandboxSettings(mode="bubblewrap"), workspace, nowhere)
     confine = ServerConfinement(sandbox, frozenset({"a"}), audit)
-    async with McpHub(McpSettings(servers={"a": plain()}), workspace, nowhere, confine=confine) as hub:
-        listing = await hub.tools()
+    async with McpServerPool(McpSettings(servers={"a": plain()}), workspace, nowhere, confine=confine) as pool:
+        listing = await pool.tools()
     assert listing.tools == ()
     (said,) = listing.diagnostics
     assert said.code == "mcp-start"
@@ -186,16 +186,16 @@ async def test_a_server_that_cannot_be_confined_is_not_started(
 async def test_a_program_that_is_not_there_is_said_plainly(workspace: Workspace, audit: AuditLog) -> None:
     confine = ServerConfinement(Sandbox(SandboxSettings(), workspace, ENVIRON), frozenset({"a"}), audit)
     servers = McpSettings(servers={"a": ServerSettings(command="no-such-server")})
-    async with McpHub(servers, workspace, ENVIRON, confine=confine) as hub:
-        (said,) = (await hub.tools()).diagnostics
+    async with McpServerPool(servers, workspace, ENVIRON, confine=confine) as pool:
+        (said,) = (await pool.tools()).diagnostics
     assert said.message == "The MCP server 'a' did not start: There is no such program: no-such-server"
 
 
 @pytest.mark.anyio
-async def test_a_server_that_may_not_leave_the_sandbox_is_told_of(confined: Callable[..., McpHub]) -> None:
-    async with confined(sandbox="none") as hub:
-        listing = await hub.tools()
-        assert (await hub.call("a__write", {"path": "/usr/x"})).text.startswith("no: ")
+async def test_a_server_that_may_not_leave_the_sandbox_is_told_of(confined: Callable[..., McpServerPool]) -> None:
+    async with confined(sandbox="none") as pool:
+        listing = await pool.tools()
+        assert (await pool.call("a__write", {"path": "/usr/x"})).text.startswith("no: ")
     assert [one.code for one in listing.diagnostics] == ["mcp-sandbox"]
 
 

@@ -10,38 +10,38 @@ from contextlib import contextmanager
 import anyio
 import pytest
 
-from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpServerPool, RemoteError
 from clawft.config.tools import ServerSettings
 
 pytestmark = pytest.mark.anyio
-HubOf = Callable[..., McpHub]
+PoolOf = Callable[..., McpServerPool]
 NODE = shutil.which("node") or "node"
 
 
-async def use_all(hub: McpHub) -> None:
-    tools, diagnostics = await hub.tools()
+async def use_all(pool: McpServerPool) -> None:
+    tools, diagnostics = await pool.tools()
     assert diagnostics == ()
     assert {"every__echo", "every__get-sum", "every__get-tiny-image"} <= {tool.name for tool in tools}
-    assert (await hub.call("every__echo", {"message": "hi"})).text == "Echo: hi"
-    assert "7" in (await hub.call("every__get-sum", {"a": 3, "b": 4})).text
-    (image,) = (await hub.call("every__get-tiny-image", {})).images
+    assert (await pool.call("every__echo", {"message": "hi"})).text == "Echo: hi"
+    assert "7" in (await pool.call("every__get-sum", {"a": 3, "b": 4})).text
+    (image,) = (await pool.call("every__get-tiny-image", {})).images
     assert image.media_type == "image/png"
-    weather = await hub.call("every__get-structured-content", {"location": "New York"})
+    weather = await pool.call("every__get-structured-content", {"location": "New York"})
     assert set(weather.structured) == {"temperature", "conditions", "humidity"}
-    linked = await hub.call("every__get-resource-reference", {"resourceType": "Text", "resourceId": 1})
+    linked = await pool.call("every__get-resource-reference", {"resourceType": "Text", "resourceId": 1})
     assert "[resource demo://resource/dynamic/text/1]" in linked.text
-    wrong = await hub.call("every__get-sum", {"a": "three"})
+    wrong = await pool.call("every__get-sum", {"a": "three"})
     assert wrong.is_error
 
 
-async def test_it_is_used_on_stdio(hub_of: HubOf, everything: str) -> None:
+async def test_it_is_used_on_stdio(pool_of: PoolOf, everything: str) -> None:
     settings = ServerSettings(command=NODE, args=(everything, "stdio"), timeout_s=20)
-    async with hub_of({"every": settings}) as hub:
-        await use_all(hub)
+    async with pool_of({"every": settings}) as pool:
+        await use_all(pool)
         with anyio.move_on_after(0.3) as scope:
-            await hub.call("every__trigger-long-running-operation", {"duration": 60, "steps": 60})
+            await pool.call("every__trigger-long-running-operation", {"duration": 60, "steps": 60})
         assert scope.cancelled_caught
-        assert (await hub.call("every__echo", {"message": "still here"})).text == "Echo: still here"
+        assert (await pool.call("every__echo", {"message": "still here"})).text == "Echo: still here"
 
 
 @contextmanager
@@ -75,12 +75,12 @@ import("file://" + program);
 """
 
 
-async def test_it_is_used_over_http_and_its_end_is_noticed(hub_of: HubOf, everything: str) -> None:
+async def test_it_is_used_over_http_and_its_end_is_noticed(pool_of: PoolOf, everything: str) -> None:
     with listening(everything) as (url, process):
-        async with hub_of({"every": ServerSettings(url=url, timeout_s=20)}) as hub:
-            await use_all(hub)
+        async with pool_of({"every": ServerSettings(url=url, timeout_s=20)}) as pool:
+            await use_all(pool)
             process.kill()
             process.wait(60)
             with pytest.raises(RemoteError) as caught:
-                await hub.call("every__echo", {"message": "hi"})
+                await pool.call("every__echo", {"message": "hi"})
             assert caught.value.code == "mcp-lost"

@@ -15,11 +15,11 @@ import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
-from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpServerPool, RemoteError
 from clawft.config.tools import ServerSettings
 
 pytestmark = pytest.mark.anyio
-HubOf = Callable[..., McpHub]
+PoolOf = Callable[..., McpServerPool]
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -96,7 +96,7 @@ def greet(body: dict[str, Any], **headers: str) -> Answer | None:
 
 
 async def test_a_server_is_used_over_http_with_its_headers(
-    hub_of: HubOf, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    pool_of: PoolOf, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     server = MCPServer("web")
@@ -111,39 +111,39 @@ async def test_a_server_is_used_over_http_with_its_headers(
 
     with sdk_server(server, seen) as url:
         settings = ServerSettings(url=url, headers={"X-Key": "k ${TOKEN}"})
-        async with hub_of({"web": settings}, {"TOKEN": "tok-12345"}) as hub:
-            assert [tool.name for tool in (await hub.tools()).tools] == ["web__more"]
-            assert (await hub.call("web__more", {})).text == "done"
+        async with pool_of({"web": settings}, {"TOKEN": "tok-12345"}) as pool:
+            assert [tool.name for tool in (await pool.tools()).tools] == ["web__more"]
+            assert (await pool.call("web__more", {})).text == "done"
             with anyio.fail_after(60):
-                while [tool.name for tool in (await hub.tools()).tools] != ["web__more", "web__new"]:
+                while [tool.name for tool in (await pool.tools()).tools] != ["web__more", "web__new"]:
                     await anyio.sleep(0.01)
-            assert (await hub.call("web__new", {})).text == "new"
+            assert (await pool.call("web__new", {})).text == "new"
     assert set(seen) == {"k tok-12345"}
     assert capfd.readouterr() == ("", "")
     assert [record for record in caplog.records if not record.name.startswith(("uvicorn", "mcp.server"))] == []
 
 
-async def test_an_address_where_nobody_listens_is_a_diagnostic(hub_of: HubOf) -> None:
+async def test_an_address_where_nobody_listens_is_a_diagnostic(pool_of: PoolOf) -> None:
     with raw_server(lambda *_: (500, {}, b"")) as url:
         pass
-    async with hub_of({"web": ServerSettings(url=url)}) as hub:
-        (found,) = (await hub.tools()).diagnostics
+    async with pool_of({"web": ServerSettings(url=url)}) as pool:
+        (found,) = (await pool.tools()).diagnostics
     assert found.code == "mcp-start"
     assert "cannot be reached" in found.message
 
 
-async def test_a_server_that_refuses_the_key_is_named_by_its_status(hub_of: HubOf) -> None:
+async def test_a_server_that_refuses_the_key_is_named_by_its_status(pool_of: PoolOf) -> None:
     with raw_server(lambda body, headers: (401, {}, headers["authorization"].encode())) as url:
         settings = ServerSettings(url=url + "?key=hunter2", headers={"Authorization": "Bearer ${TOKEN}"})
-        async with hub_of({"web": settings}, {"TOKEN": "tok-12345"}) as hub:
-            (found,) = (await hub.tools()).diagnostics
+        async with pool_of({"web": settings}, {"TOKEN": "tok-12345"}) as pool:
+            (found,) = (await pool.tools()).diagnostics
     assert found.code == "mcp-start"
     assert "HTTP 401" in found.message
     assert "tok-12345" not in str(found)
     assert "hunter2" not in str(found)
 
 
-async def test_a_session_that_the_server_forgot_is_opened_anew(hub_of: HubOf) -> None:
+async def test_a_session_that_the_server_forgot_is_opened_anew(pool_of: PoolOf) -> None:
     sessions: list[str] = []
 
     def answer(body: dict[str, Any], headers: dict[str, str]) -> Answer:
@@ -157,15 +157,15 @@ async def test_a_session_that_the_server_forgot_is_opened_anew(hub_of: HubOf) ->
         return reply(body, {"content": [{"type": "text", "text": headers["mcp-session-id"]}]})
 
     with raw_server(answer) as url:
-        async with hub_of({"web": ServerSettings(url=url)}) as hub:
+        async with pool_of({"web": ServerSettings(url=url)}) as pool:
             with pytest.raises(RemoteError) as caught:
-                await hub.call("web__x", {})
+                await pool.call("web__x", {})
             assert caught.value.code == "mcp-lost"
-            assert (await hub.call("web__x", {})).text == "s1"
+            assert (await pool.call("web__x", {})).text == "s1"
 
 
 @pytest.mark.parametrize("packed", [False, True])
-async def test_an_answer_that_is_too_large_or_packed_is_refused(hub_of: HubOf, packed: bool) -> None:
+async def test_an_answer_that_is_too_large_or_packed_is_refused(pool_of: PoolOf, packed: bool) -> None:
     def answer(body: dict[str, Any], _: dict[str, str]) -> Answer:
         if (greeting := greet(body)) is not None:
             return greeting
@@ -176,13 +176,13 @@ async def test_an_answer_that_is_too_large_or_packed_is_refused(hub_of: HubOf, p
         return status, headers, content
 
     with raw_server(answer) as url:
-        async with hub_of({"web": ServerSettings(url=url)}) as hub:
+        async with pool_of({"web": ServerSettings(url=url)}) as pool:
             with pytest.raises(RemoteError):
-                await hub.call("web__large", {})
-            assert (await hub.call("web__small", {})).text == "x" * 10
+                await pool.call("web__large", {})
+            assert (await pool.call("web__small", {})).text == "x" * 10
 
 
-async def test_a_redirect_to_another_place_is_not_followed(hub_of: HubOf) -> None:
+async def test_a_redirect_to_another_place_is_not_followed(pool_of: PoolOf) -> None:
     asked: list[str] = []
 
     def other(body: dict[str, Any], _: dict[str, str]) -> Answer:
@@ -191,7 +191,7 @@ async def test_a_redirect_to_another_place_is_not_followed(hub_of: HubOf) -> Non
 
     with raw_server(other) as elsewhere, raw_server(lambda *_: (307, {"location": elsewhere}, b"")) as url:
         settings = ServerSettings(url=url, headers={"X-Key": "tok-12345"})
-        async with hub_of({"web": settings}) as hub:
-            (found,) = (await hub.tools()).diagnostics
+        async with pool_of({"web": settings}) as pool:
+            (found,) = (await pool.tools()).diagnostics
     assert found.code == "mcp-start"
     assert asked == []

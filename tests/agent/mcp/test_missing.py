@@ -12,17 +12,17 @@ sys.modules["mcp_types"] = None
 import anyio
 import clawft.app.app, clawft.agent.builtin_stages
 from clawft.config.tools import McpSettings, ServerSettings
-from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpServerPool, RemoteError
 from clawft.workspace import Workspace
 
 async def main():
     settings = McpSettings(servers={servers})
-    async with McpHub(settings, Workspace("/", "/", "/", "/"), {{}}) as hub:
+    async with McpServerPool(settings, Workspace("/", "/", "/", "/"), {{}}) as pool:
         for _ in range(2):
-            listing = await hub.tools()
+            listing = await pool.tools()
             print(listing.tools, [(d.code, d.severity, d.message, d.hint) for d in listing.diagnostics])
         try:
-            await hub.call("a__x", {{}})
+            await pool.call("a__x", {{}})
         except RemoteError as error:
             print(error.code)
 

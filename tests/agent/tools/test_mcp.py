@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clawft.agent.builtin_stages import server_tools
-from clawft.agent.mcp import McpHub
+from clawft.agent.mcp import McpServerPool
 from clawft.agent.mcp.launch import LaunchTerms
 from clawft.agent.mcp.scripted_server import ScriptedPeer
 from clawft.agent.tools.tool import Tool, ToolError, ToolRegistry, ToolResult, may_repeat
@@ -22,19 +22,19 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "write", "description": "Writes.", "inputSchema": {"type": "object"}},
 ]
 SETTING = {"name": "set", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}
-Make = Callable[..., tuple[McpHub, ScriptedPeer]]
+Make = Callable[..., tuple[McpServerPool, ScriptedPeer]]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """A hub of one scripted server `srv` that offers TOOLS, and more."""
+    """A pool of one scripted server `srv` that offers TOOLS, and more."""
 
-    def made(*more: dict[str, Any], **settings: Any) -> tuple[McpHub, ScriptedPeer]:
+    def made(*more: dict[str, Any], **settings: Any) -> tuple[McpServerPool, ScriptedPeer]:
         peer = ScriptedPeer()
         peer.enqueue_response({"tools": [*TOOLS, *more]})
         workspace = Workspace(str(tmp_path), str(tmp_path), str(tmp_path), str(tmp_path))
         servers = {"srv": ServerSettings(command="-", **settings)}
-        return McpHub(McpSettings(servers=servers), workspace, {}, connect=peer.connect), peer
+        return McpServerPool(McpSettings(servers=servers), workspace, {}, connect=peer.connect), peer
 
     return made
 
@@ -51,8 +51,8 @@ class Person:
         return self.answer
 
 
-async def tools_of(hub: McpHub) -> dict[str, Tool]:
-    return {tool.name: tool for tool in server_tools(hub, (await hub.tools()).tools)}
+async def tools_of(pool: McpServerPool) -> dict[str, Tool]:
+    return {tool.name: tool for tool in server_tools(pool, (await pool.tools()).tools)}
 
 
 async def run(tool: Tool, arguments: dict[str, Any], person: Person) -> ToolResult:
@@ -61,9 +61,9 @@ async def run(tool: Tool, arguments: dict[str, Any], person: Person) -> ToolResu
 
 
 async def test_tools_keep_their_names_and_are_found_by_pattern(make: Make) -> None:
-    hub, _ = make(trusted=True)
-    async with hub:
-        registry = ToolRegistry((await tools_of(hub)).values())
+    pool, _ = make(trusted=True)
+    async with pool:
+        registry = ToolRegistry((await tools_of(pool)).values())
     assert registry.names == ("srv__read", "srv__write")
     assert registry.view(("srv__*",)).names == ("srv__read", "srv__write")
     assert registry.view(("srv__read",)).names == ("srv__read",)
@@ -75,18 +75,18 @@ async def test_tools_keep_their_names_and_are_found_by_pattern(make: Make) -> No
 
 async def test_only_the_word_of_a_trusted_server_counts(make: Make) -> None:
     for trusted in (True, False):
-        hub, _ = make(trusted=trusted)
-        async with hub:
-            tools = await tools_of(hub)
+        pool, _ = make(trusted=trusted)
+        async with pool:
+            tools = await tools_of(pool)
         assert tools["srv__read"].read_only is trusted
         assert tools["srv__write"].read_only is False
 
 
 async def test_a_call_is_made_twice_only_on_the_word_of_a_trusted_server(make: Make) -> None:
     for trusted in (True, False):
-        hub, _ = make(SETTING, trusted=trusted)
-        async with hub:
-            tools = await tools_of(hub)
+        pool, _ = make(SETTING, trusted=trusted)
+        async with pool:
+            tools = await tools_of(pool)
         assert {name: may_repeat(tool, {}) for name, tool in tools.items()} == {
             "srv__read": trusted,
             "srv__write": False,
@@ -97,22 +97,22 @@ async def test_a_call_is_made_twice_only_on_the_word_of_a_trusted_server(make: M
 
 
 async def test_a_trusted_server_is_not_asked_about(make: Make) -> None:
-    hub, peer = make(trusted=True)
+    pool, peer = make(trusted=True)
     person = Person(answer=False)
     peer.enqueue_response({"content": [{"type": "text", "text": "done"}]})
-    async with hub:
-        result = await run((await tools_of(hub))["srv__write"], {"a": 1}, person)
+    async with pool:
+        result = await run((await tools_of(pool))["srv__write"], {"a": 1}, person)
     assert result == ToolResult("done")
     assert person.asked == []
     assert peer.sent_messages[-1]["params"]["arguments"] == {"a": 1}
 
 
 async def test_a_stranger_runs_only_after_a_yes(make: Make) -> None:
-    hub, peer = make()
+    pool, peer = make()
     person = Person(answer=True)
     peer.enqueue_response({"content": [{"type": "text", "text": "done"}]})
-    async with hub:
-        tool = (await tools_of(hub))["srv__read"]
+    async with pool:
+        tool = (await tools_of(pool))["srv__read"]
         assert (await run(tool, {"path": "a\u202eb" + "x" * 900}, person)).text == "done"
         ((question, reason),) = person.asked
         assert question == "Let the MCP server 'srv' run srv__read?"
@@ -128,23 +128,23 @@ async def test_a_stranger_runs_only_after_a_yes(make: Make) -> None:
 
 
 async def test_whoever_is_refused_a_tool_of_a_plugin_is_told_what_allows_it(make: Make) -> None:
-    hub, _ = make()
-    hub.join("srv", ServerSettings(command="-"), LaunchTerms(lambda _: None, ""))  # no such server is in the config
-    async with hub:
-        tool = (await tools_of(hub))["srv__write"]
+    pool, _ = make()
+    pool.join("srv", ServerSettings(command="-"), LaunchTerms(lambda _: None, ""))  # no such server is in the config
+    async with pool:
+        tool = (await tools_of(pool))["srv__write"]
         with pytest.raises(ToolError) as refused:
             await run(tool, {}, Person(answer=False))
     assert refused.value.hint == "To run it without being asked: weft permissions allow srv__write"
 
 
 async def test_results_keep_their_pictures_and_facts(make: Make) -> None:
-    hub, peer = make(trusted=True)
+    pool, peer = make(trusted=True)
     picture = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
     peer.enqueue_response({"content": [picture], "structuredContent": {"n": 1}})
     peer.enqueue_response({"content": [{"type": "text", "text": "no"}], "isError": True})
     peer.enqueue_response({"content": [{"type": "text", "text": "x" * 2_000_001}]})
-    async with hub:
-        tool = (await tools_of(hub))["srv__read"]
+    async with pool:
+        tool = (await tools_of(pool))["srv__read"]
         person = Person(answer=False)
         shown = await run(tool, {}, person)
         assert shown == ToolResult("", "success", {"structured": {"n": 1}}, (Image("image/png", "AAAA"),))
@@ -153,13 +153,13 @@ async def test_results_keep_their_pictures_and_facts(make: Make) -> None:
 
 
 async def test_failures_carry_the_code_a_model_knows(make: Make) -> None:
-    hub, peer = make(trusted=True, timeout_s=0.2)
+    pool, peer = make(trusted=True, timeout_s=0.2)
     peer.enqueue_error(-32602, "a is missing")
     peer.enqueue_error(-32603, "broken")
     peer.enqueue_silence()
     codes = []
-    async with hub:
-        tool = (await tools_of(hub))["srv__read"]
+    async with pool:
+        tool = (await tools_of(pool))["srv__read"]
         for _ in range(3):
             with pytest.raises(ToolError) as caught:
                 await run(tool, {}, Person(answer=False))

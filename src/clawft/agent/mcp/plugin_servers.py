@@ -9,8 +9,8 @@ from functools import partial
 import anyio
 from msgspec import Struct
 
-from clawft.agent.mcp.hub import McpHub
 from clawft.agent.mcp.launch import LaunchTerms
+from clawft.agent.mcp.server_pool import McpServerPool
 from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, real_path
@@ -33,14 +33,14 @@ def name_server(plugin_id: str, server: str) -> str:
 
 
 class PluginServers:
-    """The servers of plugins in a hub. `taken` are the names of the user's own, which no plugin's takes the place of;
+    """The servers of plugins in a pool. `taken` are the names of the user's own, which no plugin's takes the place of;
     `supply` gives the variables that a plugin was granted.
 
     Leaving it ends them, and removes the copies that they ran on.
     """
 
-    def __init__(self, hub: McpHub, workspace: Workspace, supply: Supply, taken: Collection[str]) -> None:
-        self._hub = hub
+    def __init__(self, pool: McpServerPool, workspace: Workspace, supply: Supply, taken: Collection[str]) -> None:
+        self._pool = pool
         self._workspace = workspace
         self._supply = supply
         self._taken = frozenset(taken)
@@ -84,7 +84,7 @@ class PluginServers:
             try:
                 if name in used or name in opened.names:
                     raise Refused("plugin-servers", "another server has its name")
-                self._hub.join(name, *_make(one, server, places, variables))
+                self._pool.join(name, *_make(one, server, places, variables))
                 opened.names.append(name)
             except ClawftError as error:
                 self._tell(one, f"The server '{name}' of the plugin '{one.id}' is left out: {error}", error.hint)
@@ -92,7 +92,7 @@ class PluginServers:
 
     async def _close(self, plugin_id: str) -> None:
         opened = self._opened.pop(plugin_id)
-        await self._hub.leave(opened.names)
+        await self._pool.leave(opened.names)
         await opened.stack.aclose()
 
     def _tell(self, one: PluginStatus, message: str, hint: str = "") -> None:

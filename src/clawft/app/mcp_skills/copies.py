@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from clawft.agent.mcp import McpHub
+from clawft.agent.mcp import McpServerPool
 from clawft.agent.mcp.offered_skills import fetch_files, place_skill, remove_served
 from clawft.app.mcp_skills.offers import ServedStatus
 from clawft.errors import NotFound, Refused
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clawft.trust.review import Review
 
 
-async def fetch_offered(hub: McpHub, one: ServedStatus, place: str) -> str:
+async def fetch_offered(pool: McpServerPool, one: ServedStatus, place: str) -> str:
     """Read a skill into a new folder, every file as it was promised; its own folder there.
 
     Raises: ClawftError, OSError.
@@ -35,7 +35,7 @@ async def fetch_offered(hub: McpHub, one: ServedStatus, place: str) -> str:
         )
     folder = f"{place}/{one.name}"
     os.mkdir(place, 0o700)
-    await fetch_files(hub.read_skill_file, one.found.offered, folder)
+    await fetch_files(pool.read_skill_file, one.found.offered, folder)
     return folder
 
 

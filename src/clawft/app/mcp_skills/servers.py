@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from clawft.agent.mcp import McpHub, RemoteError
+from clawft.agent.mcp import McpServerPool, RemoteError
 from clawft.agent.mcp.launch import ServerConfinement
 from clawft.agent.mcp.plugin_servers import PluginServers, name_server
 from clawft.app.mcp_skills.offers import MAX_NAMED, ServedStatus, judge_offer, judge_offered, load_known
@@ -19,20 +19,22 @@ if TYPE_CHECKING:
     from clawft.sandbox.sandbox import Sandbox
 
 
-def join_servers(app: "App", sandbox: "Sandbox", settings: "PluginsSettings") -> tuple[McpHub, PluginServers]:
+def join_servers(app: "App", sandbox: "Sandbox", settings: "PluginsSettings") -> tuple[McpServerPool, PluginServers]:
     """The servers of the config, and what has those of plugins join them."""
     confine = ServerConfinement(sandbox, find_confined(app.config, app.workspace.user_dir), app.audit)
-    hub = McpHub(app.config.mcp, app.workspace, app.environ, confine=confine)
-    return hub, PluginServers(hub, app.workspace, lambda one: supply_plugin(app, one, settings), app.config.mcp.servers)
+    pool = McpServerPool(app.config.mcp, app.workspace, app.environ, confine=confine)
+    return pool, PluginServers(
+        pool, app.workspace, lambda one: supply_plugin(app, one, settings), app.config.mcp.servers
+    )
 
 
 @asynccontextmanager
-async def open_servers(app: "App") -> AsyncIterator[McpHub]:
+async def open_servers(app: "App") -> AsyncIterator[McpServerPool]:
     """All servers there are, each started when it is asked something. Raises: ClawftError."""
-    hub, servers_context = join_servers(app, app.open_sandbox(), app.own_config.plugins)
-    async with hub, servers_context as servers:
+    pool, servers_context = join_servers(app, app.open_sandbox(), app.own_config.plugins)
+    async with pool, servers_context as servers:
         await servers.renew(load_plugin_statuses(app))
-        yield hub
+        yield pool
 
 
 def has_plugin_server(app: "App", name: str) -> bool:
@@ -55,9 +57,9 @@ _REPORTED_WITH_TOOLS = ("mcp-start", "mcp-lost")  # a server that is not there i
 class ListingCheck:
     """Compares what servers list, whenever they list anew, with what was approved: what changed is approved no more."""
 
-    def __init__(self, app: "App", hub: McpHub) -> None:
+    def __init__(self, app: "App", pool: McpServerPool) -> None:
         self._app = app
-        self._hub = hub
+        self._pool = pool
         self._seen: dict[str, SkillListing] = {}
         self._reported: set[str] = set()
 
@@ -67,7 +69,7 @@ class ListingCheck:
 
         Raises: ClawftError.
         """
-        listings = await self._hub.skills()
+        listings = await self._pool.skills()
         new = {name: listing for name, listing in listings.items() if self._seen.get(name) is not listing}
         self._seen = listings
         diagnostics = [
@@ -90,7 +92,7 @@ class ListingCheck:
     async def _ask(self, one: ServedStatus) -> ServedStatus:
         """A skill that is not listed, by what its server says of it alone: a listing need not be whole."""
         try:
-            offered = await self._hub.get_skill(one.found.origin.server, one.found.origin.uri)
+            offered = await self._pool.get_skill(one.found.origin.server, one.found.origin.uri)
         except RemoteError:
             offered = None
         return judge_offer(self._app, offered, load_known(self._app)) if offered else one

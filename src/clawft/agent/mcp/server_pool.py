@@ -34,7 +34,7 @@ _CLOSE_S = 5.0
 _LOGGERS = ("mcp.client", "mcp.shared", "client", "httpx2", "httpcore2")
 
 
-class McpHub:
+class McpServerPool:
     """The servers of `[mcp]`, and those that plugins brought. Each is started when its tools are first needed."""
 
     def __init__(
@@ -79,7 +79,7 @@ class McpHub:
                     if server is not None:
                         closing.start_soon(server.close)
 
-    async def __aenter__(self) -> "McpHub":
+    async def __aenter__(self) -> "McpServerPool":
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         return self
@@ -166,7 +166,7 @@ class McpHub:
     def _build(self, new: Mapping[str, ServerSettings]) -> None:
         from clawft.agent.mcp.server import McpServer, ServerFailures, open_target
 
-        assert self._group is not None, "the hub is used inside `async with`"
+        assert self._group is not None, "the pool is used inside `async with`"
         for logger in _LOGGERS:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
         diagnostics: list[Diagnostic] = []
