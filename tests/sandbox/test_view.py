@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clawft.config.tools import SandboxSettings
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.place import Place
+from clawft.sandbox.pinned_path import PinnedPath
 from clawft.sandbox.view import SandboxView, ViewBuilder, signal_code
 from clawft.workspace import Workspace
 
@@ -46,7 +46,7 @@ class Machine:
         for one in places:
             assert not isinstance(one, tuple) or one[0].path == one[1]
         plain = (one[0] if isinstance(one, tuple) else one for one in places)
-        return [os.path.relpath(one.path if isinstance(one, Place) else one, self.folder) for one in plain]
+        return [os.path.relpath(one.path if isinstance(one, PinnedPath) else one, self.folder) for one in plain]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from clawft.sandbox.filter import INSIDE_NAMESPACE, build_filter
 from clawft.sandbox.guard import FolderGuard
 from clawft.sandbox.listener import open_listener
 from clawft.sandbox.mounts import find_expected_mounts, find_mount_mismatch, is_mounted
-from clawft.sandbox.place import make_changed_error
+from clawft.sandbox.pinned_path import make_changed_error
 from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
 from clawft.sandbox.view import ETC, FOLDERS, ConfinedProgram, SandboxView, signal_code

@@ -21,7 +21,7 @@ from clawft.files import real_path
 from clawft.sandbox.filter import AF_INET, AF_INET6, AF_NETLINK, build_filter
 from clawft.sandbox.guard import FolderGuard
 from clawft.sandbox.listener import PROXY_PORT
-from clawft.sandbox.place import Mark, Place
+from clawft.sandbox.pinned_path import Mark, PinnedPath
 from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
 from clawft.sandbox.view import ETC, FOLDERS, ConfinedProgram, SandboxView, signal_code
@@ -57,7 +57,7 @@ def _system_grants() -> tuple[Grant, ...]:
     return (*(("read", path, None) for path in found), *(("device", f"/dev/{name}", None) for name in _DEVICES))
 
 
-def _open_root(root: Place, guard: FolderGuard) -> Iterator[Grant]:
+def _open_root(root: PinnedPath, guard: FolderGuard) -> Iterator[Grant]:
     yield "list", root.path, root.mark
     read_only, hidden = frozenset(guard.read_only), frozenset(guard.hidden)
     for path in (*(guard.children or ()), *guard.read_only):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from clawft.sandbox.landlock_launcher import open_plain
-from clawft.sandbox.place import Mark, Place, find_place
+from clawft.sandbox.pinned_path import Mark, PinnedPath, find_pinned
 from clawft.sandbox.view import SandboxView, is_below
 
 _BINDS = frozenset({"--bind", "--bind-try", "--ro-bind", "--ro-bind-try"})
@@ -23,7 +23,7 @@ class ExpectedMounts(Struct, frozen=True):
     read-only."""
 
     places: Mapping[str, tuple[Mark, bool]] = {}
-    hidden: tuple[Place, ...] = ()
+    hidden: tuple[PinnedPath, ...] = ()
     mounts: frozenset[str] = frozenset()
 
 
@@ -37,7 +37,7 @@ def find_expected_mounts(view: SandboxView, base: Sequence[str]) -> ExpectedMoun
     places: dict[str, tuple[Mark, bool]] = {}
     sources: dict[str, str] = {}
 
-    def add(place: Place | None, seen: str, *, read_only: bool = False) -> None:
+    def add(place: PinnedPath | None, seen: str, *, read_only: bool = False) -> None:
         if place is not None:
             places[seen], sources[seen] = (place.mark, read_only), place.path
 
@@ -49,15 +49,15 @@ def find_expected_mounts(view: SandboxView, base: Sequence[str]) -> ExpectedMoun
     for root, guard in view.writable:
         add(root, root.path, read_only=guard.children is not None)
         for path in (*(guard.children or ()), *guard.pinned):
-            add(find_place(path), path)
+            add(find_pinned(path), path)
         for path in (*guard.read_only, *guard.missing):
-            add(find_place(path), path, read_only=True)
+            add(find_pinned(path), path, read_only=True)
         hidden += guard.hidden
     replaced = {seen for _, seen in view.mounts}
     closed = [
         place
         for hidden_path in dict.fromkeys(hidden)
-        if hidden_path not in replaced and (place := find_place(hidden_path)) is not None
+        if hidden_path not in replaced and (place := find_pinned(hidden_path)) is not None
     ]
     covered = [place.path for place in closed]
     shown = {seen for _, seen in (*view.inside, *view.mounts)} | {own.path for own in view.own}
@@ -129,7 +129,7 @@ def _is_same(root: int, path: str, mark: Mark, *, read_only: bool) -> bool:
     return False
 
 
-def _is_hidden(root: int, place: Place) -> bool:
+def _is_hidden(root: int, place: PinnedPath) -> bool:
     """Return whether something else stands there: an empty folder, or a device."""
     try:
         descriptor = open_plain(place.path.lstrip("/"), root)

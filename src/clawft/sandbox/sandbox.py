@@ -17,7 +17,7 @@ from clawft.sandbox.bubblewrap import FAILED, BubblewrapRun
 from clawft.sandbox.confinement import Confinement, limits_of
 from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.listener import PROXY_PORT
-from clawft.sandbox.place import CHANGED
+from clawft.sandbox.pinned_path import CHANGED
 from clawft.sandbox.placeholder import Placeholders
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
 from clawft.sandbox.process import Finished, Launch, Streams, run_launch

@@ -13,7 +13,7 @@ from clawft.files import is_within, real_path
 from clawft.git import find_git_dir
 from clawft.sandbox.confinement import Confinement, ResourceLimits
 from clawft.sandbox.guard import FolderGuard, FolderGuards
-from clawft.sandbox.place import Place, find_place, make_changed_error, open_place
+from clawft.sandbox.pinned_path import PinnedPath, find_pinned, make_changed_error, open_pinned
 from clawft.sandbox.proxy import HostAccess
 from clawft.workspace import Workspace, resolve_path
 
@@ -126,13 +126,13 @@ class SandboxView(Struct, frozen=True):
     that nobody else uses: all in them may be changed.
     """
 
-    readable: tuple[tuple[Place, str], ...] = ()
-    writable: tuple[tuple[Place, FolderGuard], ...] = ()
+    readable: tuple[tuple[PinnedPath, str], ...] = ()
+    writable: tuple[tuple[PinnedPath, FolderGuard], ...] = ()
     hidden: tuple[str, ...] = ()
-    inside: tuple[tuple[Place, str], ...] = ()
-    mounts: tuple[tuple[Place, str], ...] = ()
+    inside: tuple[tuple[PinnedPath, str], ...] = ()
+    mounts: tuple[tuple[PinnedPath, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
-    own: tuple[Place, ...] = ()
+    own: tuple[PinnedPath, ...] = ()
 
 
 class ViewBuilder:
@@ -177,7 +177,7 @@ class ViewBuilder:
             closed = (*hidden, *(hidden_path for _, guard in guarded for hidden_path in guard.hidden))
             copies += self._guards.secret_files.find_copies(closed)
         return SandboxView(
-            tuple((place, at) for root, at in pairs if (place := places.get(root) or find_place(root))),
+            tuple((place, at) for root, at in pairs if (place := places.get(root) or find_pinned(root))),
             guarded,
             tuple(dict.fromkeys(hidden)),
             tuple((places[root], root) for root in inside),
@@ -194,13 +194,13 @@ class ViewBuilder:
         found = {project, real_path(project), *granted} - {"", "/"}
         return tuple(path for path in found if not is_below(path, found - {path}))
 
-    def _open(self, changeable: Sequence[str], paths: Iterable[str]) -> dict[str, Place]:
+    def _open(self, changeable: Sequence[str], paths: Iterable[str]) -> dict[str, PinnedPath]:
         """Places that exist, by real path. What the kernel makes, and this program's own folder, is none.
 
         Raises: Refused.
         """
         home, project = self._workspace.home, self._workspace.project
-        found = (open_place(resolve_path(path, project, home), changeable) for path in dict.fromkeys(paths))
+        found = (open_pinned(resolve_path(path, project, home), changeable) for path in dict.fromkeys(paths))
         never = ("/", self._user_dir)
         return {
             place.path: place
@@ -231,9 +231,9 @@ class ViewBuilder:
         return known
 
 
-def _need(source: str) -> Place:
+def _need(source: str) -> PinnedPath:
     """Open a source that must exist to be shown in another place. Raises: Refused."""
-    if place := find_place(real_path(source)):
+    if place := find_pinned(real_path(source)):
         return place
     raise make_changed_error(source)
 

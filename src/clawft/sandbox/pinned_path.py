@@ -1,8 +1,8 @@
 """A file or folder that is given to a program in the sandbox: opened once, and the same one whenever it is looked at.
 
 A name can lead elsewhere at any moment, since a program that runs beside may put a link there. So every name that is
-granted becomes a `Place` in one step, which looks where it leads, refuses a way out of a folder that commands can
-write, and opens it without following any link. Views, mounts and rules of Landlock are made of places alone.
+granted becomes a `PinnedPath` in one step, which looks where it leads, refuses a way out of a folder that commands can
+write, and opens it without following any link. Mounts and rules of Landlock are made of pinned paths alone.
 """
 
 import errno
@@ -19,14 +19,14 @@ CHANGED = "sandbox-changed"
 Mark = tuple[int, int]  # device and inode
 
 
-class Place(Struct, frozen=True):
-    """The resolved path of a place, and the identity of what was there when it was opened."""
+class PinnedPath(Struct, frozen=True):
+    """A resolved path, and the identity of the file or folder that was there when it was opened."""
 
     path: str
     mark: Mark
 
 
-def open_place(path: str, roots: Sequence[str] = ()) -> Place | None:
+def open_pinned(path: str, roots: Sequence[str] = ()) -> PinnedPath | None:
     """Open what an absolute path leads to; None where nothing is there, or it cannot be reached.
 
     `roots` are folders that commands can write: what is named in one must lie in one, or a command that makes links
@@ -37,10 +37,10 @@ def open_place(path: str, roots: Sequence[str] = ()) -> Place | None:
     if any(is_within(plain, root) for root in roots) and not any(is_within(real, real_path(root)) for root in roots):
         message = "A place that a program is given leads out of its folder by a link, so nothing was run"
         raise Refused("sandbox-link", message, path=path, hint="Remove the link, or grant the place that it leads to")
-    return find_place(real) if os.path.exists(real) else None
+    return find_pinned(real) if os.path.exists(real) else None
 
 
-def find_place(path: str) -> Place | None:
+def find_pinned(path: str) -> PinnedPath | None:
     """Open a real path; None where nothing is there. Raises: Refused where it cannot be reached, or only by a link."""
     try:
         descriptor = open_plain(path)
@@ -52,7 +52,7 @@ def find_place(path: str) -> Place | None:
         status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    return Place(path, (status.st_dev, status.st_ino))
+    return PinnedPath(path, (status.st_dev, status.st_ino))
 
 
 def make_changed_error(path: str) -> Refused:
