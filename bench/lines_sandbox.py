@@ -11,11 +11,11 @@ import anyio
 from msgspec import structs
 
 from clawft.config.tools import SandboxSettings
-from clawft.sandbox.bubblewrap import base_flags, give_files, view_flags
+from clawft.sandbox.bubblewrap import base_flags, give_files, visible_flags
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.guard import FolderGuard
 from clawft.sandbox.sandbox import Sandbox
-from clawft.sandbox.view import SandboxView, ViewBuilder
+from clawft.sandbox.visible_files import VisibleFiles, VisibleFilesBuilder
 from clawft.workspace import Workspace
 from report import Line
 
@@ -40,16 +40,19 @@ def measure_sandbox(folder: Path, rounds: int) -> list[Line]:
 
 def _plain_words(sandbox: Sandbox, workspace: Workspace) -> list[str]:
     project = workspace.project
-    view = ViewBuilder(sandbox.settings, workspace).view(Confinement(writable=(project,)), ENV["PATH"])
-    flags = [*base_flags(workspace.home, sandbox.limits, nested=False), *view_flags(_stand_in(view), ENV, project)]
+    visible = VisibleFilesBuilder(sandbox.settings, workspace).build(Confinement(writable=(project,)), ENV["PATH"])
+    flags = [
+        *base_flags(workspace.home, sandbox.limits, nested=False),
+        *visible_flags(_stand_in(visible), ENV, project),
+    ]
     return [*flags, "--", "/bin/sh", "-c", COMMAND]
 
 
-def _stand_in(view: SandboxView) -> SandboxView:
+def _stand_in(visible: VisibleFiles) -> VisibleFiles:
     """The same mounts for what is not there, which the sandbox makes for a moment: on a folder that is."""
-    ((root, guard),) = view.writable
+    ((root, guard),) = visible.writable
     instead = tuple(f"{root.path}/docs" for _ in guard.missing)
-    return structs.replace(view, writable=((root, FolderGuard(guard.read_only, guard.hidden, instead)),))
+    return structs.replace(visible, writable=((root, FolderGuard(guard.read_only, guard.hidden, instead)),))
 
 
 async def _measure(sandbox: Sandbox, words: list[str], rounds: int) -> tuple[float, float]:

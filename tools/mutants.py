@@ -53,7 +53,11 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/agent/test_decided.py",
     ),
     "sandbox/guard.py": ("tests/sandbox/test_guards.py", "tests/sandbox/test_guard.py"),
-    "sandbox/view.py": ("tests/sandbox/test_view.py", "tests/sandbox/test_guard.py", "tests/sandbox/test_sandbox.py"),
+    "sandbox/visible_files.py": (
+        "tests/sandbox/test_visible_files.py",
+        "tests/sandbox/test_guard.py",
+        "tests/sandbox/test_sandbox.py",
+    ),
     "scanner/findings.py": ("tests/scanner/test_verdict.py", "tests/scanner/test_findings.py"),
     "agent/sessions/store.py": ("tests/agent/sessions/test_store.py", "tests/agent/sessions/test_session.py"),
     "install/transaction/apply.py": (

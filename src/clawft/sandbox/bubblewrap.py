@@ -24,7 +24,7 @@ from clawft.sandbox.mounts import find_expected_mounts, find_mount_mismatch, is_
 from clawft.sandbox.pinned_path import make_changed_error
 from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
-from clawft.sandbox.view import ETC, FOLDERS, ConfinedProgram, SandboxView, signal_code
+from clawft.sandbox.visible_files import ETC, FOLDERS, ConfinedProgram, VisibleFiles, signal_code
 from clawft.sandbox.watch import list_namespace_processes, watch
 
 _ALONE = (
@@ -64,24 +64,24 @@ def _show_setting(path: str) -> Sequence[str]:
     return ("--ro-bind-try", path, path)
 
 
-def view_flags(view: SandboxView, env: Mapping[str, str], cwd: str) -> list[str]:
+def visible_flags(visible: VisibleFiles, env: Mapping[str, str], cwd: str) -> list[str]:
     """Return the flags for what one program sees of the rest of the machine, and for its environment."""
     flags: list[str] = []
-    for place, seen in view.readable:
+    for place, seen in visible.readable:
         flags += "--ro-bind-try", place.path, seen
-    for root, guard in view.writable:
+    for root, guard in visible.writable:
         flags += _root_flags(root.path, guard)
-    hidden = [path for _, guard in view.writable for path in guard.hidden] + [*view.hidden]
-    inside = [seen for _, seen in (*view.inside, *view.mounts)]
+    hidden = [path for _, guard in visible.writable for path in guard.hidden] + [*visible.hidden]
+    inside = [seen for _, seen in (*visible.inside, *visible.mounts)]
     below = [path for path in hidden if any(is_within(path, folder) for folder in inside)]
     for path in hidden:
         flags += () if path in below else _hide(path)
-    for place, seen in (*view.inside, *view.mounts):  # these may lie in a place that is hidden as a whole
+    for place, seen in (*visible.inside, *visible.mounts):  # these may lie in a place that is hidden as a whole
         flags += "--ro-bind", place.path, seen
     for path in below:
         flags += () if path in inside else _hide(path)
-    flags += _bind("--bind", (place.path for place in view.own))
-    for target, link in view.links:
+    flags += _bind("--bind", (place.path for place in visible.own))
+    for target, link in visible.links:
         flags += "--symlink", target, link
     for path in (*filter(os.path.isdir, hidden), "/"):
         flags += "--remount-ro", path
@@ -167,10 +167,10 @@ class BubblewrapRun:
 
     def __init__(self, bwrap: str, base: Sequence[str], job: ConfinedProgram) -> None:
         """`base` are the flags of every program. Raises: ClawftError; OSError."""
-        flags = (*base, *view_flags(job.view, job.env, job.cwd))
+        flags = (*base, *visible_flags(job.visible, job.env, job.cwd))
         rest = _join(flags)
         self._job = job
-        self._expected = find_expected_mounts(job.view, base)
+        self._expected = find_expected_mounts(job.visible, base)
         self._status_text = b""
         self._child = 0
         self._pidfd = -1

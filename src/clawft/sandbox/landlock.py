@@ -24,7 +24,7 @@ from clawft.sandbox.listener import PROXY_PORT
 from clawft.sandbox.pinned_path import Mark, PinnedPath
 from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
-from clawft.sandbox.view import ETC, FOLDERS, ConfinedProgram, SandboxView, signal_code
+from clawft.sandbox.visible_files import ETC, FOLDERS, ConfinedProgram, VisibleFiles, signal_code
 from clawft.sandbox.watch import list_descendants, list_namespace_processes, watch
 
 # "list", "read", "write" or "device", a real path, and what was there when it was opened, if it was.
@@ -33,19 +33,19 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _ACCOUNTS = ("passwd", "group", "hosts")
 
 
-def find_grants(view: SandboxView, private: str) -> list[Grant]:
-    """Find the Landlock grants for a program that sees this view and has the folder `private` for itself."""
-    hidden = frozenset(view.hidden)
+def find_grants(visible: VisibleFiles, private: str) -> list[Grant]:
+    """Find the Landlock grants for a program that sees these files and has the folder `private` for itself."""
+    hidden = frozenset(visible.hidden)
     grants = [
         *(system_grant for system_grant in _system_grants() if system_grant[1] not in hidden),
         ("write", private, None),
     ]
-    for place, _ in view.readable:
+    for place, _ in visible.readable:
         grants += _open(place.path, "read", frozenset(), hidden, place.mark)
-    for root, guard in view.writable:
+    for root, guard in visible.writable:
         grants += _open_root(root, guard)
-    grants += [("write", own_place.path, own_place.mark) for own_place in view.own]
-    for place, _ in (*view.inside, *view.mounts):
+    grants += [("write", own_place.path, own_place.mark) for own_place in visible.own]
+    for place, _ in (*visible.inside, *visible.mounts):
         grants += _open(place.path, "read", frozenset(), hidden - {place.path}, place.mark)
     return grants
 
@@ -135,8 +135,11 @@ class LandlockRun:
     def _describe(self) -> dict[str, Any]:
         job, private = self._job, self._private
         granted = (
-            *(granted_place for granted_place, _ in (*job.view.readable, *job.view.writable, *job.view.mounts)),
-            *job.view.own,
+            *(
+                granted_place
+                for granted_place, _ in (*job.visible.readable, *job.visible.writable, *job.visible.mounts)
+            ),
+            *job.visible.own,
         )
         roots = [place.path for place in granted]
         home = job.env.get("HOME", "")
@@ -146,17 +149,17 @@ class LandlockRun:
             "words": job.words,
             "cwd": job.cwd,
             "env": {**job.env, **own},
-            "grants": find_grants(job.view, private),
+            "grants": find_grants(job.visible, private),
             "limits": structs.asdict(job.limits),
             "filters": _filters(),
             "port": PROXY_PORT if job.access else 0,
             "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else private,
             "open": [
-                *(root.path for root, _ in job.view.writable),
-                *(own_place.path for own_place in job.view.own),
+                *(root.path for root, _ in job.visible.writable),
+                *(own_place.path for own_place in job.visible.own),
                 private,
             ],
-            "closed": [path for _, guard in job.view.writable for path in (*guard.read_only, *guard.hidden)],
+            "closed": [path for _, guard in job.visible.writable for path in (*guard.read_only, *guard.hidden)],
             "parent": os.getpid(),
         }
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.pinned_path import Mark, PinnedPath, find_pinned
-from clawft.sandbox.view import SandboxView, is_below
+from clawft.sandbox.visible_files import VisibleFiles, is_below
 
 _BINDS = frozenset({"--bind", "--bind-try", "--ro-bind", "--ro-bind-try"})
 _MADE = frozenset({"--tmpfs", "--proc", "--dev"})
@@ -27,8 +27,8 @@ class ExpectedMounts(Struct, frozen=True):
     mounts: frozenset[str] = frozenset()
 
 
-def find_expected_mounts(view: SandboxView, base: Sequence[str]) -> ExpectedMounts:
-    """Find the mounts that a view must lead to. `base` are the flags of every program, whose places no confined program
+def find_expected_mounts(visible: VisibleFiles, base: Sequence[str]) -> ExpectedMounts:
+    """Find the mounts that visible files must lead to. `base` are the flags of every program, whose places no confined program
     can change.
 
     A place that is not there now must not be mounted either. Raises: Refused where one cannot be reached, or only by a
@@ -41,26 +41,26 @@ def find_expected_mounts(view: SandboxView, base: Sequence[str]) -> ExpectedMoun
         if place is not None:
             places[seen], sources[seen] = (place.mark, read_only), place.path
 
-    for granted, seen in (*view.readable, *view.inside, *view.mounts):
+    for granted, seen in (*visible.readable, *visible.inside, *visible.mounts):
         add(granted, seen, read_only=True)
-    for own in view.own:
+    for own in visible.own:
         add(own, own.path)
-    hidden: list[str] = [*view.hidden]
-    for root, guard in view.writable:
+    hidden: list[str] = [*visible.hidden]
+    for root, guard in visible.writable:
         add(root, root.path, read_only=guard.children is not None)
         for path in (*(guard.children or ()), *guard.pinned):
             add(find_pinned(path), path)
         for path in (*guard.read_only, *guard.missing):
             add(find_pinned(path), path, read_only=True)
         hidden += guard.hidden
-    replaced = {seen for _, seen in view.mounts}
+    replaced = {seen for _, seen in visible.mounts}
     closed = [
         place
         for hidden_path in dict.fromkeys(hidden)
         if hidden_path not in replaced and (place := find_pinned(hidden_path)) is not None
     ]
     covered = [place.path for place in closed]
-    shown = {seen for _, seen in (*view.inside, *view.mounts)} | {own.path for own in view.own}
+    shown = {seen for _, seen in (*visible.inside, *visible.mounts)} | {own.path for own in visible.own}
     expected = {path: place for path, place in places.items() if path in shown or not is_below(path, covered)}
     machine = _read_mounts("self")
     mounts = {*_list_targets(base, machine), *covered}

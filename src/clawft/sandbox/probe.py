@@ -16,7 +16,7 @@ from clawft.sandbox.bubblewrap import BubblewrapRun, base_flags
 from clawft.sandbox.confinement import ResourceLimits
 from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.process import Streams, run_launch
-from clawft.sandbox.view import LEAST_ETC, ConfinedProgram, SandboxView
+from clawft.sandbox.visible_files import LEAST_ETC, ConfinedProgram, VisibleFiles
 from clawft.trust.programs import HostPrograms
 
 Mode = Literal["auto", "bubblewrap", "landlock", "off"]
@@ -75,7 +75,7 @@ def _find_bubblewrap(host_programs: HostPrograms) -> tuple[str, str]:
 def _try(confine: "type[LandlockRun] | partial[BubblewrapRun]", limits: ResourceLimits) -> str:
     """Return why a program cannot be run so; '' if it can. Runs in a thread of its own, since an event loop may be
     running here."""
-    job = ConfinedProgram(("/bin/sh", "-c", ":"), "/", {}, SandboxView(), limits)
+    job = ConfinedProgram(("/bin/sh", "-c", ":"), "/", {}, VisibleFiles(), limits)
     reasons: list[str] = []
 
     async def run() -> None:

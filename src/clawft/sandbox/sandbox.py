@@ -22,7 +22,7 @@ from clawft.sandbox.placeholder import Placeholders
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
 from clawft.sandbox.process import Finished, Launch, Streams, run_launch
 from clawft.sandbox.proxy import HostAccess, Record, proxy_env
-from clawft.sandbox.view import ConfinedProgram, SandboxView, ViewBuilder
+from clawft.sandbox.visible_files import ConfinedProgram, VisibleFiles, VisibleFilesBuilder
 from clawft.trust.network import UrlPolicy
 from clawft.trust.programs import HostPrograms, make_host_programs
 from clawft.workspace import Workspace
@@ -47,7 +47,7 @@ class Sandbox:
         self.host_programs = host_programs or make_host_programs(workspace, environ, settings.writable)
         self.limits = limits_of(settings)
         self.workspace = workspace
-        self._viewer = ViewBuilder(settings, workspace)
+        self._visible_files = VisibleFilesBuilder(settings, workspace)
         self.web = web
         self._policy = UrlPolicy(web)
         self._found: UsableSandbox | None = None
@@ -122,15 +122,21 @@ class Sandbox:
     ) -> Iterator[Launch]:
         """A program in the sandbox that there is."""
         by_children = found.status.kind == "landlock"
-        view = self._viewer.view(confinement, bare.env.get("PATH", os.defpath), by_children=by_children)
-        places = Placeholders(path for _, guard in view.writable for path in guard.missing)
+        visible = self._visible_files.build(confinement, bare.env.get("PATH", os.defpath), by_children=by_children)
+        places = Placeholders(path for _, guard in visible.writable for path in guard.missing)
         try:
             hosts, hint = confinement.hosts, confinement.host_hint
             access = HostAccess(hosts, self._policy, record, hint=hint) if hosts else None
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if access else {})}
             limits = confinement.limits or self.limits
             job = ConfinedProgram(
-                bare.words, bare.cwd, {**bare.env, **own}, _keep_held(view, places), limits, access, confinement.quiet_s
+                bare.words,
+                bare.cwd,
+                {**bare.env, **own},
+                _keep_held(visible, places),
+                limits,
+                access,
+                confinement.quiet_s,
             )
             base = found.least if confinement.least else found.base
             with closing(LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job)) as confined:
@@ -150,11 +156,11 @@ class Sandbox:
             return self._found
 
 
-def _keep_held(view: SandboxView, places: Placeholders) -> SandboxView:
-    """The view with only those placeholders that could be made."""
+def _keep_held(visible: VisibleFiles, places: Placeholders) -> VisibleFiles:
+    """The visible files with only those placeholders that could be made."""
     held = set(places.paths)
     writable = tuple(
         (root, structs.replace(guard, missing=tuple(path for path in guard.missing if path in held)))
-        for root, guard in view.writable
+        for root, guard in visible.writable
     )
-    return structs.replace(view, writable=writable)
+    return structs.replace(visible, writable=writable)

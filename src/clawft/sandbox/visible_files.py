@@ -1,4 +1,4 @@
-"""The view of a confined program: the files and folders of this machine that it sees, and which it may change."""
+"""The files and folders of this machine that a confined program sees, and which of them it may change."""
 
 import os
 import re
@@ -119,7 +119,7 @@ def _is_open(real: str, home: str, closed: tuple[str, ...]) -> bool:
 _NEVER = ("/proc", "/sys", "/dev")
 
 
-class SandboxView(Struct, frozen=True):
+class VisibleFiles(Struct, frozen=True):
     """Pairs are (place, where it is seen); roots come before what lies in them.
 
     `inside` lies in this program's own folder, which is hidden otherwise. `links` are (target, link). `own` are folders
@@ -135,8 +135,8 @@ class SandboxView(Struct, frozen=True):
     own: tuple[PinnedPath, ...] = ()
 
 
-class ViewBuilder:
-    """Makes views of confinements, with what the settings add."""
+class VisibleFilesBuilder:
+    """Find what a confinement lets a program see, with what the settings add."""
 
     def __init__(self, settings: SandboxSettings, workspace: Workspace) -> None:
         self._settings = settings
@@ -145,8 +145,8 @@ class ViewBuilder:
         self._user_dir = real_path(workspace.user_dir)
         self._programs: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
 
-    def view(self, confinement: Confinement, path: str, *, by_children: bool = False) -> SandboxView:
-        """Return the view of a program that searches `path` for others. Every name that was granted is opened here.
+    def build(self, confinement: Confinement, path: str, *, by_children: bool = False) -> VisibleFiles:
+        """Return what a program sees that searches `path` for others. Every name that was granted is opened here.
 
         Raises: Refused for a name that leads elsewhere by now.
         """
@@ -176,7 +176,7 @@ class ViewBuilder:
         if not by_children:  # nothing can be mounted there, so git cannot read such a config
             closed = (*hidden, *(hidden_path for _, guard in guarded for hidden_path in guard.hidden))
             copies += self._guards.secret_files.find_copies(closed)
-        return SandboxView(
+        return VisibleFiles(
             tuple((place, at) for root, at in pairs if (place := places.get(root) or find_pinned(root))),
             guarded,
             tuple(dict.fromkeys(hidden)),
@@ -252,7 +252,7 @@ class ConfinedProgram(Struct, frozen=True):
     words: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
-    view: SandboxView
+    visible: VisibleFiles
     limits: ResourceLimits
     access: HostAccess | None = None
     quiet_s: float = 300.0
