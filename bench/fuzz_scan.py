@@ -27,12 +27,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clawft.scanner import scan_path
+from clawft.scanner.disguises import undisguise
 from clawft.scanner.facts import Document
 from clawft.scanner.intake import read_files
 from clawft.scanner.intake.files import IntakeResult, take_bytes, take_compiled
 from clawft.scanner.intake.formats import UnpackBudget
 from clawft.scanner.languages import analyse
-from clawft.scanner.views import undisguise
 from scan_material import SCRIPT, make_png, make_pyc, make_tar, make_zip
 from scan_programs import make_program
 

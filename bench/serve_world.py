@@ -17,7 +17,7 @@ from clawft.config.serve import ServeSettings
 from clawft.messages import Event
 from clawft.server.callers import ALL_SCOPES, DaemonCall, DaemonCaller
 from clawft.server.daemon import Daemon, open_daemon
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Scope
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Scope
 from clawft.server.protocol.executions import TurnEvent
 from warm import WarmPopen
 from world import World

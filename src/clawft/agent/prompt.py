@@ -255,10 +255,10 @@ def choose_tools(conversation: Conversation) -> ToolRegistry:
     runtime = conversation.runtime
     tools = conversation.list_tools()
     for agent in conversation.agents:  # a fork has no more than those above it
-        tools = tools.view(agent.tools, agent.disallowed_tools)
-    tools = tools.view(denied=tuple(rule.pattern.text for rule in runtime.rules.deny))
+        tools = tools.select(agent.tools, agent.disallowed_tools)
+    tools = tools.select(denied=tuple(rule.pattern.text for rule in runtime.rules.deny))
     needless = not conversation.skills.offered or _injects_all(runtime)
-    return tools.view(denied=SKILL_TOOLS) if needless else tools
+    return tools.select(denied=SKILL_TOOLS) if needless else tools
 
 
 def join_tools(turn: Turn) -> None:

@@ -21,7 +21,7 @@ from clawft.cli.output import (
 )
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError, Diagnostic
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.parse.model import Agent
 from clawft.trust.patterns import denies_whole_tool, names_tool

@@ -20,7 +20,7 @@ from clawft.cli.output import (
 )
 from clawft.config import config_files, join_path
 from clawft.config.listing import Setting, find_values, get_path, list_settings
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.modes import find_unfollowed
 from clawft.workspace import Workspace
 

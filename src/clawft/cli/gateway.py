@@ -24,7 +24,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import lock_file
 from clawft.jobs import is_installed, is_used, missing
 from clawft.jobs.channels.plugin_channels import PluginChannel, choose_channels
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 
 if TYPE_CHECKING:
     from clawft.agent.run_request import RunRequest

@@ -9,7 +9,7 @@ from clawft.cli.root import LazyGroup, events_option
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from clawft.server.protocol.envelope import Scope
+    from clawft.server.protocol.base import Scope
 
 
 @click.group(

@@ -17,7 +17,7 @@ from clawft.install.publish.publication import choose_version
 from clawft.server.hub.model import HubFile, PublicationDraft
 from clawft.server.hub.publication import SkillPublisher
 from clawft.server.hub.store import HubStore
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 
 
 @click.command("import")

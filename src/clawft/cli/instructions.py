@@ -22,7 +22,7 @@ from clawft.cli.review import agent_lines, text_lines
 from clawft.errors import Refused
 from clawft.files import is_within
 from clawft.messages import Event, Noticed
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.status import SkillStatus
 
 _HINT = "Read them, then: weft agent --trust-instructions --yes --show-prompt"

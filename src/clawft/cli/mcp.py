@@ -26,7 +26,7 @@ from clawft.cli.output import CommandResult, is_json_asked, one_line, print_tabl
 from clawft.cli.prompts import confirm
 from clawft.cli.review import review_lines
 from clawft.errors import Diagnostic, NotFound
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.review import review_json
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.trust.review import Review

@@ -16,7 +16,7 @@ from clawft.server.daemon import open_daemon
 
 if TYPE_CHECKING:
     from clawft.app.app import App
-    from clawft.server.protocol.envelope import Scope
+    from clawft.server.protocol.base import Scope
 
 
 CALLER = "mcp"  # whose sessions its clients' are

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import get_hint
-from clawft.server.protocol.envelope import diagnostic_json, encode
+from clawft.server.protocol.base import diagnostic_json, encode
 from clawft.skills.parse.model import HIDDEN, escape_invisible
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # could rewrite the screen

@@ -13,7 +13,7 @@ from clawft.cli.prompts import confirm
 from clawft.config.changes import EditedConfig, Scope, SettingChange
 from clawft.config.tools import KINDS, Kind
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.render.shell import is_command_runner
 from clawft.trust.audit.log import AuditEntry
 from clawft.trust.claude_settings import ImportedPermission, load_settings, settings_files

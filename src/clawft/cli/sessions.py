@@ -28,7 +28,7 @@ from clawft.cli.output import CommandResult, clean, one_line, print_table, say, 
 from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.messages import Message
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.records import transcript_json, view_session
 from clawft.workspace import resolve_path
 

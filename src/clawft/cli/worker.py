@@ -23,7 +23,7 @@ from clawft.files import lock_file
 from clawft.jobs import is_installed, missing
 from clawft.jobs.run_state import now_text
 from clawft.messages import Noticed
-from clawft.server.protocol.envelope import encode
+from clawft.server.protocol.base import encode
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -28,8 +28,8 @@ class ExpectedMounts(Struct, frozen=True):
 
 
 def find_expected_mounts(visible: VisibleFiles, base: Sequence[str]) -> ExpectedMounts:
-    """Find the mounts that visible files must lead to. `base` are the flags of every program, whose places no confined program
-    can change.
+    """Find the mounts that visible files must lead to. `base` are the flags of every program, whose places no confined
+    program can change.
 
     A place that is not there now must not be mounted either. Raises: Refused where one cannot be reached, or only by a
     link.

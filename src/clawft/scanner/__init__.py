@@ -1,7 +1,7 @@
 """The scanner: reads what a skill would do and whether it attacks, and never runs it.
 
 `scan_path` takes a folder, a file or an archive and returns a report. Inside, one direction: `intake` turns files into
-documents, `views` undo disguises, `languages` find facts, `rules` object to conjunctions of facts, `verdict` sums up.
+documents, `disguises` undoes disguises, `languages` finds facts, `rules` objects to conjunctions of them.
 `gate` keeps what was found, so that skills that did not change are not read again.
 """
 

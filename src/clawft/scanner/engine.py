@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import structs
 
+from clawft.scanner.disguises import undisguise
 from clawft.scanner.facts import MAX_DEPTH, Document, Fact, Kind
 from clawft.scanner.findings import ON_LOAD, Coverage, Finding, Gap, Power, Report, judge
 from clawft.scanner.intake import ScannedFiles, read_files
@@ -17,7 +18,6 @@ from clawft.scanner.languages.imports import join_imports
 from clawft.scanner.regex import lazy
 from clawft.scanner.rule import RuleHit, ScanRule, Subject
 from clawft.scanner.rules import load_rules
-from clawft.scanner.views import undisguise
 from clawft.scanner.vocabulary.hosts import host_of
 from clawft.skills.parse.model import Skill
 

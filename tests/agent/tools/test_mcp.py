@@ -65,9 +65,9 @@ async def test_tools_keep_their_names_and_are_found_by_pattern(make: Make) -> No
     async with pool:
         registry = ToolRegistry((await tools_of(pool)).values())
     assert registry.names == ("srv__read", "srv__write")
-    assert registry.view(("srv__*",)).names == ("srv__read", "srv__write")
-    assert registry.view(("srv__read",)).names == ("srv__read",)
-    assert registry.view(("read", "Read", "other__*")).names == ()
+    assert registry.select(("srv__*",)).names == ("srv__read", "srv__write")
+    assert registry.select(("srv__read",)).names == ("srv__read",)
+    assert registry.select(("read", "Read", "other__*")).names == ()
     read = registry.find("srv__read")
     assert read is not None
     assert (read.description, read.parameters, read.arguments) == ("Reads.", {"type": "object"}, None)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from clawft.cli.options import TurnOptions
-from clawft.cli.repl.view import ToolApprovalPrompt
+from clawft.cli.repl.turn_display import ToolApprovalPrompt
 from clawft.messages import ApprovalAnswer, ApprovalNeeded, Event, TextDelta
 from clawft.trust.audit.log import AT_TERMINAL
 from terminal import CTRL_C, CTRL_D, Open, Terminal
@@ -219,8 +219,8 @@ async def test_questions_side_by_side_come_one_after_the_other(world: World, ter
         yield TextDelta(text="Said meanwhile.")
 
     async with terminal() as t:
-        asker = ToolApprovalPrompt(t.repl.view, put, lambda: None)
-        shown = asyncio.create_task(t.repl.view.show(emit()))
+        asker = ToolApprovalPrompt(t.repl.display, put, lambda: None)
+        shown = asyncio.create_task(t.repl.display.show(emit()))
         both = asyncio.gather(*(asker(one) for one in events))
         await asked.get()
         assert "Fetch two?" not in t.text()

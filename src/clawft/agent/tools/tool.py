@@ -236,7 +236,7 @@ class ToolRegistry:
     def find(self, name: str) -> Tool | None:
         return self._tools.get(name)
 
-    def view(self, allowed: tuple[str, ...] | None = None, denied: tuple[str, ...] = ()) -> "ToolRegistry":
+    def select(self, allowed: tuple[str, ...] | None = None, denied: tuple[str, ...] = ()) -> "ToolRegistry":
         """The tools that `allowed` speaks of (None: all), without those that `denied` takes away as a whole.
 
         What the arguments of a pattern leave of a tool is decided when it is used.

@@ -16,7 +16,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, one_line, show_diagnostic
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sandbox.sandbox import Sandbox
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.hooks import HookStatus
 from clawft.trust.status import HOOK_STATES
 

@@ -10,7 +10,7 @@ from clawft.app.hooks import AnyHookStatus, check_folders, find_plugin_hooks, lo
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.hooks import load_claude_hooks, load_hooks, load_skill_commands, load_skill_hooks
 from clawft.skills.discovery.locations import hook_locations
 from clawft.trust.hooks import HookStatus

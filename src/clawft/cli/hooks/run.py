@@ -26,7 +26,7 @@ from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close
 from clawft.files import read_regular
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.parse.hooks import EVENTS
 from clawft.workspace import Workspace
 

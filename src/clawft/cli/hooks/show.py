@@ -19,7 +19,7 @@ from clawft.cli.review import NOTHING, render_hook_command, render_reach, render
 from clawft.config.extensions import HookPermissions, HooksSettings
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import is_within
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.parse.dependencies import install_command
 from clawft.trust.command_hooks import CommandHooksStatus
 from clawft.trust.hooks import HookStatus, compute_hook_digest, get_hook_entry, why_untrusted

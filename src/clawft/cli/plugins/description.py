@@ -10,7 +10,7 @@ import msgspec
 from clawft.cli.output import one_line
 from clawft.contracts import Permissions
 from clawft.errors import Diagnostic
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.plugins import DiscoveredPlugin, PluginContents
 from clawft.skills.parse.plugin import PluginManifest
 from clawft.trust.plugins import PluginStatus, list_granted

@@ -42,7 +42,7 @@ from clawft.install.archive.target import PLUGIN
 from clawft.install.sources.git import fetch_whole
 from clawft.install.sources.reference import parse_reference
 from clawft.plugins.folder import KINDS, Kind, StagedPlugin, make_plugin, place_plugin, stage_plugin
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugins import load_plugin
 from clawft.trust.plugin_review import make_broken_error

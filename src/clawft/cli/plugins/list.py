@@ -12,7 +12,7 @@ from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, 
 from clawft.cli.plugins.description import plugin_json, render_contents_summary
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
 from clawft.errors import ClawftError, Diagnostic
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.plugins import DiscoveredPlugin
 from clawft.skills.parse.plugin import PluginManifest
 from clawft.trust.plugins import PluginGrant, PluginStatus

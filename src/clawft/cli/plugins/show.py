@@ -28,7 +28,7 @@ from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Diagnostic
 from clawft.plugins.runtime import log_path
 from clawft.sandbox.wasm import load_wasm
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugins import PluginContents
 from clawft.skills.parse.plugin import PluginManifest

@@ -1,1 +1,1 @@
-"""The terminal that people live in: prompt, slash commands, and a view of what the agent does."""
+"""The terminal that people live in: prompt, slash commands, and the display of what the agent does."""

@@ -24,7 +24,7 @@ from clawft.trust.modes import get_mode
 if TYPE_CHECKING:
     from clawft.agent.run_request import TurnRequest
     from clawft.agent.runtime import Conversation, Runtime
-    from clawft.cli.repl.view import TurnView
+    from clawft.cli.repl.turn_display import TurnDisplay
 
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ class ReplContext:
         self.reader = PromptReader(
             source, output, screen, history=open_history(app.workspace), completer=make_completer(self)
         )
-        self.reader.on_unfold = lambda: self.view.unfold()
+        self.reader.on_unfold = lambda: self.display.unfold()
         self._yes = options.yes
         self.interrupted_at = -math.inf  # when Ctrl-C was last pressed, if nothing was typed since
         self.work: asyncio.Task[None] | None = None  # the line that is being worked on
@@ -104,15 +104,15 @@ class ReplContext:
         self._held_runtime: TaskContext[Runtime] | None = None
         self._held_conversation: TaskContext[Conversation] | None = None
         self._conversation: Conversation | None = None
-        self._view: TurnView | None = None
+        self._display: TurnDisplay | None = None
 
     @property
-    def view(self) -> "TurnView":
-        if self._view is None:
-            from clawft.cli.repl.view import TurnView
+    def display(self) -> "TurnDisplay":
+        if self._display is None:
+            from clawft.cli.repl.turn_display import TurnDisplay
 
-            self._view = TurnView(self.screen)
-        return self._view
+            self._display = TurnDisplay(self.screen)
+        return self._display
 
     async def runtime(self) -> "Runtime":
         """Return the runtime for turns, opened at first use. Raises: ClawftError."""
@@ -128,10 +128,10 @@ class ReplContext:
         """The conversation, opened when it is first needed. Raises: ClawftError."""
         if self._conversation is None:
             from clawft.agent.conversation import open_conversation
-            from clawft.cli.repl.view import ToolApprovalPrompt
+            from clawft.cli.repl.turn_display import ToolApprovalPrompt
 
             runtime = await self.runtime()
-            asker = ToolApprovalPrompt(self.view, self.reader.ask, self.stop, yes=self._yes)
+            asker = ToolApprovalPrompt(self.display, self.reader.ask, self.stop, yes=self._yes)
             held = TaskContext(open_conversation(runtime, self.agent, key=self.key, approve=asker))
             self._conversation = await held.open()
             self._held_conversation = held
@@ -195,7 +195,7 @@ class ReplContext:
         self._is_stopped = False
         try:
             turn = compact(conversation, self.model) if request is None else run_turn(conversation, request)
-            await self.view.show(turn)
+            await self.display.show(turn)
         finally:
             self._turn = None
         if self._is_stopped:
@@ -251,4 +251,4 @@ class ReplContext:
         path = runtime.sessions.get(key).path if key in runtime.sessions else ""
         outside = DetachedHooks(runtime.hooks, runtime.secrets, runtime.workspace.project, key, self.agent.name)
         for event in await outside.tell_command(action, path):
-            self.view.take(event)
+            self.display.take(event)

@@ -106,7 +106,7 @@ async def _once(repl: ReplContext) -> None:
 
 async def handle(repl: ReplContext, line: str) -> None:
     """Handle one line: a command, a skill, or a message. Errors are printed, and the prompt comes back."""
-    actions = {Keys.ControlC: repl.stop, Keys.ControlO: repl.view.unfold}
+    actions = {Keys.ControlC: repl.stop, Keys.ControlO: repl.display.unfold}
     work = repl.work = asyncio.create_task(_handle(repl, line))
     try:
         with repl.reader.keys.watching(actions, repl.hang_up):

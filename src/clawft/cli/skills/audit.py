@@ -30,7 +30,7 @@ from clawft.install.transaction.verification import verify_site
 from clawft.scanner.batch import ScannedPath, scan_cached, scan_many
 from clawft.scanner.findings import Report
 from clawft.scanner.screening import screen_report
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery import Location, load_catalog
 from clawft.trust.overrides import ScreenedSkills, check_screening
 

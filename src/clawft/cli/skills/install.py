@@ -36,7 +36,7 @@ from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
 from clawft.install.transaction.targets import Scope, find_site
 from clawft.scanner.findings import VERDICTS
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.install_plans import find_unmet, list_objections, planned_json
 from clawft.server.views.review import list_programs
 from clawft.skills.discovery.catalog import pause_garbage_collection

@@ -9,7 +9,7 @@ from clawft.app.app import App
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here, scope_option
 from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
 from clawft.errors import Diagnostic
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.status import STATES, SkillStatus, State, is_copy
 
 NARROW = 70  # columns; below, a table has what fits and the rest stands under each row

@@ -14,7 +14,7 @@ from clawft.cli.review import finding_lines
 from clawft.cli.skills.targets import complete_targets, find_folder
 from clawft.errors import NotFound, Refused
 from clawft.install.publish.preparation import PreparedSkill, check_ready, prepare
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.workspace import resolve_path
 
 _SHOWN = 20

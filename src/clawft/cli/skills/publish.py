@@ -29,7 +29,7 @@ from clawft.install.publish.publication import (
     with_signature,
 )
 from clawft.install.publish.registry import PublicationResult, PublishingRegistry
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.signing.publishers import SKILL_SPACE, load_publishers
 from clawft.trust.signing.signatures import SIGNATURE_NAME, Signature, check_signature, require_signature
 from clawft.trust.signing.sshsig import MAX_BYTES

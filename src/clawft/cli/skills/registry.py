@@ -26,7 +26,7 @@ from clawft.install.sources.clawhub import ClawHub
 from clawft.install.sources.model import ResolvedSkill, ShownSkill, SkillReference, SkillRelease
 from clawft.install.sources.reference import parse_reference
 from clawft.install.sources.selection import RegistrySearch, choose_registries, search_registries
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.registries import view_registry_hit
 from clawft.skills.discovery import SCOPES
 from clawft.skills.discovery.digest import compute_digest

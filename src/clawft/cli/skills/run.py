@@ -14,7 +14,7 @@ from clawft.cli.output import CommandResult, clean, say, show_diagnostic
 from clawft.cli.review import ask_approval
 from clawft.cli.skills.variables import ask_missing_variables
 from clawft.errors import Refused
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.render.prompt import RenderedPrompt, render_skill
 from clawft.skills.render.template import PromptArguments, TemplateVariables, split_arguments
 from clawft.trust.permissions import CallAuthority

@@ -15,7 +15,7 @@ from clawft.errors import ClawftError
 from clawft.install.lockfile.file import load_lock
 from clawft.install.transaction.targets import find_site
 from clawft.install.transaction.updates import hold_versions
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.status import STATES, SkillStatus
 
 if TYPE_CHECKING:

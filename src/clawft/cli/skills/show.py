@@ -16,7 +16,7 @@ from clawft.cli.review import finding_lines, render_skill_hooks, scanned_lines
 from clawft.cli.skills.verify import find_sites
 from clawft.errors import ClawftError
 from clawft.install.lockfile.file import load_lock
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.details import all_fields
 from clawft.server.views.review import brought_json, load_scanned, scanned_json
 from clawft.server.views.skills import digest_of, tokens_of, view_skill

@@ -7,7 +7,7 @@ from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here
 from clawft.cli.output import CommandResult, diagnostic_lines, one_line, print_table
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.runs import view_skill_usage
 from clawft.skills.discovery.mcp_copies import find_origin
 from clawft.trust.status import STATES, SkillStatus

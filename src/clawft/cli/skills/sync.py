@@ -37,7 +37,7 @@ from clawft.install.transaction.updates import (
     load_merged_lock,
     want_exact,
 )
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.install_plans import planned_json
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.trust.approvals import make_approval

@@ -15,7 +15,7 @@ from clawft.cli.prompts import confirm
 from clawft.cli.review import agent_lines, review_lines, short_lines
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.files import read_regular
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.review import agent_json, review_json
 from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.discovery.catalog import DiscoveredSkill

@@ -35,7 +35,7 @@ from clawft.install.transaction.stage import StagedSkill
 from clawft.install.transaction.targets import InstallSite, Scope, find_site
 from clawft.install.transaction.updates import AvailableUpdate, choose_installed, compare_places, find_newer
 from clawft.install.transaction.verification import Signed
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.install_plans import planned_json
 
 NOTHING = "weft installed no skills here"

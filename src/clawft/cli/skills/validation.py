@@ -15,7 +15,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
 from clawft.install.publish.scaffold import SCRIPTS, check_finished, make_skill
 from clawft.install.transaction.targets import find_site
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.skills.discovery.walk import MAX_FILE_BYTES, load_bytes
 from clawft.skills.parse.text import decode_text

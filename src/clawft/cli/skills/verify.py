@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, NotFound, find_close
 from clawft.install.transaction.other_installers import verify_others
 from clawft.install.transaction.targets import InstallSite, find_site
 from clawft.install.transaction.verification import VerificationResult, VerifiedFolder, has_others, verify_site
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery import Location, load_catalog
 from clawft.trust.signing.publishers import SkillStatement, load_publishers
 from clawft.trust.signing.signatures import check_signature

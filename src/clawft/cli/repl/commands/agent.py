@@ -160,7 +160,7 @@ _SENTENCE = re.compile(r".+?\.(?=\s|$)")
 async def _run_tools(repl: ReplContext, _rest: str) -> None:
     from clawft.agent.conversation import list_tools
 
-    tools = await list_tools(await repl.talk(), repl.view.take)
+    tools = await list_tools(await repl.talk(), repl.display.take)
     rows = [(tool.name, _first_sentence(tool.description)) for tool in tools]
     print_lines(repl, table_lines(("TOOL", "DOES"), rows, wide=1, columns=repl.screen.width) if rows else ())
     count = f"{len(rows)} tool{'s' * (len(rows) != 1)} of the agent {one_line(repl.agent.name)}"

