@@ -12,7 +12,7 @@ import pytest
 from clawft.agent.run_request import RunRequest
 from clawft.agent.tools.steps import TurnStep, TurnSteps
 from clawft.errors import ClawftError
-from clawft.jobs.journal import JournalSteps
+from clawft.jobs.recorded_run import DurableSteps
 from clawft.jobs.scan_task import ScanBatch, ScanTarget, ScanTask, is_failed, read_reports
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ def ask(*paths: str) -> RunRequest:
 async def test_only_what_could_not_be_scanned_is_scanned_again(task: ScanTask, tmp_path: Path) -> None:
     here, there = write(tmp_path / "here"), str(tmp_path / "there")
     kept = Kept()
-    steps = cast(JournalSteps, kept)
+    steps = cast(DurableSteps, kept)
 
     with pytest.raises(ClawftError, match="1 of 2 could not be scanned") as caught:
         await task(ask(here, there), steps)
@@ -75,9 +75,9 @@ async def test_a_batch_that_is_cancelled_ends_at_once_and_the_next_one_is_done(t
 
     before = getrusage(RUSAGE_CHILDREN).ru_utime
     with anyio.move_on_after(0.3) as scope:
-        await task(ask(str(slow)), cast(JournalSteps, TurnSteps()))
+        await task(ask(str(slow)), cast(DurableSteps, TurnSteps()))
     assert scope.cancelled_caught
 
     with anyio.fail_after(60):
-        assert await task(ask(write(tmp_path / "next")), cast(JournalSteps, TurnSteps())) == "1 clean"
+        assert await task(ask(write(tmp_path / "next")), cast(DurableSteps, TurnSteps())) == "1 clean"
     assert getrusage(RUSAGE_CHILDREN).ru_utime - before < 3, "all of it takes much longer"

@@ -16,7 +16,7 @@ from clawft.errors import ClawftError
 from clawft.scanner.processes import ScanProcess, ScanRequest
 
 if TYPE_CHECKING:
-    from clawft.jobs.journal import JournalSteps
+    from clawft.jobs.recorded_run import DurableSteps
 
 
 _STEP = "scan"
@@ -44,7 +44,7 @@ class ScanTask:
         self._process = ScanProcess()
         self._core: anyio.Lock | None = None
 
-    async def __call__(self, request: RunRequest, steps: "JournalSteps") -> str:
+    async def __call__(self, request: RunRequest, steps: "DurableSteps") -> str:
         """Scan all that is asked for: how many there are of each verdict. Raises: ClawftError if one failed."""
         batch = msgspec.convert(request.task, ScanBatch)
         self._core = self._core or anyio.Lock()

@@ -43,7 +43,7 @@ _place: ContextVar[str] = ContextVar("place", default="")
 _served: ContextVar[str] = ContextVar("served", default="")
 
 
-class RunJournal:
+class RecordedRun:
     """The recorded steps of one run, and how it waits and ends. `stop` ends the running turn cleanly."""
 
     def __init__(
@@ -302,19 +302,19 @@ class RunJournal:
         self.sink.put(msgspec.structs.replace(event, at=now_text(), session=self.run.session))
 
 
-class JournalSteps(TurnSteps):
+class DurableSteps(TurnSteps):
     """The steps of one conversation of a run."""
 
-    def __init__(self, journal: RunJournal, prefix: str = "") -> None:
-        self.owner = journal.run.id
-        self._journal = journal
+    def __init__(self, recorded_run: RecordedRun, prefix: str = "") -> None:
+        self.owner = recorded_run.run.id
+        self._recorded_run = recorded_run
         self._prefix = prefix
         self._answers = 0
         self._commands: Counter[str] = Counter()
 
     @property
     def ending(self) -> str:
-        return self._journal.ending
+        return self._recorded_run.ending
 
     async def run(
         self,
@@ -327,9 +327,9 @@ class JournalSteps(TurnSteps):
     ) -> R:
         is_answer = step.kind == "model" and not at
         key = f"{self._prefix}{self._answers + 1}" if is_answer else self._key(at)
-        _served.set(self._journal.served(key))
+        _served.set(self._recorded_run.served(key))
         with _at(key):
-            done = await self._journal.do(key, step, work, result, doubt or StepDoubt())
+            done = await self._recorded_run.do(key, step, work, result, doubt or StepDoubt())
         self._answers += is_answer  # one that broke off, and is asked for again, has the same place
         return done
 
@@ -338,18 +338,18 @@ class JournalSteps(TurnSteps):
         with _at(f"{self._here}.{at}"):
             yield
 
-    def below(self) -> "JournalSteps":
-        return JournalSteps(self._journal, f"{self._here}/")
+    def below(self) -> "DurableSteps":
+        return DurableSteps(self._recorded_run, f"{self._here}/")
 
     def name(self, at: str) -> str:
-        return f"{self._journal.name}/{self._here}.{at}"
+        return f"{self._recorded_run.name}/{self._here}.{at}"
 
     def mark(self) -> str:
-        return hashlib.sha256(f"{self._journal.name} {self._here}".encode()).hexdigest()[:6]
+        return hashlib.sha256(f"{self._recorded_run.name} {self._here}".encode()).hexdigest()[:6]
 
     def open_session(self, sessions: SessionStore, key: str, cwd: str) -> SessionDraft:
-        base = self._journal.base if not self._prefix else 0
-        draft = self._journal.drafts[key] = sessions.open_draft(key, cwd=cwd, base=base)
+        base = self._recorded_run.base if not self._prefix else 0
+        draft = self._recorded_run.drafts[key] = sessions.open_draft(key, cwd=cwd, base=base)
         return draft
 
     @property
