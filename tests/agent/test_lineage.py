@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Struct, structs
 
 from clawft.agent.conversation import lineage_of, make_conversation, open_conversation
-from clawft.agent.lineage import Lineage, power_of
+from clawft.agent.lineage import Lineage, get_agent_permissions
 from clawft.agent.prompt import choose_tools
 from clawft.agent.runtime import Conversation, Runtime
 from clawft.agent.sessions import TextLimits
@@ -209,7 +209,7 @@ async def test_an_agent_above_counts_as_its_file_was(world: World) -> None:
             lineage = carry(lineage_of(talk_with(agent)))
             child = talk_with(structs.replace(agent, tools=None, disallowed_tools=()), lineage=lineage)
             rules = {one.decision: one.rule for one in judge(child, calls(runtime))}
-    assert (lineage.mode, lineage.above) == (Mode.PLAN, (power_of(agent),))
+    assert (lineage.mode, lineage.above) == (Mode.PLAN, (get_agent_permissions(agent),))
     assert "the agent 'reader'" in rules["deny"]
 
 

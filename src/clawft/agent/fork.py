@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clawft.agent.conversation import lineage_of, open_conversation
-from clawft.agent.lineage import ForkedSkill, Lineage, power_of
+from clawft.agent.lineage import ForkedSkill, Lineage, get_agent_permissions
 from clawft.agent.loop import work_turn
 from clawft.agent.run_request import RunRequest, TurnRequest, settings_of
 from clawft.agent.runtime import Conversation, Turn
@@ -285,7 +285,7 @@ async def _start(turn: Turn, fork: Fork, planned: BackgroundStart, most: int | N
         return BackgroundStart(why="there is no digest of its folder, by which a run could tell that it is the same")
     skill = ForkedSkill(status.name, status.found.location.scope, digest)
     lineage = structs.replace(
-        inherit_lineage(turn.conversation, fork), max_tokens=most, skill=skill, agent=power_of(fork.agent)
+        inherit_lineage(turn.conversation, fork), max_tokens=most, skill=skill, agent=get_agent_permissions(fork.agent)
     )
     request = _make_request(turn, fork, lineage, planned.session)
     try:

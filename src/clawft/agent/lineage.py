@@ -15,7 +15,7 @@ from clawft.trust.modes import Mode
 from clawft.trust.permissions import ActiveSkill
 
 
-class AgentPower(Struct, frozen=True, forbid_unknown_fields=True):
+class AgentPermissions(Struct, frozen=True, forbid_unknown_fields=True):
     """The permissions in an agent's file, without its prompt and its model."""
 
     name: str
@@ -41,7 +41,7 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turn: int  # that session's turn which asked for it
     project: str  # what patterns of paths start at
     mode: Mode
-    above: tuple[AgentPower, ...]
+    above: tuple[AgentPermissions, ...]
     active: tuple[ActiveSkill, ...]  # the skills at work above
     prompted: tuple[ActiveSkill, ...]  # skills that are not the user's own, in the prompts above
     loaded: tuple[str, ...]  # the skills that were loaded above: their hooks last as long as the session
@@ -51,7 +51,7 @@ class Lineage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: int | None
     by: By = "user"
     skill: ForkedSkill | None = None
-    agent: AgentPower | None = None  # the one that is to answer; None where it is at hand
+    agent: AgentPermissions | None = None  # the one that is to answer; None where it is at hand
 
 
 def begin_lineage(account: str, project: str, mode: Mode) -> Lineage:
@@ -73,16 +73,16 @@ def begin_lineage(account: str, project: str, mode: Mode) -> Lineage:
     )
 
 
-def power_of(agent: Agent) -> AgentPower:
+def get_agent_permissions(agent: Agent) -> AgentPermissions:
     """Return the permissions of an agent."""
-    return AgentPower(agent.name, agent.tools, agent.disallowed_tools, agent.permission_mode, agent.skills)
+    return AgentPermissions(agent.name, agent.tools, agent.disallowed_tools, agent.permission_mode, agent.skills)
 
 
 def check_lineage(lineage: Lineage, agent: Agent, project: str, max_depth: int) -> None:
     """Check that a fork that another process requested may begin. Raises: Refused if it would not be the same."""
     if lineage.project != project:
         raise Refused("fork-changed", f"The fork belongs to the project {lineage.project}", hint="Start it there again")
-    if lineage.agent is not None and lineage.agent != power_of(agent):
+    if lineage.agent is not None and lineage.agent != get_agent_permissions(agent):
         message = f"The agent '{lineage.agent.name}' is not what it was when the fork was asked for"
         raise Refused("fork-changed", message, hint="Look at it, then start the skill again")
     if lineage.depth > max_depth:

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from clawft.agent.catalog import CatalogText
 from clawft.agent.hooks.registry import Hooks
 from clawft.agent.ledger import Ledger, Price, RequestPace, TokenAllowance
-from clawft.agent.lineage import AgentPower, Lineage, power_of
+from clawft.agent.lineage import AgentPermissions, Lineage, get_agent_permissions
 from clawft.agent.providers.request import ModelRequest, ModelTool, Provider
 from clawft.agent.providers.selection import check_model, open_provider
 from clawft.agent.records import SkillStats
@@ -249,9 +249,9 @@ class Conversation:
         self._scope: anyio.CancelScope | None = None
 
     @property
-    def agents(self) -> tuple[AgentPower, ...]:
+    def agents(self) -> tuple[AgentPermissions, ...]:
         """The agents that limit it: those above, then its own."""
-        return (*self.lineage.above, power_of(self.agent))
+        return (*self.lineage.above, get_agent_permissions(self.agent))
 
     @property
     def effective_mode(self) -> Mode:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.config import Config, Layer, SkillEntry, config_files, load_config, parse_config, read_config
+from clawft.config import Config, ConfigLayer, SkillEntry, config_files, load_config, parse_config, read_config
 from clawft.config.loader import own_values
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.install.origins import Origins
@@ -184,7 +184,7 @@ class App:
         self.refresh()  # what was approved counts from now on
         return found if agreed else {}
 
-    def _review_config(self, layer: Layer) -> "ConfigReview":
+    def _review_config(self, layer: ConfigLayer) -> "ConfigReview":
         from clawft.trust.config_review import review_config
 
         own = load_config(self.workspace, self.environ, lambda *_: False)

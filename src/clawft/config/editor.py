@@ -18,7 +18,7 @@ from clawft.config.keys import is_free, join_path, to_snake_case
 from clawft.config.loader import (
     CONFIG_NAMES,
     MAX_CONFIG_BYTES,
-    Layer,
+    ConfigLayer,
     check_layer,
     decode_json,
     parse_config,
@@ -199,7 +199,7 @@ def _check(change: SettingChange, environ: Mapping[str, str]) -> None:
     if value is not UNSET:
         for key in reversed(change.path):
             value = {key: value}
-        check_layer(Layer("", value), environ)
+        check_layer(ConfigLayer("", value), environ)
         if _has_null(change.value):
             raise ClawftError("config-invalid", f"{join_path(change.path)}: null is no value", hint="Use --unset")
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, structs
 
 from clawft.config.keys import Path, is_free, join_path, split_path
-from clawft.config.loader import SECTIONS, Config, Layer
+from clawft.config.loader import SECTIONS, Config, ConfigLayer
 from clawft.config.redaction import Secrets, find_named, looks_secret
 from clawft.config.schema import find_close_setting, find_kind
 from clawft.config.secret import SecretRef, find_secrets
@@ -97,7 +97,7 @@ def leaves(
             yield path, value
 
 
-def _source_of(path: Path, layers: Sequence[Layer]) -> str:
+def _source_of(path: Path, layers: Sequence[ConfigLayer]) -> str:
     """The last layer that sets a path."""
     return next(layer.source for layer in reversed(layers) if _has(layer.values, path))
 

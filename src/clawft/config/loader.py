@@ -35,7 +35,7 @@ SECTIONS = (
 )
 
 
-class Layer(Struct, frozen=True):
+class ConfigLayer(Struct, frozen=True):
     """The values set by one file or variable. `source` is its path or its name, `data` the text of a file."""
 
     source: str
@@ -43,7 +43,7 @@ class Layer(Struct, frozen=True):
     data: bytes = b""
 
     def __repr__(self) -> str:
-        return f"Layer({self.source!r})"  # the values may hold a secret
+        return f"ConfigLayer({self.source!r})"  # the values may hold a secret
 
 
 class _Section(Generic[T]):
@@ -66,7 +66,7 @@ class Config(Struct, frozen=True):
     values: dict[str, Any] = {}
     files: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[ConfigLayer, ...] = ()
     sections: dict[str, Any] = {}
 
     agents = _Section["AgentsSettings"]()
@@ -148,7 +148,7 @@ def load_config(
 
     Raises: ClawftError for a file that cannot be read or a value that is not valid.
     """
-    layers: list[Layer] = []
+    layers: list[ConfigLayer] = []
     diagnostics: list[Diagnostic] = []
     if workspace.ignored:
         diagnostics.append(_tell_ignored(workspace.ignored))
@@ -188,7 +188,7 @@ def _tell_ignored(marker: str) -> Diagnostic:
     return Diagnostic("project-not-yours", "warning", message, marker, 0, hint)
 
 
-def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
+def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> ConfigLayer:
     """The bytes of one config file, checked on their own so that an error names the file it is in.
 
     Raises: ClawftError.
@@ -200,12 +200,12 @@ def parse_config(path: str, data: bytes, environ: Mapping[str, str]) -> Layer:
     check_version(version, VERSION, path)
     if type(version) is not int or version < 1:
         raise ClawftError("config-invalid", "version: expected a number from 1 on", path=path, hint="Leave it out")
-    layer = Layer(path, values, data)
+    layer = ConfigLayer(path, values, data)
     check_layer(layer, environ)
     return layer
 
 
-def check_layer(layer: Layer, environ: Mapping[str, str], *, strict: bool = True) -> None:
+def check_layer(layer: ConfigLayer, environ: Mapping[str, str], *, strict: bool = True) -> None:
     """Check that a layer is valid on its own. Raises: ClawftError."""
     try:
         if any(name not in SECTIONS for name in layer.values):
@@ -282,7 +282,7 @@ def _converter(environ: Mapping[str, str], *, strict: bool) -> Callable[[Any, An
     return convert
 
 
-def _check_secrets(layer: Layer, environ: Mapping[str, str]) -> list[Diagnostic]:
+def _check_secrets(layer: ConfigLayer, environ: Mapping[str, str]) -> list[Diagnostic]:
     """A secret in plain text is legal, but hardly meant."""
     literal = [path for path, secret in find_secrets(layer.values, environ) if secret.is_literal]
     if not literal:

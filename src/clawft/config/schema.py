@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, ValidationError
 
 from clawft.config.keys import DuplicateKey, Path, is_free, is_plugin_env, is_skill_env, join_path, normalise_keys
-from clawft.config.loader import SECTIONS, Layer, check_layer, decode_json, section_type
+from clawft.config.loader import SECTIONS, ConfigLayer, check_layer, decode_json, section_type
 from clawft.config.secret import EnvValue, SecretRef, find_secrets, names_secret
 from clawft.errors import ClawftError, Refused, find_close
 
@@ -140,7 +140,7 @@ def find_close_setting(path: Path) -> str:
 _PREFIX = "CLAWFT_"
 
 
-def load_overrides(environ: Mapping[str, str], values: Mapping[str, Any]) -> list[Layer]:
+def load_overrides(environ: Mapping[str, str], values: Mapping[str, Any]) -> list[ConfigLayer]:
     """One layer per variable, in order of their names. Raises: ClawftError for one that sets nothing there is."""
     return [
         _load(name, environ, values)
@@ -149,14 +149,14 @@ def load_overrides(environ: Mapping[str, str], values: Mapping[str, Any]) -> lis
     ]
 
 
-def _load(variable: str, environ: Mapping[str, str], values: Mapping[str, Any]) -> Layer:
+def _load(variable: str, environ: Mapping[str, str], values: Mapping[str, Any]) -> ConfigLayer:
     path = _path_of(variable, values)
     if "" in path:
         raise ClawftError("config-unknown-key", f"{variable} names no setting", path=variable)
     setting = _value_of(variable, environ[variable], path)
     for key in reversed(path):
         setting = {key: setting}
-    layer = Layer(variable, setting)
+    layer = ConfigLayer(variable, setting)
     check_layer(layer, environ, strict=False)
     return layer
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from clawft.config.keys import Path, is_free, join_path, to_snake_case
-from clawft.config.loader import SECTIONS, Layer, section_type
+from clawft.config.loader import SECTIONS, ConfigLayer, section_type
 from clawft.config.schema import SettingProblem, find_close_setting, find_problem
 from clawft.errors import ClawftError
 from clawft.files import why_damaged
@@ -173,7 +173,7 @@ def explain_duplicate(source: str, data: bytes, path: Path | None = None) -> Cla
     return ClawftError("config-invalid", f"{join_path(key)} is set twice", path=source, line=line, hint="Keep one")
 
 
-def explain_value(layer: Layer, convert: Callable[[Any, Any], Any]) -> ClawftError:
+def explain_value(layer: ConfigLayer, convert: Callable[[Any, Any], Any]) -> ClawftError:
     """A value of the wrong type, or a key that does not exist."""
     problem = next(_find_problems(layer, convert))
     line = line_of(layer, problem.path)
@@ -187,7 +187,7 @@ def explain_value(layer: Layer, convert: Callable[[Any, Any], Any]) -> ClawftErr
     )
 
 
-def _find_problems(layer: Layer, convert: Callable[[Any, Any], Any]) -> Iterator[SettingProblem]:
+def _find_problems(layer: ConfigLayer, convert: Callable[[Any, Any], Any]) -> Iterator[SettingProblem]:
     for name, value in layer.values.items():
         if name in SECTIONS:
             problem = find_problem(value, section_type(name), convert, (name,))
@@ -197,6 +197,6 @@ def _find_problems(layer: Layer, convert: Callable[[Any, Any], Any]) -> Iterator
             yield SettingProblem((name,))
 
 
-def line_of(layer: Layer, path: Path) -> int:
+def line_of(layer: ConfigLayer, path: Path) -> int:
     """The line that sets something in a layer; 0 for a variable."""
     return find_line(path, locate_keys(layer.data, toml=layer.source.endswith(".toml"))) if layer.data else 0

@@ -27,7 +27,7 @@ from clawft.server.http.limits import WebError, read_body
 from clawft.server.middleware import RequestClient, get_request_client, make_refusal
 from clawft.server.observability import Metrics
 from clawft.server.openapi import SECURED, describe_path_parameters, find_path_names, make_openapi
-from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Refusal
+from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Refusal
 from clawft.server.protocol.operations import MESSAGES, OPERATIONS, AnyOperation, explain_invalid_request
 from clawft.server.protocol.subscriptions import Subscribe
 

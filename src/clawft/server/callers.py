@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.errors import Refused
-from clawft.server.protocol.envelope import DaemonAnswer, Scope, encode
+from clawft.server.protocol.base import DaemonAnswer, Scope, encode
 from clawft.server.protocol.subscriptions import Topic
 
 ALL_SCOPES: frozenset[Scope] = frozenset({"read", "run", "approve", "admin"})

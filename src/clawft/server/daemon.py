@@ -18,7 +18,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.jobs import is_installed, is_used, missing
 from clawft.server.callers import DaemonCall, DaemonCaller, Topics
 from clawft.server.executions import Executions, Questions
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, encode, to_problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, encode, to_problem
 from clawft.server.protocol.executions import Question, Verdict
 from clawft.server.protocol.operations import find_operation
 from clawft.server.protocol.records import RunEntry, RunsChanged

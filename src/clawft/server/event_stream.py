@@ -9,7 +9,7 @@ from starlette.responses import Response
 from clawft.errors import ClawftError, Diagnostic
 from clawft.server.http.exchange import Receive, Scope, Send
 from clawft.server.middleware import RECHECK_S, RequestClient
-from clawft.server.protocol.envelope import DaemonAnswer, Refusal, encode, to_problem
+from clawft.server.protocol.base import DaemonAnswer, Refusal, encode, to_problem
 from clawft.server.protocol.executions import TurnEvent
 from clawft.server.protocol.operations import type_name
 

@@ -20,7 +20,7 @@ from clawft.config.serve import LimitSettings
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
 from clawft.messages import Answer, AnyEvent, ApprovalAnswer, ApprovalNeeded, Event, TurnFailed, TurnFinished, Usage
 from clawft.server.callers import DaemonCall, DaemonCaller, Topics
-from clawft.server.protocol.envelope import Problem
+from clawft.server.protocol.base import Problem
 from clawft.server.protocol.executions import (
     Ended,
     ExecutionEntry,

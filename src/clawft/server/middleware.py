@@ -17,7 +17,7 @@ from clawft.server.http.exchange import HttpExchange, Log, Scope, parse_host
 from clawft.server.http.limits import ClientLimits, Kind, WebError
 from clawft.server.http.server import IS_KNOWN
 from clawft.server.observability import Metrics
-from clawft.server.protocol.envelope import Refusal, encode, to_problem
+from clawft.server.protocol.base import Refusal, encode, to_problem
 from clawft.server.tokens import ServeTokens
 
 BUG = Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")

@@ -13,7 +13,7 @@ from clawft import __version__
 from clawft.server.daemon import Daemon
 from clawft.server.http.exchange import Log
 from clawft.server.operations.executions import view_health
-from clawft.server.protocol.envelope import DaemonAnswer
+from clawft.server.protocol.base import DaemonAnswer
 from clawft.server.protocol.executions import ExecutionFinished, ExecutionStarted, QuestionAsked, QuestionClosed
 from clawft.server.protocol.subscriptions import SkillChange, SkillsChanged, SubsystemHealth
 

@@ -22,7 +22,7 @@ from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
 from clawft.files import check_json_version, create_file, lock_file, read_regular, replace_file, why_damaged
 from clawft.server.callers import ALL_SCOPES, DaemonCaller
-from clawft.server.protocol.envelope import Scope
+from clawft.server.protocol.base import Scope
 
 OWN = "owner"  # the caller's name for the user's own token
 SCOPES: tuple[Scope, ...] = ("read", "run", "approve", "admin")

@@ -17,7 +17,7 @@ from clawft.server.http.exchange import Log, Receive, Scope, Send
 from clawft.server.http.limits import WebError
 from clawft.server.middleware import BUG, RECHECK_S, RequestClient, get_request_client
 from clawft.server.observability import Metrics
-from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Id, Refusal, encode, to_problem
+from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Id, Refusal, encode, to_problem
 from clawft.server.protocol.operations import (
     OPERATIONS,
     AnyOperation,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from clawft.config import Config, Layer
+from clawft.config import Config, ConfigLayer
 from clawft.config.changes import Scope, SettingChange
 from clawft.config.keys import join_path
 from clawft.config.listing import leaves, list_settings, redact
@@ -44,7 +44,12 @@ class ConfigReview(Struct, frozen=True):
 
 
 def review_config(
-    layer: Layer, own: Config, user_dir: str, environ: Mapping[str, str], approved: Layer | None = None, at: str = ""
+    layer: ConfigLayer,
+    own: Config,
+    user_dir: str,
+    environ: Mapping[str, str],
+    approved: ConfigLayer | None = None,
+    at: str = "",
 ) -> ConfigReview:
     """Review a project's config against the settings without it, and against the version that was approved before.
 
@@ -69,7 +74,7 @@ def review_config(
     return ConfigReview(layer.source, tuple(settings), removed, tuple(consequences), at if approved else "")
 
 
-def _flatten(layer: Layer, environ: Mapping[str, str]) -> dict[tuple[str, ...], Any]:
+def _flatten(layer: ConfigLayer, environ: Mapping[str, str]) -> dict[tuple[str, ...], Any]:
     """The settings of a file by their paths; of a secret what it refers to."""
     secrets = dict(find_secrets(layer.values, environ))
     return {

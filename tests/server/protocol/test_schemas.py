@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from clawft.messages import TextDelta, Usage
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Problem, Refusal
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Problem, Refusal
 from clawft.server.protocol.executions import Chat, SkillResult, TurnEvent
 from clawft.server.protocol.operations import (
     MESSAGES,

@@ -231,7 +231,7 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
         home = real_path(context.workspace.home)
         at_home = project == home
         steers = any(steers_in_home(candidate, home) for candidate in (full, real)) or _is_in_repository(real, project)
-        _check_power(path, relatives, steers=steers)
+        _check_steering(path, relatives, steers=steers)
         _check_own(path, real, _program_folders(context) if at_home else ())
     return real
 
@@ -308,7 +308,7 @@ def _check_private(path: str, real: str, relatives: Iterable[str]) -> None:
         )
 
 
-def _check_power(path: str, relatives: Iterable[str], *, steers: bool) -> None:
+def _check_steering(path: str, relatives: Iterable[str], *, steers: bool) -> None:
     if steers or any(map(is_protected, relatives)):
         raise ToolError(
             "PERMISSION_DENIED",

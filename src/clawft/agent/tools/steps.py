@@ -1,7 +1,7 @@
 """The steps of a turn: what takes time, costs money or changes something.
 
 In the foreground a step is just done. A run that must survive its process keeps what came of each, and does none twice
-(`jobs/journal.py`).
+(`jobs/recorded_run.py`).
 """
 
 import uuid

@@ -16,7 +16,7 @@ from clawft.server.client.connection import (
     open_daemon_connection,
 )
 from clawft.server.client.daemons import find_local_daemon
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Refusal
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Refusal
 from clawft.server.protocol.executions import (
     Chat,
     ExecuteSkill,

@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.typing import Subprotocol
 
 from clawft.errors import ClawftError
-from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Problem, Refusal
+from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Problem, Refusal
 from clawft.server.protocol.executions import QuestionAsked, QuestionClosed, SkillResult, TurnEvent, TurnResult
 from clawft.server.protocol.operations import PUSHED, decode_answer
 from clawft.server.protocol.subscriptions import Topic

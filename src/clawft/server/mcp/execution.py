@@ -47,7 +47,7 @@ from clawft.server.mcp.requests import (
     read_arguments,
     recheck_of,
 )
-from clawft.server.protocol.envelope import DaemonAnswer, Problem, copy_fields, replace_surrogates
+from clawft.server.protocol.base import DaemonAnswer, Problem, copy_fields, replace_surrogates
 from clawft.server.protocol.executions import (
     ExecuteSkill,
     Question,

@@ -13,7 +13,7 @@ from clawft.errors import ClawftError
 from clawft.messages import Usage
 from clawft.server.callers import DaemonCaller
 from clawft.server.middleware import get_request_client
-from clawft.server.protocol.envelope import Key, Name, Problem, Scope, Words, replace_surrogates, to_problem
+from clawft.server.protocol.base import Key, Name, Problem, Scope, Words, replace_surrogates, to_problem
 from clawft.server.protocol.executions import Ended
 from clawft.server.protocol.skills import State
 

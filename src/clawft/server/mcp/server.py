@@ -49,8 +49,8 @@ from clawft.server.mcp.requests import Context, Recheck, recheck_of
 from clawft.server.mcp.skills import CatalogResources, SkillPrompts
 from clawft.server.mcp.tools import SkillTools
 from clawft.server.middleware import get_request_client
-from clawft.server.protocol.envelope import Scope as OperationScope
-from clawft.server.protocol.envelope import encode
+from clawft.server.protocol.base import Scope as OperationScope
+from clawft.server.protocol.base import encode
 from clawft.server.protocol.subscriptions import SkillsChanged
 
 _CHUNK = 64 * 1024

@@ -40,7 +40,7 @@ from clawft.files import read_regular
 from clawft.server.callers import DaemonCaller
 from clawft.server.daemon import Daemon
 from clawft.server.mcp.requests import NAMESPACE, CallerOf, Context, require_scope, to_mcp_error
-from clawft.server.protocol.envelope import replace_surrogates, to_problem
+from clawft.server.protocol.base import replace_surrogates, to_problem
 from clawft.server.protocol.subscriptions import SkillsChanged
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.skills.discovery.digest import hash_content, join_digest, list_covered

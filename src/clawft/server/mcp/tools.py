@@ -44,7 +44,7 @@ from clawft.server.mcp.requests import (
     read_arguments,
     schema_of,
 )
-from clawft.server.protocol.envelope import (
+from clawft.server.protocol.base import (
     DaemonAnswer,
     DaemonRequest,
     Scope,

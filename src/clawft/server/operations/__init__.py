@@ -2,7 +2,7 @@
 
 from clawft.server.daemon import Handler
 from clawft.server.operations import executions, records, registries, runs, skills
-from clawft.server.protocol.envelope import DaemonRequest
+from clawft.server.protocol.base import DaemonRequest
 from clawft.server.protocol.operations import OPERATIONS
 
 __all__ = ["HANDLERS"]

@@ -9,7 +9,7 @@ from clawft.server.daemon import Daemon, Subsystem
 from clawft.server.executions import ExecutionRequest
 from clawft.server.protocol import executions as messages
 from clawft.server.protocol import subscriptions
-from clawft.server.protocol.envelope import copy_fields, to_problem
+from clawft.server.protocol.base import copy_fields, to_problem
 
 
 async def execute_skill(daemon: Daemon, call: DaemonCall, request: messages.ExecuteSkill) -> messages.SkillResult:

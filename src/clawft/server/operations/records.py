@@ -19,7 +19,7 @@ from clawft.jobs import is_installed
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon
 from clawft.server.protocol import records as messages
-from clawft.server.protocol.envelope import copy_fields, to_problem
+from clawft.server.protocol.base import copy_fields, to_problem
 from clawft.server.views.records import page_of, view_audit_line, view_audit_verdict, view_session
 from clawft.server.views.runs import view_skill_usage
 from clawft.trust.audit.log import make_unreadable_error

@@ -25,7 +25,7 @@ from clawft.scanner.power_changes import PowerChange
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon, record_request
 from clawft.server.protocol import registries as messages
-from clawft.server.protocol.envelope import diagnostic_json, to_problem
+from clawft.server.protocol.base import diagnostic_json, to_problem
 from clawft.server.views.details import load_body
 from clawft.server.views.install_plans import find_unmet, list_objections, name_plan, planned_json
 from clawft.server.views.registries import view_registries, view_registry_hit

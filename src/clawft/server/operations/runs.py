@@ -15,7 +15,7 @@ from clawft.errors import ClawftError, NotFound
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon, record_request
 from clawft.server.protocol import records as messages
-from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.base import to_problem
 from clawft.server.views.runs import view_run, whole_json
 
 if TYPE_CHECKING:

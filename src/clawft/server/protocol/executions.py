@@ -6,7 +6,7 @@ from msgspec import Meta, Struct, field
 
 from clawft.messages import Answer as PersonAnswer
 from clawft.messages import AnyEvent, Usage
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Id, Key, Name, Problem, Words
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Id, Key, Name, Problem, Words
 
 Ended = Literal["done", "failed", "cancelled", "max_iterations", "length"]
 Verdict = Literal["once", "session", "always", "no"]

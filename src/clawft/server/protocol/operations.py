@@ -15,7 +15,7 @@ from msgspec import Struct, inspect, structs
 
 from clawft.errors import find_close
 from clawft.server.protocol import executions, records, registries, skills, subscriptions
-from clawft.server.protocol.envelope import VERSION, DaemonAnswer, DaemonRequest, Refusal, Scope
+from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Refusal, Scope
 from clawft.server.protocol.subscriptions import Topic
 
 P = ParamSpec("P")

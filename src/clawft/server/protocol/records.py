@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from clawft.messages import Usage
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Key, Problem, Words
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Key, Problem, Words
 
 _Cursor = Annotated[str, Meta(max_length=512)]
 

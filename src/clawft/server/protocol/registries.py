@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Name, Problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Name, Problem
 from clawft.server.protocol.skills import SkillSummary
 
 _Registry = Annotated[str, Meta(max_length=256)]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Name, Problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Name, Problem
 
 State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.server.protocol.envelope import DaemonAnswer, DaemonRequest, Problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Problem
 
 Kind = Literal["added", "modified", "deleted"]
 Also = Literal["config", "approvals", "agents", "hooks", "plugins"]

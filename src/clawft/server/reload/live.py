@@ -18,7 +18,7 @@ from clawft.app.runtime import open_runtime
 from clawft.app.shared_runtime import SharedRuntime
 from clawft.config.skills import LoadSettings
 from clawft.errors import ClawftError, Diagnostic
-from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.base import to_problem
 from clawft.server.protocol.subscriptions import Also, PathChange, SkillChange, SkillsChanged
 from clawft.server.reload.dependencies import check_width
 from clawft.server.reload.generation import Generation, GenerationInputs, load_generation

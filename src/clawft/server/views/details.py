@@ -10,7 +10,7 @@ import msgspec
 
 from clawft.app.app import App, entry_of
 from clawft.errors import ClawftError, NotFound, Refused, Unreadable
-from clawft.server.protocol.envelope import to_problem
+from clawft.server.protocol.base import to_problem
 from clawft.server.protocol.skills import FileEntry, SkillDetail, SkillFile, SkillSummary
 from clawft.server.views.review import brought_json, is_executable, load_scanned, scanned_json, walk_files
 from clawft.server.views.skills import digest_of, view_skill

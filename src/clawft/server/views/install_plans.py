@@ -12,7 +12,7 @@ from clawft.config import SkillEntry
 from clawft.errors import Diagnostic
 from clawft.install.transaction.installation import Transaction
 from clawft.install.transaction.plan import PlannedSkill, worst_verdict
-from clawft.server.protocol.envelope import diagnostic_json
+from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.review import review_json
 from clawft.skills.discovery import check_requirements
 

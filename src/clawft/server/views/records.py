@@ -12,7 +12,7 @@ from clawft.agent.sessions import CompactionRecord, MessageRecord, SessionSummar
 from clawft.agent.sessions.record import SessionRecord
 from clawft.agent.sessions.summary import SessionHit
 from clawft.messages import Message
-from clawft.server.protocol.envelope import copy_fields
+from clawft.server.protocol.base import copy_fields
 from clawft.server.protocol.records import AuditBreak, AuditLine, AuditVerdict, SessionEntry, SessionMatch
 from clawft.trust.audit.lines import AuditLogLine
 from clawft.trust.audit.reader import AuditLogVerdict

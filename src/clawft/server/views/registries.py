@@ -3,7 +3,7 @@
 from clawft.app.app import App
 from clawft.config.registries import list_registries
 from clawft.install.sources.model import SourceHit
-from clawft.server.protocol.envelope import copy_fields
+from clawft.server.protocol.base import copy_fields
 from clawft.server.protocol.registries import RegistryEntry, RegistryHit, RegistryVerdict
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.app.app import App
-from clawft.server.protocol.envelope import copy_fields
+from clawft.server.protocol.base import copy_fields
 from clawft.server.protocol.records import RunEntry, RunError, RunQuestion, SkillUsage
 
 if TYPE_CHECKING:

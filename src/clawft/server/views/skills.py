@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
-from clawft.server.protocol.envelope import copy_fields, to_problem
+from clawft.server.protocol.base import copy_fields, to_problem
 from clawft.server.protocol.skills import Requires, SkillSummary, Tokens
 from clawft.skills.discovery.digest import Digest, compute_digest
 from clawft.skills.parse.model import Skill
