@@ -7,7 +7,7 @@ import re
 import shlex
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
@@ -76,9 +76,24 @@ def real_path(path: str) -> str:
         return ""
 
 
+def real_paths(paths: Iterable[str]) -> list[str]:
+    """Resolve all links of several paths, each as `real_path` does."""
+    return [real_path(path) for path in paths]
+
+
 def is_within(path: str, root: str) -> bool:
     """Return whether an absolute, resolved path is the root or below it; never where either leads nowhere."""
     return bool(path and root) and (path == root or path.startswith(root.rstrip("/") + "/"))
+
+
+def is_within_any(path: str, roots: Iterable[str]) -> bool:
+    """Return whether an absolute, resolved path is one of the roots or below it."""
+    return any(is_within(path, root) for root in roots)
+
+
+def find_within(paths: Iterable[str], roots: Collection[str]) -> list[str]:
+    """Find the paths that are one of the roots or below it."""
+    return [path for path in paths if is_within_any(path, roots)]
 
 
 def get_hint(error: OSError, path: str) -> str:
@@ -178,6 +193,19 @@ def read_optional(path: str, max_bytes: int, *, follow: bool = False) -> bytes |
         return None
 
 
+def read_files(paths: Iterable[str], max_bytes: int, *, follow: bool = False) -> dict[str, bytes | Unreadable]:
+    """Read the files that are there; for one that cannot be read, the error says why."""
+    found: dict[str, bytes | Unreadable] = {}
+    for path in paths:
+        try:
+            found[path] = read_regular(path, max_bytes, follow=follow)[0]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except Unreadable as error:
+            found[path] = error
+    return found
+
+
 def _open(path: str, flags: int, folder: int | None) -> int:
     try:
         return os.open(path, flags, dir_fd=folder)
@@ -211,21 +239,24 @@ def replace_file(path: str, content: bytes, mode: int = 0o600, commit: Callable[
         raise OSError(error.errno, error.strerror, path) from error  # `write` alone would name nothing
 
 
-def create_file(path: str, content: bytes) -> None:
-    """Put a file where there is none, whole and at once; one that is there stays as it is.
+def create_file(path: str, content: bytes) -> bool:
+    """Put a file where there is none, whole and at once; one that is there stays as it is. Return whether it was made.
 
     Raises: OSError, which names the file.
     """
     folder, name = os.path.split(path)
+    made = False
     try:
         _sweep(folder, name)
         with _temporary(folder, name) as (temporary, descriptor):
             _fill(descriptor, content, 0o600)
             with suppress(FileExistsError):
                 os.link(temporary, path)
+                made = True
         sync_folder(folder)
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from error
+    return made
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from clawft.agent.tools.file_access import read_file_at, write_file_at
 from clawft.config.tools import WebSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError
-from clawft.files import is_within, real_path
+from clawft.files import is_within, is_within_any, real_path
 from clawft.plugins.launch import PluginLaunch
 from clawft.plugins.runtime import PluginLog
 from clawft.sandbox.addresses import FetchError
@@ -104,7 +104,7 @@ class ComponentFiles:
             home = real_path(self._workspace.home)
             steering = is_within(home, root) and any(steers_in_home(place, home) for place in places)
             steering = steering or any(map(is_protected, inner))
-            if steering or any(is_within(places[1], folder) for folder in own_folders()):
+            if steering or is_within_any(places[1], own_folders()):
                 raise ComponentAccessDenied(
                     f"'{path}' gives power over programs or agents, and was not granted by name"
                 )

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from clawft.config.extensions import PluginsSettings
 from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Refused
-from clawft.files import is_within, real_path
+from clawft.files import is_within, is_within_any, real_path
 from clawft.plugins.guest.wire import DeclaredParts, PluginStart
 from clawft.plugins.runtime import PluginEnvironment
 from clawft.plugins.settings import find_granted_env, resolve_plugin_config
@@ -217,7 +217,7 @@ def _is_asked(granted: str, path: str, status: PluginStatus, around: PluginEnvir
             # A grant of what lies right in the home folder would open what one of all of it leaves closed.
             at_home = is_within(home, root) and is_within(path, home) and path != home
             inner = os.path.relpath(path, home if at_home else root)
-            own = not read_only and any(is_within(path, folder) for folder in own_folders())
+            own = not read_only and is_within_any(path, own_folders())
             if not own and not is_closed(inner, at_home=at_home, read_only=read_only):
                 return True
     return False

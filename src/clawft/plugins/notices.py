@@ -8,7 +8,7 @@ from clawft.agent.runtime import Insertion, Turn
 from clawft.config.extensions import PluginsSettings
 from clawft.contracts import Phase
 from clawft.errors import ClawftError
-from clawft.files import is_within
+from clawft.files import is_within_any
 from clawft.messages import Noticed
 from clawft.plugins.host import Plugins
 from clawft.trust.plugins import PluginGrant, PluginStatus
@@ -93,7 +93,7 @@ def find_missing_stages(
         if not grant.stages or is_off or set(grant.stages) <= ready.get(grant.id, frozenset()):
             continue
         status = here.get(grant.folder)
-        if status is None and any(is_within(grant.folder, base) for base in bases):
+        if status is None and is_within_any(grant.folder, bases):
             why = f"it is not in {grant.folder} any more"
             missing.append(MissingStages(grant.id, grant.stages, why, f"Install it again, or {_turn_off(grant.id)}"))
         elif status is not None and status.state != "disabled":

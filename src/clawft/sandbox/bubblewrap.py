@@ -15,7 +15,7 @@ from anyio import Event
 from msgspec import structs
 
 from clawft.errors import ClawftError
-from clawft.files import is_within
+from clawft.files import is_within_any
 from clawft.sandbox.confinement import ResourceLimits
 from clawft.sandbox.filter import INSIDE_NAMESPACE, build_filter
 from clawft.sandbox.guard import FolderGuard
@@ -59,7 +59,7 @@ def _show_setting(path: str) -> Sequence[str]:
     """A link into the system's own folders stays one: it tells the name of the time zone, without which Deno and Node
     compare every zone that there is, for 12 ms."""
     real = os.path.realpath(path)
-    if os.path.islink(path) and any(is_within(real, folder) for folder in FOLDERS):
+    if os.path.islink(path) and is_within_any(real, FOLDERS):
         return ("--symlink", real, path)
     return ("--ro-bind-try", path, path)
 
@@ -73,7 +73,7 @@ def visible_flags(visible: VisibleFiles, env: Mapping[str, str], cwd: str) -> li
         flags += _root_flags(root.path, guard)
     hidden = [path for _, guard in visible.writable for path in guard.hidden] + [*visible.hidden]
     inside = [seen for _, seen in (*visible.inside, *visible.mounts)]
-    below = [path for path in hidden if any(is_within(path, folder) for folder in inside)]
+    below = [path for path in hidden if is_within_any(path, inside)]
     for path in hidden:
         flags += () if path in below else _hide(path)
     for place, seen in (*visible.inside, *visible.mounts):  # these may lie in a place that is hidden as a whole

@@ -9,13 +9,13 @@ import errno
 import os
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
 
 from clawft.errors import Refused
-from clawft.files import is_within, real_path
+from clawft.files import is_within, real_path, real_paths
 from clawft.git import list_git_dirs
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
@@ -112,7 +112,7 @@ class FolderGuards:
             root != self._home
         ):  # a home below the root is another place: what steers its shells would be too much to name
             hidden.append(self._home)
-        hidden = [target for path in hidden if (target := _follow(path, root))]
+        hidden = _follow(hidden, root)
         if is_within(self._user_dir, root) and os.path.exists(self._user_dir):
             hidden.append(self._user_dir)
         closed = bool(top.links) or root == self._home or by_children
@@ -124,7 +124,7 @@ class FolderGuards:
             protected = {*top.power, *steering, *top.secret, *top.links}
             siblings = _join(root, (name for name in top.names if name not in protected))
             children = tuple(path for path in siblings if not os.path.islink(path))[:_MAX_CHILDREN]
-        found = [target for path in (*read_only, *own_folders()) if (target := _follow(path, root))]
+        found = _follow((*read_only, *own_folders()), root)
         hidden = [*dict.fromkeys(hidden)]
         read_only = [entry for entry in dict.fromkeys(found) if entry not in hidden]
         pinned = _find_pinned(root, (*read_only, *hidden))
@@ -229,16 +229,19 @@ def _too_large(why: str, path: str) -> Refused:
     )
 
 
-def _follow(path: str, root: str) -> str:
-    """Resolve a path if its target is inside the folder, else ''; what is outside is out of reach anyway."""
-    real = real_path(path)
-    if real == root or not is_within(real, root):
-        return ""
+def _follow(paths: Iterable[str], root: str) -> list[str]:
+    """Resolve the paths whose target is there and inside the folder; what is outside is out of reach anyway."""
+    inside = root.rstrip("/") + "/"
+    return [real for real in real_paths(paths) if real.startswith(inside) and _exists(real)]
+
+
+def _exists(path: str) -> bool:
+    """Return whether something is there: what cannot be reached now can be when a program gives the rights back."""
     try:
-        os.stat(real)
-    except OSError as error:  # what cannot be reached now is there again when a program gives the rights back
-        return "" if _is_missing(error) else real
-    return real
+        os.stat(path)
+    except OSError as error:
+        return not _is_missing(error)
+    return True
 
 
 def _is_missing(error: OSError) -> bool:

@@ -8,9 +8,10 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from clawft.files import find_within
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.pinned_path import Mark, PinnedPath, find_pinned
-from clawft.sandbox.visible_files import VisibleFiles, is_below
+from clawft.sandbox.visible_files import VisibleFiles
 
 _BINDS = frozenset({"--bind", "--bind-try", "--ro-bind", "--ro-bind-try"})
 _MADE = frozenset({"--tmpfs", "--proc", "--dev"})
@@ -61,7 +62,8 @@ def find_expected_mounts(visible: VisibleFiles, base: Sequence[str]) -> Expected
     ]
     covered = [place.path for place in closed]
     shown = {seen for _, seen in (*visible.inside, *visible.mounts)} | {own.path for own in visible.own}
-    expected = {path: place for path, place in places.items() if path in shown or not is_below(path, covered)}
+    lost = {*find_within(places, covered)} - shown
+    expected = {path: place for path, place in places.items() if path not in lost}
     machine = _read_mounts("self")
     mounts = {*_list_targets(base, machine), *covered}
     for seen, source in sources.items():

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from clawft.errors import Refused
-from clawft.files import is_within, real_path
+from clawft.files import is_within_any, real_path, real_paths
 from clawft.sandbox.landlock_launcher import open_plain
 
 CHANGED = "sandbox-changed"
@@ -34,7 +34,7 @@ def open_pinned(path: str, roots: Sequence[str] = ()) -> PinnedPath | None:
     """
     real = real_path(path)
     plain = os.path.normpath(path)
-    if any(is_within(plain, root) for root in roots) and not any(is_within(real, real_path(root)) for root in roots):
+    if is_within_any(plain, roots) and not is_within_any(real, real_paths(roots)):
         message = "A place that a program is given leads out of its folder by a link, so nothing was run"
         raise Refused("sandbox-link", message, path=path, hint="Remove the link, or grant the place that it leads to")
     return find_pinned(real) if os.path.exists(real) else None

@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec import Struct
 
 from clawft.config.tools import SandboxSettings
-from clawft.files import is_within, real_path
+from clawft.files import find_within, is_within_any, real_path, real_paths
 from clawft.git import find_git_dir
 from clawft.sandbox.confinement import Confinement, ResourceLimits
 from clawft.sandbox.guard import FolderGuard, FolderGuards
@@ -51,19 +51,16 @@ def find_programs(
     None of `closed` is among them, nor a folder that holds one of these: a PATH with `~` in it gives no home away. In a
     folder that is `writable` a confined program can make links; those open nothing but known places of toolchains.
     """
-    found: dict[str, str] = {}
-    for folder in path.split(os.pathsep):
-        if not os.path.isabs(folder) or _is_system(folder):
-            continue
-        plain = os.path.normpath(folder)
-        is_theirs = any(is_within(candidate, root) for candidate in (plain, real_path(plain)) for root in writable)
-        for toolchain in _list_toolchains(plain) if is_theirs else _belonging(plain, home):
-            real = real_path(toolchain)
-            if real and os.path.exists(real) and not _is_system(real) and _is_open(real, home, closed):
-                found.setdefault(toolchain, real)
-            if len(found) >= _MAX_FOLDERS:
-                break
-    return tuple((real, place) for place, real in found.items())
+    searched = (folder for folder in path.split(os.pathsep) if os.path.isabs(folder) and not _is_system(folder))
+    folders = [*dict.fromkeys(map(os.path.normpath, searched))]
+    places: dict[str, None] = {}
+    for folder, real in zip(folders, real_paths(folders), strict=True):
+        is_theirs = bool(find_within((folder, real), writable))
+        belonging = _list_toolchains(folder) if is_theirs else _belonging(folder, home)
+        places.update(dict.fromkeys(filter(os.path.exists, belonging)))
+    pairs = zip(real_paths(places), places, strict=True)
+    usable = ((real, place) for real, place in pairs if not _is_system(real) and _is_open(real, home, closed))
+    return tuple(islice(usable, _MAX_FOLDERS))
 
 
 def _list_toolchains(folder: str) -> list[str]:
@@ -92,17 +89,13 @@ def _with_siblings(folder: str, home: str) -> Iterator[str]:
 
 def _linked(folder: str) -> set[str]:
     """Folders elsewhere that hold what links in a folder of programs lead to, as in virtual environments."""
-    targets = set()
     try:
         with os.scandir(folder) as entries:
-            for entry in islice(entries, _MAX_ENTRIES):
-                if entry.is_symlink():
-                    real = real_path(entry.path)
-                    if real and os.path.dirname(real) != folder and not _is_system(real):
-                        targets.add(os.path.dirname(real))
+            links = [entry.path for entry in islice(entries, _MAX_ENTRIES) if entry.is_symlink()]
     except OSError:
         return set()
-    return targets
+    targets = {os.path.dirname(real) for real in real_paths(links) if real and not _is_system(real)}
+    return targets - {folder}
 
 
 def _is_system(path: str) -> bool:
@@ -157,20 +150,20 @@ class VisibleFilesBuilder:
         whole = open_roots((*further[1], *(path for paths in confinement.whole.values() for path in paths)))
         places = {**opened, **guarded_only, **whole}
         writable = sorted(opened, key=len)
-        shown = [root for root in sorted(guarded_only, key=len) if not is_below(root, writable)]
-        readable = sorted({*whole, *shown}, key=len)
-        inside = [root for root in readable if is_below(root, (self._user_dir,))]
         elsewhere = [git_dir for git_dir in map(find_git_dir, writable) if git_dir]
-        outside = [root for root in (*readable, *elsewhere) if root not in inside]
-        seen = [(root, root) for root in outside if not is_below(root, writable)]
-        programs = [pair for pair in self._find_programs(path, tuple(writable)) if not is_below(pair[0], writable)]
+        programs = self._find_programs(path, tuple(writable))
+        covered = find_within((*guarded_only, *whole, *elsewhere, *(real for real, _ in programs)), writable)
+        shown = [root for root in sorted(guarded_only, key=len) if root not in covered]
+        readable = sorted({*whole, *shown}, key=len)
+        inside = find_within(readable, (self._user_dir,))
+        seen = [(root, root) for root in (*readable, *elsewhere) if root not in inside and root not in covered]
         guarded = tuple(
             (places[root], self._guards.find(root, path=path, by_children=by_children)) for root in writable
         )
         secrets = [path for root in shown for path in self._guards.find(root).hidden]
         secrets += [path for git_dir in elsewhere for path in self._guards.secret_files.find_configs(git_dir)]
         hidden = (*self._hidden([root for root, _ in seen]), *secrets, *confinement.hidden)
-        pairs = sorted({*seen, *programs}, key=lambda pair: len(pair[1]))
+        pairs = sorted({*seen, *(pair for pair in programs if pair[0] not in covered)}, key=lambda pair: len(pair[1]))
         links = self._links([*writable, *shown], pairs)
         copies = [*confinement.mounts]
         if not by_children:  # nothing can be mounted there, so git cannot read such a config
@@ -192,7 +185,7 @@ class VisibleFilesBuilder:
         home, project = self._workspace.home, self._workspace.project
         granted = (resolve_path(path, project, home) for path in (*self._settings.writable, *confinement.writable))
         found = {project, real_path(project), *granted} - {"", "/"}
-        return tuple(path for path in found if not is_below(path, found - {path}))
+        return tuple(path for path in found if not is_within_any(path, found - {path}))
 
     def _open(self, changeable: Sequence[str], paths: Iterable[str]) -> dict[str, PinnedPath]:
         """Places that exist, by real path. What the kernel makes, and this program's own folder, is none.
@@ -205,14 +198,14 @@ class VisibleFilesBuilder:
         return {
             place.path: place
             for place in found
-            if place and place.path not in never and not is_below(place.path, _NEVER)
+            if place and place.path not in never and not is_within_any(place.path, _NEVER)
         }
 
     def _hidden(self, readable: list[str]) -> tuple[str, ...]:
         """List what stays hidden in the home folder where all of it was granted: weft's own folder, and secrets."""
         home = real_path(self._workspace.home)
-        is_seen = is_below(self._user_dir, readable) and os.path.exists(self._user_dir)  # else nothing can hide it
-        secrets = self._guards.find(home).hidden if home and is_below(home, readable) else ()
+        is_seen = is_within_any(self._user_dir, readable) and os.path.exists(self._user_dir)  # else nothing can hide it
+        secrets = self._guards.find(home).hidden if home and is_within_any(home, readable) else ()
         return tuple(dict.fromkeys((*((self._user_dir,) if is_seen else ()), *secrets)))
 
     def _links(self, roots: list[str], pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -220,7 +213,7 @@ class VisibleFilesBuilder:
         known = self._workspace.project
         real = real_path(known)
         taken = (*roots, *(seen for _, seen in pairs), *_NEVER, *FOLDERS)
-        usable = real != known and real in roots and not is_below(known, taken)
+        usable = real != known and real in roots and not is_within_any(known, taken)
         return ((real, known),) if usable else ()
 
     def _find_programs(self, path: str, writable: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -236,10 +229,6 @@ def _need(source: str) -> PinnedPath:
     if place := find_pinned(real_path(source)):
         return place
     raise make_changed_error(source)
-
-
-def is_below(path: str, roots: Iterable[str]) -> bool:
-    return any(is_within(path, root) for root in roots)
 
 
 _SIGNALS = 31

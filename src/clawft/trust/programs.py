@@ -16,7 +16,7 @@ from typing import IO
 from msgspec import Struct
 
 from clawft.errors import NotFound, Refused
-from clawft.files import is_within, real_path
+from clawft.files import find_within, real_path
 from clawft.workspace import Workspace, resolve_path
 
 
@@ -79,7 +79,7 @@ class HostPrograms(Struct, frozen=True):
 
     def is_writable(self, path: str) -> bool:
         """Return whether commands of the sandbox decide where a path leads, or what is there."""
-        return any(is_within(place, root) for place in _list_places(path) for root in self.writable)
+        return bool(find_within(_list_places(path), self.writable))
 
     def limit_path(self, path: str) -> str:
         """Return a search path without relative folders and those that commands of the sandbox can write."""

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from clawft.config.redaction import Secrets
 from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError
-from clawft.files import is_within, real_path
+from clawft.files import is_within_any, real_path, real_paths
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.proxy import Record
 from clawft.sandbox.sandbox import Sandbox
@@ -145,7 +145,7 @@ def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> di
 
 
 def _lies_in(path: str, folders: tuple[str, ...]) -> bool:
-    return any(is_within(real_path(path), real_path(folder)) for folder in folders)
+    return is_within_any(real_path(path), real_paths(folders))
 
 
 def _check_name(name: str) -> None:

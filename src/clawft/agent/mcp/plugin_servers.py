@@ -13,7 +13,7 @@ from clawft.agent.mcp.launch import LaunchTerms
 from clawft.agent.mcp.server_pool import McpServerPool
 from clawft.config.tools import ServerSettings
 from clawft.errors import ClawftError, Diagnostic, Refused
-from clawft.files import is_within, real_path
+from clawft.files import is_within_any, real_path
 from clawft.skills.discovery.plugins import load_plugin
 from clawft.skills.parse.client_plugins import VARIABLE, find_host
 from clawft.skills.parse.plugin import ServerSpec
@@ -193,6 +193,6 @@ def _fill(text: str, find: Callable[[str], str | None]) -> str:
 def _inside(path: str, *folders: str) -> str:
     """A path that really lies in one of the folders. Raises: Refused."""
     real = real_path(path)
-    if not any(is_within(real, folder) for folder in folders):
+    if not is_within_any(real, folders):
         raise Refused("plugin-path", "its command or cwd does not lie in the plugin's folder")
     return real

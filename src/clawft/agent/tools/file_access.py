@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.agent.tools.tool import ToolContext, ToolError
 from clawft.errors import Unreadable
-from clawft.files import is_within, read_regular, real_path
+from clawft.files import is_within, is_within_any, read_regular, real_path, real_paths
 from clawft.git import is_git_dir
 from clawft.sandbox.secret_files import holds_secret
 from clawft.trust.protected_paths import is_private, is_protected, own_folders, steers_in_home
@@ -216,7 +216,7 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     if not write and not (context.permission.may_read(real) and context.permission.may_read(full)):
         raise ToolError("PERMISSION_DENIED", f"A rule denies to read '{path}'", hint="See: weft permissions list")
     context.permission.check_path(real)  # what was judged before may have become a link since
-    if not write and any(is_within(real, root) for root in _reading_roots(context)):
+    if not write and is_within_any(real, _reading_roots(context)):
         return real
     if not is_within(real, project):
         raise ToolError(
@@ -238,13 +238,13 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
 
 def base_folder(context: ToolContext) -> str:
     """The folder relative paths start at: the current one, if it is inside the project."""
-    project, cwd = real_path(context.workspace.project), real_path(context.workspace.cwd)
+    project, cwd = real_paths((context.workspace.project, context.workspace.cwd))
     return cwd if is_within(cwd, project) else project
 
 
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
     """Tells, for walks below a folder that may be read, which real paths are left out of them."""
-    if any(is_within(root, reading_root) for reading_root in _reading_roots(context)):
+    if is_within_any(root, _reading_roots(context)):
         return context.permission.may_read
     project = real_path(context.workspace.project)
     closed = {root for root, _ in _closed_roots(context)}
@@ -333,9 +333,9 @@ def _program_folders(context: ToolContext) -> tuple[str, ...]:
 
 
 def _check_own(path: str, real: str, programs: Iterable[str]) -> None:
-    if any(is_within(real, folder) for folder in programs):
+    if is_within_any(real, programs):
         raise ToolError("PERMISSION_DENIED", f"'{path}' is where your shell finds programs; tools do not write there")
-    if any(is_within(real, own) for own in own_folders()):
+    if is_within_any(real, own_folders()):
         raise ToolError(
             "PERMISSION_DENIED",
             f"'{path}' is a part of this program itself, which tools do not change",
