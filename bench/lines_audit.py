@@ -17,7 +17,7 @@ COMMAND = "git log --oneline --since=yesterday -- src/package/module.py"
 def measure_audit(folder: Path, lines: int) -> Line:
     """The median over lines about a command, one after the other; `folder` is made."""
     secrets = Secrets([f"a-secret-of-the-config-{number}" for number in range(10)])
-    audit = AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), secrets.mask)
+    audit = AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), secrets.mask_value)
     took = [_write(audit) for _ in range(lines)]
     if verify_log(audit).held != lines:
         raise SystemExit("error: the audit log does not hold what was written")

@@ -40,7 +40,7 @@ class Yard:
         self.environ: dict[str, str] = {"PATH": os.defpath, "HOME": str(self.home)}
         self.secrets = Secrets()
         self.audit = AuditLog(
-            str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask
+            str(self.user_dir / "audit.jsonl"), Seal(str(self.user_dir / "seal.key")), self.secrets.mask_value
         )
         self.mode = mode
         self.opened: tuple[str, ...] = ()  # what the settings of the sandbox open for every program

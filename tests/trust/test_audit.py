@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -29,7 +30,7 @@ for number in range(count):
 """
 
 
-def open_audit(folder: Path, mask: Callable[[str], str] = str, max_bytes: int = 1 << 20) -> AuditLog:
+def open_audit(folder: Path, mask: Callable[[Any], Any] = lambda value: value, max_bytes: int = 1 << 20) -> AuditLog:
     return AuditLog(str(folder / "audit.jsonl"), Seal(str(folder / "trust.key")), mask, max_bytes=max_bytes)
 
 
@@ -310,7 +311,7 @@ def test_a_writer_killed_while_it_puts_a_full_file_aside_breaks_nothing(tmp_path
 
 
 def test_nothing_secret_and_nothing_endless_is_written(tmp_path: Path) -> None:
-    mask = Secrets(["correct-horse-battery"]).mask
+    mask = Secrets(["correct-horse-battery"]).mask_value
     audit = open_audit(tmp_path, mask)
     long = "x" * 1990 + "correct-horse-battery" + "y" * 100_000
     audit.write(
@@ -411,7 +412,7 @@ def test_a_subject_that_is_cut_has_the_digest_of_the_whole(tmp_path: Path) -> No
 
 def test_the_digest_of_a_subject_is_that_of_its_text_without_secrets(tmp_path: Path) -> None:
     audit = AuditLog(
-        str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")), Secrets(["hunter2-hunter2"]).mask
+        str(tmp_path / "audit.jsonl"), Seal(str(tmp_path / "trust.key")), Secrets(["hunter2-hunter2"]).mask_value
     )
     audit.write("command", "curl -u hunter2-hunter2 " + "x" * 2000, decision="allowed")
     (line,) = map(json.loads, read_log(tmp_path))

@@ -154,14 +154,14 @@ class App:
         path = os.path.join(self.workspace.user_dir, LOG_NAME)
         return AuditLog(path, self.seal, self._mask)
 
-    def _mask(self, text: str) -> str:
-        """A text without secrets; those of a config that cannot be read are in no text either."""
+    def _mask(self, value: Any) -> Any:
+        """A value without secrets; those of a config that cannot be read are in no text either."""
         from clawft.config.redaction import Secrets
 
         try:
-            return self.secrets.mask(text)
+            return self.secrets.mask_value(value)
         except ClawftError:
-            return Secrets.of(Config(), self.environ).mask(text)
+            return Secrets.of(Config(), self.environ).mask_value(value)
 
     @cached_property
     def overrides(self) -> "Overrides":

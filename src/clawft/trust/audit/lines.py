@@ -3,7 +3,7 @@
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -73,46 +73,49 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def bound_subject(text: str, mask: Callable[[str], str]) -> tuple[str, dict[str, str]]:
-    """A subject that a line may hold, and the digest of the whole of it, without secrets, if it is cut."""
-    whole = _clean(text, mask)
-    if len(whole) <= MAX_SUBJECT:
-        return whole, {}
-    return _cut(whole, MAX_SUBJECT), {"subject_sha256": hash_bytes(whole.encode())}
+def bound_texts(
+    subject: str, texts: Sequence[str], detail: Mapping[str, Any], mask: Callable[[Any], Any]
+) -> tuple[str, list[str], dict[str, Any]]:
+    """The subject, short texts and further facts that a line may hold: without secrets, and not too long. Where the
+    subject is cut, the facts have the digest of the whole of it.
+
+    All is masked before anything is cut: half of a secret is none to find.
+    """
+    whole, short, facts = mask((subject, list(texts), _make_plain(detail)))
+    whole = _clean(whole)
+    bounded = _bound(facts)
+    size = len(msgspec.json.encode(bounded))
+    if size > MAX_DETAIL:
+        bounded = {"cut": size}
+    if len(whole) > MAX_SUBJECT:
+        bounded["subject_sha256"] = hash_bytes(whole.encode())
+    return _cut(whole, MAX_SUBJECT), [_bound(text, MAX_FIELD) for text in short], bounded
 
 
-def bound_text(text: str, mask: Callable[[str], str], limit: int = MAX_FIELD) -> str:
-    """A text that a line may hold: without secrets, and not too long."""
-    return _cut(_clean(text, mask), limit)
+def _make_plain(value: Any) -> Any:
+    """A value of JSON, in which every other thing is a text."""
+    if isinstance(value, Mapping):
+        return {str(name): _make_plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_make_plain(inner) for inner in value]
+    plain = value is None or isinstance(value, bool | float) or (isinstance(value, int) and -MAX_INT < value < MAX_INT)
+    return value if plain else str(value)
 
 
-def _clean(text: str, mask: Callable[[str], str]) -> str:
-    text = mask(text)  # before it is cut: half of a secret is none to find
+def _bound(value: Any, limit: int = MAX_SUBJECT) -> Any:
+    if isinstance(value, str):
+        return _cut(_clean(value), limit)
+    if isinstance(value, dict):
+        return {_bound(name, MAX_FIELD): _bound(inner) for name, inner in value.items()}
+    return [_bound(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()  # a file name may be no text
 
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [cut: {len(text) - limit} characters]"
-
-
-def bound_detail(detail: Mapping[str, Any] | None, mask: Callable[[str], str]) -> dict[str, Any]:
-    """Further facts that a line may hold."""
-    if not detail:
-        return {}
-    masked = {bound_text(str(key), mask): _bound(value, mask) for key, value in detail.items()}
-    size = len(msgspec.json.encode(masked))
-    return masked if size <= MAX_DETAIL else {"cut": size}
-
-
-def _bound(value: Any, mask: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return bound_text(value, mask, MAX_SUBJECT)
-    if isinstance(value, Mapping):
-        return {bound_text(str(key), mask): _bound(inner, mask) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_bound(inner, mask) for inner in value]
-    plain = value is None or isinstance(value, bool | float) or (isinstance(value, int) and -MAX_INT < value < MAX_INT)
-    return value if plain else bound_text(str(value), mask)
 
 
 HEAD_BYTES = 512  # one page at most, so that nobody reads half of it

@@ -23,9 +23,7 @@ from clawft.trust.audit.lines import (
     NO_HASH,
     AuditHead,
     AuditLogLine,
-    bound_detail,
-    bound_subject,
-    bound_text,
+    bound_texts,
     encode_line,
     hash_bytes,
     judge_extra,
@@ -46,6 +44,7 @@ FAILED = "failed"  # what an earlier line about the same says did not come about
 # Who answers a question at a terminal, and whose no it is where the input ends there.
 AT_TERMINAL, LEFT = "the person at the terminal", "no answer at the terminal"
 _WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, in every line
+_TEXTS = ("rule", "skill", "digest", "session")
 _TAIL = 1 << 16
 _ATTEMPTS = 20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -114,12 +113,14 @@ class AuditEntry(NamedTuple):
 
 
 class AuditLog:
-    """The log of one user. `mask` takes secrets out of every text, so that no caller has to think of it.
+    """The log of one user. `mask` takes secrets out of all that a line tells, so that no caller has to think of it.
 
     `by` is the one that acts, where that is not the user at the machine.
     """
 
-    def __init__(self, path: str, seal: Seal, mask: Callable[[str], str] = str, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self, path: str, seal: Seal, mask: Callable[[Any], Any] = lambda value: value, *, max_bytes: int = MAX_BYTES
+    ) -> None:
         self.path = path
         self.head_path = os.path.join(os.path.dirname(path), HEAD_NAME)
         self.seal = seal
@@ -200,26 +201,25 @@ class AuditLog:
         return True
 
     def _fields(self, kind: str, subject: str, decision: str, more: AuditFields) -> dict[str, Any]:
-        texts = {
-            name: bound_text(str(more.get(name, "")), self.mask) for name in ("rule", "skill", "digest", "session")
-        }
-        if kind == "approval" and not texts["rule"]:
-            texts["rule"] = _ANSWERED.get()
-        bounded, digest = bound_subject(subject, self.mask)
+        texts = [str(more.get(name, "")) for name in _TEXTS]
+        subject, texts, detail = bound_texts(subject, texts, self._with_name(more), self.mask)
+        fields = dict(zip(_TEXTS, texts, strict=True))
+        if kind == "approval" and not fields["rule"]:
+            fields["rule"] = _ANSWERED.get()
         return {
             "kind": kind,
-            "subject": bounded,
+            "subject": subject,
             "decision": _WORDS.get(decision, decision),
-            **texts,
-            "detail": {**bound_detail(self._with_name(more), self.mask), **digest},
+            **fields,
+            "detail": detail,
         }
 
-    def _with_name(self, more: AuditFields) -> Mapping[str, Any] | None:
+    def _with_name(self, more: AuditFields) -> Mapping[str, Any]:
         """Return the detail of a line with the name of who asked for it, unless it names someone already."""
         name, session = _ACTING.get()
         is_theirs = bool(name) and f"{more.get('session', '')}:".startswith(f"{session}:")
-        by, detail = self.by or (name if is_theirs else ""), more.get("detail")
-        return {"by": by, **(detail or {})} if by else detail
+        by, detail = self.by or (name if is_theirs else ""), more.get("detail") or {}
+        return {"by": by, **detail} if by else detail
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -353,7 +353,7 @@ class _Pen:
 
 def _own(decision: str, subject: str, detail: dict[str, Any]) -> dict[str, Any]:
     """A line of the log about itself."""
-    empty = dict.fromkeys(("rule", "skill", "digest", "session"), "")
+    empty = dict.fromkeys(_TEXTS, "")
     return {"kind": OWN, "subject": subject, "decision": decision, "detail": detail, **empty}
 
 
