@@ -12,7 +12,14 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from clawft.config.sqlite import DatabaseFile, get_database_hint, open_sqlite, write_transaction
+from clawft.config.sqlite import (
+    FAILURES,
+    DatabaseConnection,
+    DatabaseFile,
+    get_database_hint,
+    open_sqlite,
+    write_transaction,
+)
 from clawft.errors import ClawftError
 from clawft.files import check_version, is_there
 
@@ -86,8 +93,10 @@ class UsageDatabase:
         self._file = DatabaseFile(path, _SUBJECT, "usage-file", _LOST, busy=self._explain_busy)
         self._lock = RLock()
         self._file.make()
-        with self._file.translated():
+        try:
             self._connection = open_sqlite(path, wait_s=_WAIT_S)
+        except FAILURES as error:
+            raise self._file.explain(error) from error
         try:
             ((version,),) = self.execute("PRAGMA user_version")
             check_version(version, VERSION, path)
@@ -103,17 +112,26 @@ class UsageDatabase:
             self.execute(statement)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        with self._lock, self._file.translated():
-            return self._connection.execute(statement, values).fetchall()
+        with self._alone() as connection:
+            return connection.execute(statement, values).fetchall()
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._lock, self._file.translated():
-            self._connection.executemany(statement, rows)
+        with self._alone() as connection:
+            connection.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._lock, self._file.translated(), write_transaction(self._connection):
+        with self._alone() as connection, write_transaction(connection):
             yield
+
+    @contextmanager
+    def _alone(self) -> Iterator[DatabaseConnection]:
+        """The connection, for one thread at a time; its failures are raised as errors for a person."""
+        with self._lock:
+            try:
+                yield self._connection
+            except FAILURES as error:
+                raise self._file.explain(error) from error
 
     def now(self) -> datetime:
         return datetime.now()

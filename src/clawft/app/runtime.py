@@ -106,8 +106,8 @@ async def open_runtime(
         def rejoin() -> None:
             runtime.extensions = join()
 
-        used = stack.enter_context(closing(records or open_usage(app)))
-        counts = stack.enter_context(closing(open_usage(app, patient=used.patient)))
+        counts = stack.enter_context(closing(open_usage(app, patient=records is not None and records.patient)))
+        used = counts if records is None else stack.enter_context(closing(records))
         runtime = Runtime(
             workspace=app.workspace,
             environ=app.environ,

@@ -16,6 +16,7 @@ from clawft.files import create_file, get_hint
 
 DatabaseConnection = sqlite3.Connection
 DatabaseError = sqlite3.Error
+FAILURES = (sqlite3.Error, OverflowError, OSError)
 LIBRARY_VERSION = sqlite3.sqlite_version
 IN_MEMORY = ":memory:"
 # What SQLite says: its tables are not ours, the file is damaged or no database; or it is in use; or the system's error.
@@ -96,16 +97,19 @@ class DatabaseFile:
         """Raise failures of the database in the block as errors for a person."""
         try:
             yield
-        except (sqlite3.Error, OverflowError) as error:
-            if self._busy is not None and _code_of(error) in _PASSING:
-                raise self._busy(error) from error
-            hint = self._restore if _code_of(error) in _DAMAGED else get_database_hint(error, self.path, self._lost)
-            message = f"{self._subject} cannot be used: {error}"
-            raise ClawftError(self._code, message, path=self.path, hint=hint) from error
-        except OSError as error:
+        except FAILURES as error:
+            raise self.explain(error) from error
+
+    def explain(self, error: Exception) -> ClawftError:
+        """Make the error for a person of one of the `FAILURES` of the database."""
+        if isinstance(error, OSError):
             path = error.filename or self.path
             message = f"{self._subject} cannot be used: {error.strerror or error}"
-            raise ClawftError(self._code, message, path=path, hint=get_hint(error, path)) from error
+            return ClawftError(self._code, message, path=path, hint=get_hint(error, path))
+        if self._busy is not None and _code_of(error) in _PASSING:
+            return self._busy(error)
+        hint = self._restore if _code_of(error) in _DAMAGED else get_database_hint(error, self.path, self._lost)
+        return ClawftError(self._code, f"{self._subject} cannot be used: {error}", path=self.path, hint=hint)
 
 
 def restore_hint(lost: str) -> str:
