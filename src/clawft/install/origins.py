@@ -4,11 +4,12 @@ else."""
 import os
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 import msgspec
 
 from clawft.errors import ClawftError, Unreadable
-from clawft.files import is_within, read_optional, real_path
+from clawft.files import is_within, read_files, read_optional, real_path
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.discovery.locations import Location
 from clawft.workspace import Workspace
@@ -31,11 +32,12 @@ class Origins:
         roots = {location.path for location in locations if location.scope in ("user", "extra")}
         shared = set(_load_own_names(os.path.join(workspace.user_dir, _OWN_LOCK)))
         own: dict[str, frozenset[str]] = {}
-        for root in roots:
-            names = _load_names(root, _SHARED_LOCK)
-            shared.update(names - _ALL)
-            locks = _LOCKS if os.path.isdir(root) else ()  # where no skill is, nothing was brought
-            own[root] = names.union(*(_load_names(root, lock) for lock in locks))
+        files = {root: _list_locks(root) for root in roots}
+        locks = read_files(chain.from_iterable(files.values()), MAX_LOCK_BYTES)
+        for root, paths in files.items():
+            names = {path: _parse_names(locks[path]) for path in paths if path in locks}
+            shared.update(names.get(paths[0], frozenset()) - _ALL)
+            own[root] = frozenset().union(*names.values())
         noted = roots if shared else {root for root in roots if own[root]}
         bases = {base: own[root] | shared for root in noted for base in (root, real_path(root))}
         self._installed = [(base, names) for base, names in bases.items() if base and names]
@@ -79,13 +81,11 @@ def list_locks(workspace: Workspace, locations: Iterable[Location]) -> set[str]:
     return paths | {os.path.join(workspace.user_dir, _OWN_LOCK)}
 
 
-def _load_names(root: str, lock: str) -> frozenset[str]:
-    """Load the names of the skills that a lock says were installed into a root."""
-    try:
-        data = read_optional(os.path.join(os.path.dirname(root), lock), MAX_LOCK_BYTES)
-    except Unreadable:
-        return _ALL
-    return frozenset() if data is None else _parse_names(data)
+def _list_locks(root: str) -> list[str]:
+    """The locks that may say what was installed into a root, first the shared one; where no skill is, nothing was
+    brought."""
+    locks = (_SHARED_LOCK, *_LOCKS) if os.path.isdir(root) else (_SHARED_LOCK,)
+    return [os.path.join(os.path.dirname(root), lock) for lock in locks]
 
 
 def _load_own_names(path: str) -> frozenset[str]:
@@ -110,7 +110,10 @@ def _load_own_names(path: str) -> frozenset[str]:
     return frozenset(map(_plain, names))
 
 
-def _parse_names(data: bytes) -> frozenset[str]:
+def _parse_names(data: bytes | Unreadable) -> frozenset[str]:
+    """The names of the skills that a lock says were installed."""
+    if isinstance(data, Unreadable):
+        return _ALL
     try:
         skills = msgspec.json.decode(data)["skills"]
     except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
