@@ -312,7 +312,7 @@ def rank_skills(
     offered: Sequence[SkillStatus], request: str, use: Mapping[str, SkillUse], pinned: frozenset[str]
 ) -> list[SkillStatus]:
     """Pinned ones, then those used lately, then by how well they fit the request, then by name."""
-    skills = [status.found.skill for status in offered if status.found.skill is not None]
+    skills = [skill for status in offered if (skill := status.found.skill) is not None]
     fit = {scored.skill.name: place for place, scored in enumerate(match_context(request, skills, len(skills)))}
     used = sorted(
         (skill_use for skill_use in use.values() if skill_use.last_loaded),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.config import Config, ConfigLayer, SkillEntry, config_files, load_config, parse_config, read_config
+from clawft.config import Config, ConfigLayer, SkillEntry, load_config, parse_config, read_configs
 from clawft.config.loader import own_values
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.install.origins import Origins
@@ -227,8 +227,10 @@ class App:
             raise ClawftError("config-unapproved", message, hint="Repair that, then run: weft config trust") from error
 
     def _project_configs(self) -> dict[str, bytes]:
-        paths = [path for path in config_files(self.workspace) if os.path.dirname(path) != self.workspace.user_dir]
-        return {path: content for path in paths if (content := read_config(path)) is not None}
+        return self._of_project(read_configs(self.workspace))
+
+    def _of_project(self, configs: Mapping[str, bytes]) -> dict[str, bytes]:
+        return {path: data for path, data in configs.items() if os.path.dirname(path) != self.workspace.user_dir}
 
     @property
     def cache_dir(self) -> str | None:
@@ -341,10 +343,15 @@ class App:
 
     def get_agent(self, name: str) -> AgentStatus:
         """The agent of a name, or of `plugin:name`. Raises: NotFound with the close match."""
+        named = self._list_agents(name)
+        return next((candidate for candidate in named if candidate.state == "ready"), named[0])
+
+    def _list_agents(self, name: str) -> list[AgentStatus]:
+        """The agents of a name, or of `plugin:name`. Raises: NotFound with the close match."""
         named = [agent for agent in self.agents if agent.found.matches_reference(name)]
         if not named:
-            raise _not_found("agent", name, (agent.found.name for agent in self.agents))
-        return next((candidate for candidate in named if candidate.state == "ready"), named[0])
+            raise _not_found("agent", name, (agent.name for agent in self.agents))
+        return named
 
     def diagnose(self, found: DiscoveredSkill) -> tuple[Diagnostic, ...]:
         """Return every diagnostic of a skill's file, read now and whole."""
@@ -397,8 +404,8 @@ class App:
     def _has_new_settings(self, known: Config) -> bool:
         """Return whether the files that count now, or what is in them, are others than those that were loaded."""
         loaded = {layer.source: layer.data for layer in known.layers if layer.source in known.files}
-        counting = {path: data for path in config_files(self.workspace) if (data := read_config(path)) is not None}
-        for path, data in self._project_configs().items():
+        counting = read_configs(self.workspace)
+        for path, data in self._of_project(counting).items():
             if not self._is_approved_config(path, data):
                 del counting[path]
         return counting != loaded
@@ -422,8 +429,7 @@ class App:
         Raises: NotFound; Refused; ClawftError for one that is broken.
         """
         wanted = name or self.config.agents.defaults.agent
-        self.get_agent(wanted)
-        named = [agent.found for agent in self.agents if agent.found.matches_reference(wanted)]
+        named = [agent.found for agent in self._list_agents(wanted)]
         trusted = [candidate for candidate in named if self._distrust_agent(candidate) is None]
         agent = next((candidate.agent for candidate in trusted if candidate.agent), None)
         if agent is not None:
@@ -433,20 +439,15 @@ class App:
             raise Refused(diagnostic.code, diagnostic.message, path=diagnostic.path, hint=diagnostic.hint)
         raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
 
-    def check_agent(self, name: str = "") -> tuple[Diagnostic, ...]:
+    def check_agent(self, chosen: Agent, name: str = "") -> tuple[Diagnostic, ...]:
         """A project's agents of this name that were passed over, since nobody approved them; and what of the chosen
-        one is not honoured. Raises: ClawftError, as `choose_agent` does.
+        one is not honoured. Raises: NotFound.
         """
-        wanted = name or self.config.agents.defaults.agent
-        untrusted = [
-            agent.found
-            for agent in self.agents
-            if agent.found.matches_reference(wanted) and self._distrust_agent(agent.found)
-        ]
-        diagnostics = self.choose_agent(wanted).diagnostics
+        named = self._list_agents(name or self.config.agents.defaults.agent)
+        untrusted = [agent.found for agent in named if self._distrust_agent(agent.found)]
         lost = [
             diagnostic
-            for diagnostic in diagnostics
+            for diagnostic in chosen.diagnostics
             if diagnostic.code == "agent-not-honoured" and diagnostic.severity == "warning"
         ]
         return (*map(make_skipped_agent_diagnostic, untrusted), *lost)

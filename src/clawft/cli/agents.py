@@ -302,4 +302,4 @@ def _check_now(app: App, name: str) -> list[Diagnostic]:
     except ClawftError as error:
         return [*diagnostics, error.diagnostic]
     status = next(agent for agent in app.agents if agent.found.agent is chosen)
-    return [*diagnostics, *app.check_agent(name), *plan_agent(app, status.found, chosen).diagnostics]
+    return [*diagnostics, *app.check_agent(chosen, name), *plan_agent(app, status.found, chosen).diagnostics]

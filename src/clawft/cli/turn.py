@@ -111,7 +111,7 @@ async def _run(
     app: App, options: TurnOptions, request: TurnRequest, approver: TurnApprover, only: str, caught: list[int]
 ) -> Event | None:
     agent = app.choose_agent(options.agent)
-    for diagnostic in app.check_agent(options.agent):
+    for diagnostic in app.check_agent(agent, options.agent):
         show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
     async with (
         app.open_runtime(only) as runtime,

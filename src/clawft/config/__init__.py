@@ -1,18 +1,16 @@
 """Settings: read once, frozen; sections are grouped by subject (`_SECTION_TYPES` in loader.py tells which file)."""
 
 from clawft.config.keys import find_by_path, join_path, to_snake_case
-from clawft.config.loader import CONFIG_NAMES, Config, ConfigLayer, config_files, load_config, parse_config, read_config
+from clawft.config.loader import Config, ConfigLayer, config_files, load_config, parse_config, read_configs
 from clawft.config.secret import EnvValue, SecretRef
-from clawft.config.skills import LoadSettings, SecuritySettings, SkillEntry, SkillsSettings
+from clawft.config.skills import LoadSettings, SkillEntry, SkillsSettings
 
 __all__ = [
-    "CONFIG_NAMES",
     "Config",
     "ConfigLayer",
     "EnvValue",
     "LoadSettings",
     "SecretRef",
-    "SecuritySettings",
     "SkillEntry",
     "SkillsSettings",
     "config_files",
@@ -20,6 +18,6 @@ __all__ = [
     "join_path",
     "load_config",
     "parse_config",
-    "read_config",
+    "read_configs",
     "to_snake_case",
 ]

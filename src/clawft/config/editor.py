@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -22,10 +23,9 @@ from clawft.config.loader import (
     check_layer,
     decode_json,
     parse_config,
-    read_config,
 )
 from clawft.errors import ClawftError
-from clawft.files import get_hint, lock_file, real_path, replace_file
+from clawft.files import get_hint, lock_file, read_optional, real_path, replace_file
 from clawft.workspace import MARKER, Workspace
 
 Document = MutableMapping[str, Any]
@@ -252,7 +252,7 @@ class _Edit(Struct, frozen=True):
 
 
 def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: str) -> _Edit:
-    data = read_config(file) or (header.encode() if file.endswith(".toml") else b"")
+    data = read_optional(file, MAX_CONFIG_BYTES, follow=True) or (header.encode() if file.endswith(".toml") else b"")
     old = parse_config(file, data, environ).values
     if callable(changes):
         changes = changes(deepcopy(old))
@@ -268,7 +268,9 @@ def _edit(file: str, changes: Changes, environ: Mapping[str, str], *, header: st
 
 def _rewrite(file: str, text: str, changes: Sequence[SettingChange], wanted: dict[str, Any]) -> bytes:
     """The new text, which is read again before it is believed: it says what was wanted, and nothing else."""
-    ways = (_with_headers, _in_one_line) if file.endswith(".toml") else (_rewrite_json,)
+    ways: list[Callable[[str, Sequence[SettingChange]], bytes]] = [_rewrite_json]
+    if file.endswith(".toml"):  # where keys with dots leave no room for a header, it is done without
+        ways = [rewrite_toml, partial(rewrite_toml, headers=False)]
     for way in ways:
         with suppress(ClawftError, TOMLKitError):
             new = way(text, changes)
@@ -276,14 +278,6 @@ def _rewrite(file: str, text: str, changes: Sequence[SettingChange], wanted: dic
                 return new
     message = f"The file is too large, or laid out such that {join_path(changes[0].path)} cannot be changed"
     raise ClawftError("not-written", message, path=file, hint="Change it by hand")
-
-
-def _with_headers(text: str, changes: Sequence[SettingChange]) -> bytes:
-    return rewrite_toml(text, changes)
-
-
-def _in_one_line(text: str, changes: Sequence[SettingChange]) -> bytes:
-    return rewrite_toml(text, changes, headers=False)  # where keys with dots leave no room for a header
 
 
 def _filled(value: Any) -> Any:

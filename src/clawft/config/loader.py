@@ -12,8 +12,8 @@ from msgspec import Struct
 from clawft.config.keys import DuplicateKey, is_free, join_path, normalise_keys
 from clawft.config.secret import EnvValue, SecretRef, find_secrets
 from clawft.config.skills import SkillsSettings
-from clawft.errors import ClawftError, Diagnostic
-from clawft.files import check_version, read_optional
+from clawft.errors import ClawftError, Diagnostic, Unreadable
+from clawft.files import check_version, read_files
 from clawft.workspace import MARKER, Workspace
 
 if TYPE_CHECKING:  # a list of skills needs none of these; the sections of `Config` name them
@@ -53,13 +53,16 @@ class _Section(Generic[T]):
         self._name = name
 
     def __get__(self, config: "Config", owner: type) -> T:
-        if self._name not in config.sections:
-            config.sections[self._name] = msgspec.convert({}, section_type(self._name))
-        section: T = config.sections[self._name]
+        section: T
+        if self._name in config.sections:
+            section = config.sections[self._name]
+        else:
+            section = msgspec.convert({}, section_type(self._name))
+        vars(config)[self._name] = section  # where it is found from now on, without this
         return section
 
 
-class Config(Struct, frozen=True):
+class Config(Struct, frozen=True, dict=True):
     """All settings. `values` holds every section as written, for lookups by path; `files` those that were read."""
 
     skills: SkillsSettings = SkillsSettings()
@@ -152,10 +155,7 @@ def load_config(
     diagnostics: list[Diagnostic] = []
     if workspace.ignored:
         diagnostics.append(_tell_ignored(workspace.ignored))
-    for path in config_files(workspace):
-        data = read_config(path)
-        if data is None:
-            continue
+    for path, data in read_configs(workspace).items():
         if os.path.dirname(path) != workspace.user_dir and not is_approved(path, data):
             message, hint = "The project's config is not approved, so it is ignored", "Look at it: weft config trust"
             diagnostics.append(Diagnostic("config-untrusted", "warning", message, path, 0, hint))
@@ -217,9 +217,14 @@ def check_layer(layer: ConfigLayer, environ: Mapping[str, str], *, strict: bool 
         raise explain_value(layer, _converter(environ, strict=strict)) from error
 
 
-def read_config(path: str) -> bytes | None:
-    """The bytes of a config file; None where there is none. Raises: Unreadable."""
-    return read_optional(path, MAX_CONFIG_BYTES, follow=True)
+def read_configs(workspace: Workspace) -> dict[str, bytes]:
+    """Read the config files that are there, lowest precedence first. Raises: Unreadable."""
+    found: dict[str, bytes] = {}
+    for path, data in read_files(config_files(workspace), MAX_CONFIG_BYTES, follow=True).items():
+        if isinstance(data, Unreadable):
+            raise data
+        found[path] = data
+    return found
 
 
 def _decode(path: str, data: bytes) -> dict[str, Any]:

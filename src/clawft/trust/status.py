@@ -293,22 +293,23 @@ def judge_agents(
     statuses: list[AgentStatus] = []
     winners: dict[str, int] = {}
     for agent in found:
+        name = agent.name
         if agent.agent is None:
-            statuses.append(TrustStatus(agent, "broken", (agent.problem,) if agent.problem else ()))
+            statuses.append(TrustStatus(agent, "broken", (agent.problem,) if agent.problem else (), name))
         elif (objection := distrust(agent)) is not None:
-            statuses.append(TrustStatus(agent, "untrusted", (objection,)))
-        elif agent.name in winners:
-            winner = statuses[winners[agent.name]]
+            statuses.append(TrustStatus(agent, "untrusted", (objection,), name))
+        elif name in winners:
+            winner = statuses[winners[name]]
             reason = Diagnostic(
-                "shadowed", "note", f"{winner.found.scope} has '{agent.name}' too and comes first", winner.found.file
+                "shadowed", "note", f"{winner.found.scope} has '{name}' too and comes first", winner.found.file
             )
-            statuses.append(TrustStatus(agent, "shadowed", (reason,)))
+            statuses.append(TrustStatus(agent, "shadowed", (reason,), name))
             severity: Severity = "warning" if winner.found.scope == "project" else "note"
             diagnostic = Diagnostic(
                 "overrides", severity, f"It takes the place of the one in {agent.scope}", winner.found.file
             )
-            statuses[winners[agent.name]] = structs.replace(winner, reasons=(*winner.reasons, diagnostic))
+            statuses[winners[name]] = structs.replace(winner, reasons=(*winner.reasons, diagnostic))
         else:
-            winners[agent.name] = len(statuses)
-            statuses.append(TrustStatus(agent, "ready"))
+            winners[name] = len(statuses)
+            statuses.append(TrustStatus(agent, "ready", (), name))
     return tuple(statuses)

@@ -107,7 +107,7 @@ class Skillset:
         folders = {status.name: status.found.folder for status in self.statuses if status.usable}
         return {name: folders[name] for name in self._activated if name in folders}
 
-    @property
+    @cached_property
     def offered(self) -> tuple[SkillStatus, ...]:
         return tuple(status for status in self.statuses if status.offered)
 
@@ -120,6 +120,7 @@ class Skillset:
     def reload(self) -> None:
         """See what changed on disk, or was decided, since the turn began."""
         self._statuses = tuple(self._load())
+        vars(self).pop("offered", None)
 
     def get_offered(self, name: str) -> SkillStatus:
         """A skill that a model may load. Raises: ToolError."""

@@ -223,7 +223,7 @@ def _greet(repl: ReplContext) -> None:
     repl.screen.print(" · ".join([*parts, *([f"session {one_line(repl.key)}{new}"] if repl.key else [])]))
     if model == "offline" and not repl.model:
         repl.screen.print("No model is set: skills run, but nothing answers in words. Run: weft onboard")
-    for diagnostic in repl.app.check_agent(repl.agent.name):
+    for diagnostic in repl.app.check_agent(repl.agent, repl.agent.name):
         repl.show_diagnostic(diagnostic, repl.app.workspace.shorten(diagnostic.path))
 
 

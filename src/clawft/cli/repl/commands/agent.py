@@ -145,7 +145,7 @@ async def _run_agent(repl: ReplContext, rest: str) -> None:
     repl.screen.print(f"Switched to agent: {one_line(agent.name)} ({current_model(repl)})")
     if repl.model and own and own != repl.model:
         repl.screen.print(f"  note: its own model is {one_line(own)}; /model default uses that")
-    print_diagnostics(repl, (*repl.app.check_agent(rest), *agent.diagnostics))
+    print_diagnostics(repl, (*repl.app.check_agent(agent, rest), *agent.diagnostics))
 
 
 AGENT = SlashCommand("agent", "/agent <name>", "Switch to a named agent", _run_agent, _AGENT_HELP, complete_agents)

@@ -8,7 +8,7 @@ from clawft.cli.output import clean, one_line, table_lines
 from clawft.cli.repl.command import SlashCommand, complete_names, print_diagnostics, print_facts, print_lines
 from clawft.cli.repl.context import ReplContext
 from clawft.cli.skills.list import count_skills
-from clawft.config import config_files, read_config
+from clawft.config import read_configs
 
 if TYPE_CHECKING:
     from clawft.agent.memory import MemoryFiles
@@ -131,7 +131,7 @@ async def _run_workspace(repl: ReplContext, _rest: str) -> None:
     from clawft.git import current_branch
 
     app, at = repl.app, repl.app.workspace
-    configs = [path for path in config_files(at) if read_config(path) is not None]
+    configs = list(read_configs(at))
     marked = "" if at.marked else " (no .clawft/ folder marks one, so this folder is it)"
     ready = sum(agent.state == "ready" for agent in app.agents)
     facts = [
