@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from clawft.agent.mcp import McpServerPool, RemoteToolListing
-from clawft.agent.mcp.scripted_server import ScriptedPeer
 from clawft.config.tools import ServerSettings
+from scripted_server import ScriptedPeer
 
 pytestmark = pytest.mark.anyio
 PoolOf = Callable[..., McpServerPool]

@@ -7,9 +7,9 @@ import pytest
 
 from clawft.agent.mcp import McpServerPool, RemoteResult
 from clawft.agent.mcp.conversion import MAX_RESULT_CHARS
-from clawft.agent.mcp.scripted_server import ScriptedPeer
 from clawft.config.tools import ServerSettings
 from clawft.messages import Image
+from scripted_server import ScriptedPeer
 
 pytestmark = pytest.mark.anyio
 PoolOf = Callable[..., McpServerPool]

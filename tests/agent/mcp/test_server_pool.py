@@ -16,9 +16,9 @@ from pydantic import BaseModel
 
 from clawft.agent.mcp import McpServerPool, RemoteError, RemoteToolListing
 from clawft.agent.mcp.launch import Launch, StdioLaunch
-from clawft.agent.mcp.scripted_server import ScriptedPeer
 from clawft.agent.mcp.transports import ConnectionWatch, open_stdio
 from clawft.config.tools import ServerSettings
+from scripted_server import ScriptedPeer
 
 pytestmark = pytest.mark.anyio
 PoolOf = Callable[..., McpServerPool]

@@ -9,11 +9,11 @@ import pytest
 from clawft.agent.builtin_stages import server_tools
 from clawft.agent.mcp import McpServerPool
 from clawft.agent.mcp.launch import LaunchTerms
-from clawft.agent.mcp.scripted_server import ScriptedPeer
 from clawft.agent.tools.tool import Tool, ToolError, ToolRegistry, ToolResult, may_repeat
 from clawft.config.tools import McpSettings, ServerSettings
 from clawft.messages import Image
 from clawft.workspace import Workspace
+from scripted_server import ScriptedPeer
 from tool_contexts import make_context
 
 pytestmark = pytest.mark.anyio
