@@ -173,30 +173,31 @@ async def fetch_files(read: Read, offered: OfferedSkill, folder: str) -> None:
 
     Raises: Refused for what is not as it was promised, RemoteError, OSError. Then the folder is to be removed.
     """
-    assert offered.skill is not None, "what is refused is not read"
+    skill = offered.skill
+    assert skill is not None, "what is refused is not read"
     os.mkdir(folder, 0o700)
     target = UnpackTarget(folder, offered.uri, LIMITS)
-    listed = zip(offered.skill.files, offered.addresses, strict=True)
+    listed = zip(skill.files, offered.addresses, strict=True)
     pending = sorted(listed, key=lambda one: one[0].path != ENTRY_FILE)
 
     async def take() -> None:
-        while pending:
-            file, address = pending.pop(0)
-            data = await read(offered.server, address, file.size)
-            _check(offered, file, data)
-            target.write(target.claim(file.path), data, executable=False)
+        file, address = pending.pop(0)
+        data = await read(offered.server, address, file.size)
+        _check(offered, file, data)
+        if file.path == ENTRY_FILE and not is_same_front(read_front(data), skill.front):
+            message = f"The SKILL.md of '{offered.name}' does not say what the listing of its server says"
+            raise Refused("mcp-skill-frontmatter", message, path=offered.uri, hint=_AGAIN)
+        target.write(target.claim(file.path), data, executable=False)
 
-    file, address = pending.pop(0)
-    front = await read(offered.server, address, file.size)
-    _check(offered, file, front)
-    if not is_same_front(read_front(front), offered.skill.front):
-        message = f"The SKILL.md of '{offered.name}' does not say what the listing of its server says"
-        raise Refused("mcp-skill-frontmatter", message, path=offered.uri, hint=_AGAIN)
-    target.write(target.claim(file.path), front, executable=False)
+    async def take_all() -> None:
+        while pending:
+            await take()
+
+    await take()
     try:
         async with anyio.create_task_group() as group:
             for _ in range(min(_AT_ONCE, len(pending))):
-                group.start_soon(take)
+                group.start_soon(take_all)
     except ExceptionGroup as error:
         raise error.exceptions[0] from error
     if compute_digest(folder).value != offered.digest:

@@ -17,13 +17,13 @@ from clawft.agent.sessions.keys import (
     load_header,
     migrate_names,
 )
-from clawft.agent.sessions.log import TORN, SessionLog, open_log, open_regular, read_range
+from clawft.agent.sessions.log import TORN, open_log, open_regular, read_range
 from clawft.agent.sessions.record import VERSION, SessionHeader, TurnRecord, decode_line, encode_lines, format_time
 from clawft.agent.sessions.session import Session, SessionDraft, load_past
 from clawft.agent.sessions.summary import SessionHit, SessionSummary, load_summary, search_files
 from clawft.agent.sessions.transcript import Transcript, parse_transcript
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
-from clawft.files import check_version, get_hint, sync_folder
+from clawft.files import check_version, create_file, get_hint, sync_folder
 
 
 class SessionStore:
@@ -159,7 +159,8 @@ class SessionStore:
             raise
 
     def _new_header(self, key: str, cwd: str, forked_from: str = "") -> SessionHeader:
-        return SessionHeader(version=VERSION, key=key, created=self._now(), cwd=cwd, forked_from=forked_from)
+        created = format_time(self._clock())
+        return SessionHeader(version=VERSION, key=key, created=created, cwd=cwd, forked_from=forked_from)
 
     def _summarise(self, key: str, path: str) -> SessionSummary | None:
         try:
@@ -238,9 +239,6 @@ class SessionStore:
     def _say(self, *notes: Diagnostic) -> None:
         self.diagnostics = tuple(dict.fromkeys((*self.diagnostics, *notes)))
 
-    def _now(self) -> str:
-        return format_time(self._clock())
-
 
 def _parse_cursor(text: str) -> tuple[float, str]:
     """Parse a cursor to the age and key of the last session listed. Raises: ClawftError."""
@@ -261,22 +259,10 @@ def _first_turns(lines: list[bytes], turns: int | None) -> list[bytes]:
 
 def _write_new(path: str, data: bytes, key: str) -> None:
     """Write a file in one step where there is none."""
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            SessionLog(temporary, descriptor).append(data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.link(temporary, path)
-        sync_folder(os.path.dirname(path))
-    except FileExistsError as error:
-        message = f"There is a session '{key}' already"
-        raise ClawftError("session-exists", message, path=path, hint="Choose another key") from error
+        made = create_file(path, data)
     except OSError as error:
         message = f"The session could not be written: {error.strerror}"
         raise ClawftError("session-write", message, path=path, hint=get_hint(error, path)) from error
-    finally:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
+    if not made:
+        raise ClawftError("session-exists", f"There is a session '{key}' already", path=path, hint="Choose another key")
