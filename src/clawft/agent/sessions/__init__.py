@@ -4,7 +4,6 @@ from clawft.agent.sessions.keys import decode_key, encode_key, is_fork_key, new_
 from clawft.agent.sessions.record import (
     CompactionRecord,
     MessageRecord,
-    SessionTotals,
     SkillRecord,
     Status,
     TextLimits,
@@ -23,7 +22,6 @@ __all__ = [
     "SessionDraft",
     "SessionStore",
     "SessionSummary",
-    "SessionTotals",
     "SkillRecord",
     "Status",
     "TextLimits",
