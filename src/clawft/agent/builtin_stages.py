@@ -15,7 +15,7 @@ from clawft.agent.hooks.registry import Hooks
 from clawft.agent.mcp import McpServerPool, RemoteError, RemoteTool
 from clawft.agent.memory import MemoryFiles
 from clawft.agent.runtime import Insertion, Turn
-from clawft.agent.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
+from clawft.agent.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult, shorten
 from clawft.contracts import MemoryBackend, Phase
 from clawft.errors import ClawftError, Diagnostic
 from clawft.messages import Noticed
@@ -57,10 +57,9 @@ def _make_tool(pool: McpServerPool, remote: RemoteTool) -> Tool:
 
 async def _ask(pool: McpServerPool, remote: RemoteTool, arguments: Mapping[str, Any], context: ToolContext) -> None:
     shown = json.dumps(arguments, ensure_ascii=False, default=repr)
-    cut = shown if len(shown) <= _MAX_ASKED else f"{shown[:_MAX_ASKED]}… ({len(shown)} characters)"
     question = f"Let the MCP server '{remote.server}' run {remote.name}?"
     why = "The server is not trusted" if not remote.trusted else f"Asked by {context.permission.must_ask}"
-    if not await context.ask(question, f"{why}. Arguments: {cut}"):
+    if not await context.ask(question, f"{why}. Arguments: {shorten(shown, _MAX_ASKED)}"):
         hint = f"Set trusted = true in [mcp.servers.{remote.server}] to run its tools without being asked"
         if pool.is_from_plugin(remote.server):
             hint = f"To run it without being asked: weft permissions allow {remote.name}"

@@ -3,10 +3,10 @@ agent, a turn answers one request. What is done with them stands in the modules 
 """
 
 import os
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
 
@@ -22,6 +22,7 @@ from clawft.agent.providers.selection import check_model, open_provider
 from clawft.agent.records import SkillStats
 from clawft.agent.run_request import RunRequest, TurnRequest
 from clawft.agent.sessions import OpenSession, SessionStore, SkillRecord, TextLimits, encode_key
+from clawft.agent.sessions.record import format_time
 from clawft.agent.sessions.session import AboutSkill
 from clawft.agent.tools.dynamic import DynamicContext
 from clawft.agent.tools.environment import SkillVariables
@@ -408,7 +409,7 @@ class Turn:
             skill, digest, session = masked.name, masked.digest, self.session.key
             audit = self.runtime.audit
             audit.tell("skill", skill, decision="loaded", rule=masked.by, skill=skill, digest=digest, session=session)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        now = format_time(time.time())
         self._send(structs.replace(masked, at=now, session=self.session.key))
 
     def forward(self, event: Event) -> None:

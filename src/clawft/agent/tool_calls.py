@@ -26,7 +26,7 @@ from clawft.agent.tools.execution import (
     run_tool,
 )
 from clawft.agent.tools.steps import StepDoubt, TurnStep
-from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_repeat
+from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_repeat, shorten
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
 from clawft.messages import Message, ToolCall, ToolFinished, ToolStarted
@@ -51,7 +51,7 @@ async def run_after_call_hooks(turn: Turn, tool: Tool, call: ToolCall, envelope:
     text = turn.runtime.secrets.mask(render_for_model(envelope))  # before it is cut, which may part a secret
     fields = {
         **_tell_call(tool, call),
-        "result": text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}… ({len(text)} characters)",
+        "result": shorten(text, MAX_RESULT),
         "isError": envelope.status == "error",
         "durationMs": envelope.stats.get("time_ms", 0),
     }

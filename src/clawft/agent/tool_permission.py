@@ -22,6 +22,7 @@ from clawft.agent.tools.tool import (
     Tool,
     ToolContext,
     ToolError,
+    shorten,
 )
 from clawft.agent.turn_hooks import escape_marks
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, ToolCall
@@ -323,7 +324,7 @@ def _question(tool: Tool, call: ToolCall) -> str:
     shown, is_sure = [], True
     for name, value in call.arguments.items():
         text = show_all(value if isinstance(value, str) else repr(value))
-        cut = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
+        cut = shorten(text, _MAX_SHOWN)
         shown.append(f"{show_all(name)}: {cut}")
         is_sure = is_sure and cut is text and "\n" not in name + text
     # An answer for the session, or for good, must not fit another call that is shown with the same words.

@@ -1,8 +1,8 @@
 """Hooks of a turn: fire their events at its start and end, and mark the text that they add for the model."""
 
 import re
+import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from clawft.agent.hooks.events import EventOutcome, HookEvent, HookText
 from clawft.agent.run_request import MessageSource
 from clawft.agent.runtime import Turn
+from clawft.agent.sessions.record import format_time
 from clawft.agent.text_limits import add_hook_limits, append_message
 from clawft.agent.tools.steps import TurnStep
 from clawft.errors import Refused
@@ -111,7 +112,7 @@ class DetachedHooks(Struct, frozen=True):
         """The same; what there is to show of it."""
         outcome = await self.fire(key, context)
         shown = _show(outcome, self.secrets) if outcome is not None else []
-        return [structs.replace(event, at=_now(), session=self.session) for event in shown]
+        return [structs.replace(event, at=format_time(time.time()), session=self.session) for event in shown]
 
     async def tell_command(self, action: str, path: str) -> list[MessageSent | Noticed]:
         """Tell of a command of the person, given in the session whose file is at a path; what there is to show."""
@@ -124,11 +125,7 @@ class DetachedHooks(Struct, frozen=True):
 
 def _make_event(key: str, session: str, context: dict[str, Any]) -> HookEvent:
     kind, _, action = key.partition(":")
-    return HookEvent(kind, action, session, context, _now())
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return HookEvent(kind, action, session, context, format_time(time.time()))
 
 
 def add_hook_texts(turn: "Turn", outcome: EventOutcome) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from clawft.agent.tools.file_access import base_folder
 from clawft.agent.tools.saved_files import save_text
-from clawft.agent.tools.tool import AskPerson, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult
+from clawft.agent.tools.tool import AskPerson, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult, shorten
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.files import real_path
 from clawft.messages import Image
@@ -211,14 +211,12 @@ def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, 
 
 def _make_context(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
     cwd = os.path.relpath(base_folder(context) or "/", real_path(context.workspace.project) or "/")
-    return {"cwd": _clean(cwd), "params_input": {_clean(k): _shorten(v) for k, v in _plain(arguments).items()}}
+    return {"cwd": _clean(cwd), "params_input": {_clean(k): _cut(v) for k, v in _plain(arguments).items()}}
 
 
-def _shorten(value: Any) -> Any:
-    """Shorten a long text, such as the content of a file that is written: the record need not hold it twice."""
-    if isinstance(value, str) and len(value) > _LONGEST_PARAM:
-        return f"{value[:_LONGEST_PARAM]}… ({len(value)} characters)"
-    return value
+def _cut(value: Any) -> Any:
+    """Cut a long text, such as the content of a file that is written: the record need not hold it twice."""
+    return shorten(value, _LONGEST_PARAM) if isinstance(value, str) else value
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _write(arguments: WriteFileArguments, context: ToolContext) -> ToolResult:
         content = arguments.content.encode()
     except UnicodeEncodeError as error:
         raise ToolError("INVALID_PARAM", "`content` has halves of characters, which no file can hold") from error
-    before = _find_before(real)
+    before = _find_file(real)
     saved = find_saved_change(context, real)
     if saved and saved.change.after != digest_of(content):
         saved = None
@@ -97,7 +97,7 @@ def replace_file(context: ToolContext, real: str, content: bytes, before: tuple[
     write_file_at(real, content, status)
 
 
-def _find_before(real: str) -> tuple[bytes, os.stat_result] | None:
+def _find_file(real: str) -> tuple[bytes, os.stat_result] | None:
     try:
         return read_file_at(real, MAX_WRITE_BYTES)
     except FileNotFoundError:
@@ -111,6 +111,7 @@ without the line numbers that read_file shows, and only once unless `replace_all
 _NUMBERED = re.compile(r"\s*\d+\t")
 _SEARCHED_LINES = 20_000
 _MAX_LINE = 300
+_MAX_LINES = 10  # whose numbers an error tells
 
 
 class Replacement(Struct, frozen=True, forbid_unknown_fields=True):
@@ -245,10 +246,10 @@ def _apply(text: str, edit: Replacement, newline: str, place: str) -> tuple[str,
     return text.replace(old, new), count
 
 
-def _lines_of(text: str, part: str, limit: int = 10) -> list[int]:
+def _lines_of(text: str, part: str) -> list[int]:
     lines: list[int] = []
     at = text.find(part)
-    while at >= 0 and len(lines) < limit:
+    while at >= 0 and len(lines) < _MAX_LINES:
         lines.append(text.count("\n", 0, at) + 1)
         at = text.find(part, at + len(part))
     return lines
@@ -322,7 +323,7 @@ def run_undo(keep_dir: str, undo: UndoPlan, paths: Collection[str]) -> dict[str,
 
 
 def _restore(keep_dir: str, step: UndoStep, change: OriginalFile) -> None:
-    content, status = _read(step.path) or (None, None)
+    content, status = _find_file(step.path) or (None, None)
     if digest_of(content) != step.seen:
         raise ToolError("CONFLICT", "it was changed just now")
     wanted = load_saved(keep_dir, step.saved) if step.saved else None
@@ -373,7 +374,7 @@ def _plan_one(original: OriginalFile, after: str, project: str, keep_dir: str) -
         if not is_within(step.path, project):
             raise ToolError("PERMISSION_DENIED", "it is in another project")
         before = digest_of(load_saved(keep_dir, step.saved) if step.saved else None)
-        now = _read(step.path)
+        now = _find_file(step.path)
     except (OSError, ClawftError) as error:
         return msgspec.structs.replace(step, problem=_why(error))
     seen = digest_of(now[0] if now else None)
@@ -382,10 +383,3 @@ def _plan_one(original: OriginalFile, after: str, project: str, keep_dir: str) -
 
 def _why(error: OSError | ClawftError) -> str:
     return (error.strerror if isinstance(error, OSError) else "") or str(error)
-
-
-def _read(path: str) -> tuple[bytes, os.stat_result] | None:
-    try:
-        return read_file_at(path, MAX_WRITE_BYTES)
-    except FileNotFoundError:
-        return None

@@ -37,7 +37,7 @@ from clawft.agent.tools.skill_tools import (
     list_scripts,
 )
 from clawft.agent.tools.skillset import LoadedSkill, Skillset
-from clawft.agent.tools.tool import ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool, shorten
 from clawft.config.tools import ExecSettings
 from clawft.contracts import PluginError
 from clawft.errors import ClawftError, Diagnostic, find_close
@@ -129,8 +129,7 @@ class SkillPrograms:
         digest = loaded.usable.digest.removeprefix("sha256:")[:16]
         question = f"Run {what} of the skill '{start.skill}' ({how}; {digest})"
         arguments = _show(start.shown)
-        cut = arguments if len(arguments) <= _MAX_ASKED else f"{arguments[:_MAX_ASKED]}… ({len(arguments)} characters)"
-        reason = f"it is given {cut}" if arguments else "it is given nothing"
+        reason = f"it is given {shorten(arguments, _MAX_ASKED) or 'nothing'}"
         if not await context.ask(question, reason):
             message = f"It needs approval, which was not given: {what} of the skill '{start.skill}'"
             raise ToolError("PERMISSION_DENIED", message, hint="Do without it, or ask the person")

@@ -63,6 +63,11 @@ class RecordDecision(Protocol):
     ) -> None: ...
 
 
+def shorten(text: str, max_chars: int) -> str:
+    """A text as a person or a record is shown it: a long one is cut, with its length."""
+    return text if len(text) <= max_chars else f"{text[:max_chars]}… ({len(text)} characters)"
+
+
 def _record_nothing(
     kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
 ) -> None:
