@@ -143,25 +143,34 @@ def open_hosts(app: "App", sandbox: "Sandbox") -> HookProcesses:
     return HookProcesses(DenoRunner(sandbox, HookAudit(app.audit, app.secrets)))
 
 
-def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: HookProcesses | None = None) -> Hooks:
-    """The hooks that hear what happens; looked up when the first event comes, and after `refresh`."""
+def open_hooks(
+    app: "App", sandbox: "Sandbox", only: str = "", hosts: HookProcesses | None = None, *, own_skills: bool = False
+) -> Hooks:
+    """The hooks that hear what happens; looked up when the first event comes, and after `refresh`.
+
+    With `own_skills`, the skills that it is refreshed with are those that this app has just loaded: it has seen all
+    else as it is on disk by then, too.
+    """
     runner, notes = hosts or open_hosts(app, sandbox), HookAudit(app.audit, app.secrets)
     remembered = HookRunHistory()
 
     def load(loaded_skills: "Sequence[SkillStatus] | None") -> tuple[Sequence[HookHandler], Sequence[Diagnostic]]:
-        now = app.refresh()
-        settings = now.own_config.hooks
+        skills = loaded_skills
+        if skills is None:
+            skills = app.load_skills(only)
+        elif not own_skills:
+            app.refresh()
+        settings = app.own_config.hooks
         handlers: list[HookHandler] = []
         problems: list[Diagnostic] = []
         absent: list[MissingHook] = []
-        skills = now.load_skills(only) if loaded_skills is None else loaded_skills
-        for status in load_hook_statuses(now, skills, settings):
+        for status in load_hook_statuses(app, skills, settings):
             if status.state != "ready":
                 absent += _find_absent(status, settings)
                 problems += _find_retained(status)
                 continue
             try:
-                job = make_hook_launch(status, settings, now.workspace, now.environ)
+                job = make_hook_launch(status, settings, app.workspace, app.environ)
             except ClawftError as error:
                 problem = f"The hook '{status.name}' cannot run: {error}"
                 problems.append(structs.replace(error.diagnostic, message=problem))
@@ -169,8 +178,8 @@ def open_hooks(app: "App", sandbox: "Sandbox", only: str = "", hosts: HookProces
             else:
                 handlers.append(DenoHandler(status, job, get_hook_entry(status.found, settings), runner, notes))
         try:
-            commands = load_command_hook_statuses(now, skills, settings)
-            handlers += _command_handlers(now, sandbox, commands, settings, remembered)
+            commands = load_command_hook_statuses(app, skills, settings)
+            handlers += _command_handlers(app, sandbox, commands, settings, remembered)
         except ClawftError as error:
             problems.append(error.diagnostic)
         else:

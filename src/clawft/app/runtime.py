@@ -86,7 +86,7 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         sandbox = app.open_sandbox()
         hosts = await stack.enter_async_context(open_hosts(app, sandbox))
-        hooks = open_hooks(app, sandbox, only, hosts)
+        hooks = open_hooks(app, sandbox, only, hosts, own_skills=load_skills is None)
         plugins = await stack.enter_async_context(open_plugins(app, sandbox))
         pool, servers_context = join_servers(app, sandbox, plugins.settings)
         await stack.enter_async_context(pool)
