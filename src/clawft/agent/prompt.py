@@ -14,11 +14,12 @@ from clawft.agent.hooks.events import BootstrapFile
 from clawft.agent.records import SkillUse
 from clawft.agent.runtime import Conversation, Runtime, Turn, TurnPrompt
 from clawft.agent.text_limits import append_message
+from clawft.agent.tools.environment import Entries, find_entry
 from clawft.agent.tools.skill import make_listed_skill_tool
 from clawft.agent.tools.skillset import Activation
 from clawft.agent.tools.tool import Tool, ToolRegistry
 from clawft.agent.turn_hooks import escape_marks, escape_name, fire_hooks, run_preprocess_hooks
-from clawft.config.skills import PromptSettings, SkillsSettings
+from clawft.config.skills import PromptSettings
 from clawft.errors import ClawftError
 from clawft.git import current_branch
 from clawft.messages import CatalogShown, Message, Noticed
@@ -285,15 +286,14 @@ def _injects_all(runtime: Runtime) -> bool:
 
 def _render_catalog(turn: Turn) -> CatalogText:
     runtime, offered = turn.runtime, turn.skills.offered
-    pinned = frozenset(status.name for status in offered if _is_pinned(runtime.config.skills, status))
+    pinned = frozenset(status.name for status in offered if _is_pinned(runtime.config.skills.entries, status))
     ranked = rank_skills(offered, turn.request.text, runtime.usage.stats.load(), pinned)
     entries = [(status.name, render_offered_skill(status)) for status in ranked]
     return render_catalog(entries, compute_catalog_budget(_char_budget(runtime), turn.route.context_window))
 
 
-def _is_pinned(settings: SkillsSettings, status: SkillStatus) -> bool:
-    skill = status.found.skill
-    entry = settings.entries.get(status.name) or (settings.entries.get(skill.skill_key) if skill else None)
+def _is_pinned(entries: Entries, status: SkillStatus) -> bool:
+    entry = find_entry(entries, status.found.skill) if status.found.skill else None
     return entry is not None and entry.pinned
 
 

@@ -28,7 +28,7 @@ from clawft.errors import ClawftError, NotFound, Refused
 from clawft.messages import By, Message, Noticed, TextDelta
 from clawft.skills.parse.model import Agent, Skill
 from clawft.skills.render.template import PromptArguments, split_arguments
-from clawft.trust.status import STATES, SkillStatus
+from clawft.trust.status import STATES, SkillStatus, find_skill
 
 MAX_RESULT = 32 * 1024  # characters that come back to a model; the whole is then saved to a file
 # What Claude calls the agents that it has built in.
@@ -214,21 +214,15 @@ async def _start(turn: Turn, status: SkillStatus, arguments: PromptArguments) ->
 
 def _get(turn: Turn, reference: str) -> SkillStatus:
     """The skill of a name or of `scope:name` or `plugin:name`, if a person may start it. Raises: NotFound, Refused."""
-    scope, colon, bare = reference.rpartition(":")
-    named = [
-        status
-        for status in turn.skills.statuses
-        if status.name == bare and (not colon or status.found.location.matches_reference(scope))
-    ]
-    if not named:
+    status = find_skill(turn.skills.statuses, reference)
+    if status is None:
         raise NotFound("skill-not-found", f"No skill '{reference}'", hint="Run: weft skills list")
-    status = next((candidate for candidate in named if candidate.usable), named[0])
     if not status.user_may_invoke:
         why = STATES[status.state] if not status.usable else "its user-invocable is false"
         raise Refused(
             "skill-refused",
             f"The skill '{status.name}' may not be started: {why}",
-            hint=f"Run: weft skills why {bare}",
+            hint=f"Run: weft skills why {status.name}",
         )
     return status
 

@@ -38,7 +38,7 @@ from clawft.trust.policy import (
     make_skipped_agent_diagnostic,
     make_untrusted_agent_diagnostic,
 )
-from clawft.trust.status import AgentStatus, SkillStatus, judge_agents, judge_skills
+from clawft.trust.status import AgentStatus, SkillStatus, find_skill, judge_agents, judge_skills
 from clawft.trust.tools import check_tools, known_tool_names
 from clawft.workspace import Workspace, find_workspace
 
@@ -331,15 +331,10 @@ class App:
 
     def get_skill(self, reference: str) -> SkillStatus:
         """The skill of a name, or of `scope:name` or `plugin:name`. Raises: NotFound with the close match."""
-        scope, colon, bare = reference.rpartition(":")
-        named = [
-            skill
-            for skill in self.skills
-            if skill.name == bare and (not colon or skill.found.location.matches_reference(scope))
-        ]
-        if not named:
+        skill = find_skill(self.skills, reference)
+        if skill is None:
             raise _not_found("skill", reference, (skill.name for skill in self.skills))
-        return next((candidate for candidate in named if candidate.usable), named[0])
+        return skill
 
     def get_agent(self, name: str) -> AgentStatus:
         """The agent of a name, or of `plugin:name`. Raises: NotFound with the close match."""

@@ -32,7 +32,7 @@ class Origins:
         roots = {location.path for location in locations if location.scope in ("user", "extra")}
         shared = set(_load_own_names(os.path.join(workspace.user_dir, _OWN_LOCK)))
         own: dict[str, frozenset[str]] = {}
-        files = {root: _list_locks(root) for root in roots}
+        files = {root: _list_root_locks(root) for root in roots}
         locks = read_files(chain.from_iterable(files.values()), MAX_LOCK_BYTES)
         for root, paths in files.items():
             names = {path: _parse_names(locks[path]) for path in paths if path in locks}
@@ -81,7 +81,7 @@ def list_locks(workspace: Workspace, locations: Iterable[Location]) -> set[str]:
     return paths | {os.path.join(workspace.user_dir, _OWN_LOCK)}
 
 
-def _list_locks(root: str) -> list[str]:
+def _list_root_locks(root: str) -> list[str]:
     """The locks that may say what was installed into a root, first the shared one; where no skill is, nothing was
     brought."""
     locks = (_SHARED_LOCK, *_LOCKS) if os.path.isdir(root) else (_SHARED_LOCK,)

@@ -109,6 +109,15 @@ class SkillStatus(TrustStatus[DiscoveredSkill, State], frozen=True):
 AgentStatus = TrustStatus[DiscoveredAgent, State]
 
 
+def find_skill(skills: Sequence[SkillStatus], reference: str) -> SkillStatus | None:
+    """Find the skill of a name, or of `scope:name` or `plugin:name`: the one that may be used, else the first."""
+    scope, colon, bare = reference.rpartition(":")
+    named = [
+        skill for skill in skills if skill.name == bare and (not colon or skill.found.location.matches_reference(scope))
+    ]
+    return next((skill for skill in named if skill.usable), named[0] if named else None)
+
+
 def judge_skills(
     catalog: Catalog,
     settings: SkillsSettings,
@@ -147,7 +156,7 @@ def _distrust(status: SkillStatus, distrust: Callable[[DiscoveredSkill], Diagnos
     if status.state in _WORSE_THAN_UNTRUSTED or (objection := distrust(status.found)) is None:
         return status
     scan_reasons = tuple(reason for reason in status.reasons if reason.code.startswith("scan-"))
-    return SkillStatus(status.found, "untrusted", (objection, *scan_reasons))
+    return SkillStatus(status.found, "untrusted", (objection, *scan_reasons), status.name)
 
 
 def _screen(status: SkillStatus, scanned: "ScreenedSkills", number: int) -> SkillStatus:
@@ -159,7 +168,7 @@ def _screen(status: SkillStatus, scanned: "ScreenedSkills", number: int) -> Skil
 
     blocked, scan_reasons = check_screening(status.found, screening, scanned)
     if blocked:
-        return SkillStatus(status.found, "blocked", scan_reasons)
+        return SkillStatus(status.found, "blocked", scan_reasons, status.name)
     return structs.replace(status, reasons=(*status.reasons, *scan_reasons))
 
 
@@ -172,18 +181,18 @@ def _judge(found: DiscoveredSkill, settings: SkillsSettings, host: LocalMachine)
     entry = settings.entries.get(key, _NO_ENTRY)
     off = _why_disabled(found, key, settings, entry)
     if off:
-        return SkillStatus(found, "disabled", (Diagnostic("disabled", "note", off, found.file),))
+        return SkillStatus(found, "disabled", (Diagnostic("disabled", "note", off, found.file),), skill.name)
     if skill.requires != _NO_REQUIRES and (unmet := check_requirements(skill, host, entry, found.file)):
-        return SkillStatus(found, "ineligible", unmet)
+        return SkillStatus(found, "ineligible", unmet, skill.name)
     if skill.disable_model_invocation:
         reason = Diagnostic(
             "manual", "note", "It keeps models from starting it: a person starts it by name", found.file
         )
-        return SkillStatus(found, "manual", (reason,))
+        return SkillStatus(found, "manual", (reason,), skill.name)
     if not skill.description:
         reason = Diagnostic("manual", "warning", "It has no description, so a model could not choose it", found.file)
-        return SkillStatus(found, "manual", (reason,))
-    return SkillStatus(found, "ready")
+        return SkillStatus(found, "manual", (reason,), skill.name)
+    return SkillStatus(found, "ready", (), skill.name)
 
 
 _NO_REQUIRES = Skill(name="-").requires
