@@ -171,16 +171,19 @@ _EXCEEDED = {
 }
 
 
+def decode_output(finished: Finished, why_cut: str) -> str:
+    """The output of a program as text, which says where it was cut, and why or what became of the rest."""
+    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
+    if not finished.truncated:
+        return finished.output.decode("utf-8", "replace")
+    gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {why_cut}]\n"
+    return head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+
+
 def make_command_result(finished: Finished, cwd: str) -> ToolResult:
     """A result: `partial` unless the program ended well and all of its output is there."""
-    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
-    if finished.truncated:
-        saved = f"the whole is in {finished.saved_to}, to be read with read_file" if finished.saved_to else "it is lost"
-        gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {saved}]\n"
-        text = head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
-    else:
-        text = finished.output.decode("utf-8", "replace")
-    note = _note(finished)
+    saved = f"the whole is in {finished.saved_to}, to be read with read_file" if finished.saved_to else "it is lost"
+    text, note = decode_output(finished, saved), _note(finished)
     shown = "\n".join(filter(None, (text.rstrip("\n"), f"[{note}]" if note else ""))) or "[no output]"
     data: dict[str, Any] = {
         "exit_code": finished.code,

@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 from msgspec import Struct, structs
 
-from clawft.agent.tools.command import CommandPlaces, make_command_result
+from clawft.agent.tools.command import CommandPlaces, decode_output, make_command_result
 from clawft.agent.tools.dynamic.context import (
     DynamicContext,
     SkillUseContext,
@@ -27,7 +27,6 @@ from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, real_path
 from clawft.git import find_unsafe_git_setting
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.process import Finished
 from clawft.skills.discovery.catalog import DiscoveredSkill
 from clawft.skills.render.prefixes import SETTING, suggest_setting
 from clawft.skills.render.prompt import (
@@ -253,19 +252,11 @@ async def _run_line(
         use.record(context.audit, "command", line.text, "finished", detail=how)
     fine = finished.code == 0 or (finished.code == 1 and _is_fine_with_one(line.words))
     if fine and not finished.timed_out and not finished.flooded:
-        return context.clean(_text_of(finished)).rstrip("\n")
+        return context.clean(decode_output(finished, f"{MAX_BYTES} is the limit")).rstrip("\n")
     output = context.clean(make_command_result(finished, setting.cwd).text)
     excerpt = output if len(output) <= _SHOWN else f"[…] {output[-_SHOWN:]}"
     shown = context.show(line.text)
     raise use.fail(place, f"A command of the skill '{use.skill.name}' failed: `{shown}`\n{excerpt}")
-
-
-def _text_of(finished: Finished) -> str:
-    head, tail = finished.output[: finished.head_bytes], finished.output[finished.head_bytes :]
-    if not finished.truncated:
-        return finished.output.decode("utf-8", "replace")
-    gap = f"\n[cut: {finished.cut_bytes} bytes are left out here; {MAX_BYTES} is the limit]\n"
-    return head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
 
 
 def _is_fine_with_one(words: tuple[str, ...]) -> bool:
