@@ -132,9 +132,7 @@ def make_audit_recorder(conversation: Conversation) -> RecordDecision:
         kind: str, subject: str, decision: str, rule: str = "", *, detail: Mapping[str, Any] | None = None
     ) -> None:
         active = list_active(conversation)
-        # What gives power is not done if it cannot be written down; all else stands in any case.
-        write = audit.write if decision == "allow" else audit.tell
-        write(
+        audit.record(
             kind,
             subject,
             decision=decision,

@@ -348,9 +348,8 @@ class Component:
                 subject, rule = "and more", f"after {_MAX_DENIALS} refusals no more are written down"
             self._denied.add(subject)
             self._log.say(render_refusal(self.job.id, subject, rule))
-        audit = self._around.audit
-        write = audit.tell if decision == "deny" else audit.write
-        write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
+        digest, detail = self.job.digest, {"plugin": self.job.id}
+        self._around.audit.record(kind, subject, decision=decision, rule=rule, digest=digest, detail=detail)
 
     def _note_use(self, tool: str, *, is_error: bool) -> None:
         detail = {"plugin": self.job.id, "outcome": "error" if is_error else "success"}

@@ -271,11 +271,10 @@ class PythonProcess:
         self._record(kind_of_refusal(refusal.rule), subject, "deny", refusal.rule)
 
     def _record(self, kind: str, subject: str, decision: str, rule: str) -> None:
-        audit = self._around.audit
-        write = audit.tell if decision == "deny" else audit.write
         if decision == "deny":
             self._log.say(render_refusal(self.job.id, subject, rule))
-        write(kind, subject, decision=decision, rule=rule, digest=self.job.digest, detail={"plugin": self.job.id})
+        digest, detail = self.job.digest, {"plugin": self.job.id}
+        self._around.audit.record(kind, subject, decision=decision, rule=rule, digest=digest, detail=detail)
 
 
 def _name(error: ClawftError, job: PluginLaunch) -> ClawftError:

@@ -251,9 +251,8 @@ class CommandHandler:
     def _record(self, decision: str, rule: str, event: HookEvent, how: Mapping[str, object] = {}) -> None:
         """Record a decision about the command in the audit log; an allowed command is recorded before it runs. Raises:
         Refused if that fails."""
-        write = self._around.audit.write if decision == "allow" else self._around.audit.tell
         detail = {"event": self.job.hook.event, "hook": self.name, **how}
-        write(
+        self._around.audit.record(
             "command",
             self.job.hook.command,
             decision=decision,

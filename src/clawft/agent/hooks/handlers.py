@@ -157,8 +157,8 @@ class HookAudit:
         """Writes down what is decided about a host that a hook wants to reach."""
 
         def record(kind: str, subject: str, decision: str, rule: str) -> None:
-            write = self._audit.tell if decision == "deny" else self._audit.write
-            write(kind, subject, decision=decision, rule=rule, digest=job.digest, detail={"hook": job.name})
+            detail = {"hook": job.name}
+            self._audit.record(kind, subject, decision=decision, rule=rule, digest=job.digest, detail=detail)
 
         return record
 

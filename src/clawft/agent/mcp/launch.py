@@ -139,13 +139,10 @@ def _limit_path(own: dict[str, str], known: str, folders: tuple[str, ...]) -> di
     its links lead. So none that the server can change is among them."""
     if "PATH" not in own:
         return own
-    listed = known.split(os.pathsep)
-    parts = (part for part in own["PATH"].split(os.pathsep) if part in listed or _lies_in(part, folders))
+    listed, real_folders = known.split(os.pathsep), real_paths(folders)
+    named = own["PATH"].split(os.pathsep)
+    parts = (part for part in named if part in listed or is_within_any(real_path(part), real_folders))
     return own | {"PATH": os.pathsep.join(parts) or os.defpath}
-
-
-def _lies_in(path: str, folders: tuple[str, ...]) -> bool:
-    return is_within_any(real_path(path), real_paths(folders))
 
 
 def _check_name(name: str) -> None:
@@ -218,8 +215,7 @@ class ServerConfinement(Struct, frozen=True):
         """Writes down what is decided about a host that a server wants to reach."""
 
         def record(kind: str, subject: str, decision: str, rule: str) -> None:
-            write = self.audit.tell if decision == "deny" else self.audit.write
-            write(kind, subject, decision=decision, rule=rule, detail={"server": server})
+            self.audit.record(kind, subject, decision=decision, rule=rule, detail={"server": server})
 
         return record
 

@@ -191,6 +191,16 @@ class AuditLog:
         """
         return self.tell_all([AuditEntry(kind, subject, decision, more)])
 
+    def record(self, kind: str, subject: str, *, decision: str, **more: Unpack[AuditFields]) -> None:
+        """Add a line about a decision: what it allows is not done when this raises, all else stands in any case.
+
+        Raises: Refused, as `write` does.
+        """
+        if decision == "allow":
+            self.write(kind, subject, decision=decision, **more)
+        else:
+            self.tell(kind, subject, decision=decision, **more)
+
     def tell_all(self, entries: Sequence[AuditEntry]) -> bool:
         """The same with several lines."""
         try:

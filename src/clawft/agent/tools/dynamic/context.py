@@ -104,14 +104,13 @@ class SkillUseContext(Struct, frozen=True):
         detail: Mapping[str, object] | None = None,
     ) -> None:
         """One line about what this skill does. Raises: Refused if what is to be allowed cannot be noted."""
-        write = audit.write if decision == "allow" else audit.tell
         about: AuditFields = {
             "skill": self.skill.name,
             "digest": self.usable.digest,
             "session": self.variables.session_id,
         }
         about |= {"rule": rule, "detail": detail}
-        write(kind, subject, decision=decision, **about)
+        audit.record(kind, subject, decision=decision, **about)
 
 
 async def _refuse(question: str, reason: str, *, dangerous: bool = False) -> bool:  # noqa: ARG001
