@@ -293,7 +293,8 @@ def _render_catalog(turn: Turn) -> CatalogText:
 
 
 def _is_pinned(entries: Entries, status: SkillStatus) -> bool:
-    entry = find_entry(entries, status.found.skill) if status.found.skill else None
+    skill = status.found.skill
+    entry = find_entry(entries, skill) if skill else None
     return entry is not None and entry.pinned
 
 
