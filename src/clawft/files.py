@@ -333,6 +333,18 @@ def lock_file(descriptor: int, wait_s: float = 0, poll_s: float = _POLL_S) -> bo
             return True
 
 
+@contextmanager
+def hold_folder(folder: str, wait_s: float, busy: ClawftError) -> Iterator[None]:
+    """Lock a folder itself, so that no lock file is left behind. Raises: OSError; `busy` if it is not free in time."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not lock_file(descriptor, wait_s):
+            raise busy
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _find_path(descriptor: int) -> str | None:
     """The path of an open file, on systems that tell."""
     try:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
 from functools import partial
 from itertools import pairwise
@@ -15,7 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, InlineTable, Table
 
 from clawft.config.changes import Changes, EditedConfig, Record, Scope, SettingChange
-from clawft.config.keys import is_free, join_path, to_snake_case
+from clawft.config.keys import is_free, join_path, nest, to_snake_case
 from clawft.config.loader import (
     CONFIG_NAMES,
     MAX_CONFIG_BYTES,
@@ -25,7 +25,7 @@ from clawft.config.loader import (
     parse_config,
 )
 from clawft.errors import ClawftError
-from clawft.files import get_hint, lock_file, read_optional, real_path, replace_file
+from clawft.files import get_hint, hold_folder, read_optional, real_path, replace_file
 from clawft.workspace import MARKER, Workspace
 
 Document = MutableMapping[str, Any]
@@ -174,9 +174,10 @@ def edit_config(
         if all(change.value is UNSET for change in wanted):
             return EditedConfig(os.path.join(folder, CONFIG_NAMES[0]), (UNSET,) * len(wanted), changed=False)
     mode = 0o600 if scope == "user" else 0o644
+    busy = ClawftError("config-busy", "Another program keeps changing the config", path=folder, hint="Try again")
     try:
         os.makedirs(folder, 0o700 if scope == "user" else 0o777, exist_ok=True)
-        with _locked(folder), around or nullcontext():
+        with hold_folder(folder, LOCK_TIMEOUT_S, busy), around or nullcontext():
             edit = _edit(_find_file(folder, scope), changes, environ, header=header)
             if edit.new is not None:
                 with record(edit.replaced) if record else nullcontext() as commit:
@@ -197,9 +198,7 @@ def _check(change: SettingChange, environ: Mapping[str, str]) -> None:
     """A value that cannot be meant is said before any file is looked at."""
     value = change.value
     if value is not UNSET:
-        for key in reversed(change.path):
-            value = {key: value}
-        check_layer(ConfigLayer("", value), environ)
+        check_layer(ConfigLayer("", nest(change.path, value)), environ)
         if _has_null(change.value):
             raise ClawftError("config-invalid", f"{join_path(change.path)}: null is no value", hint="Use --unset")
 
@@ -230,19 +229,6 @@ def _find_file(folder: str, scope: Scope) -> str:
     if os.path.islink(file) and scope == "project":
         raise ClawftError("is-a-link", "The project's config is a symbolic link", path=file)
     return file
-
-
-@contextmanager
-def _locked(folder: str) -> Iterator[None]:
-    """Hold the folder itself, so that no lock file is left behind."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if not lock_file(descriptor, LOCK_TIMEOUT_S):
-            message = "Another program keeps changing the config"
-            raise ClawftError("config-busy", message, path=folder, hint="Try again")
-        yield
-    finally:
-        os.close(descriptor)
 
 
 class _Edit(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Keys of config files: camelCase and snake_case mean the same, dots reach into sections."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Path = tuple[str | int, ...]  # a number is the place in a list
@@ -107,6 +107,13 @@ def find_by_path(values: Mapping[str, Any], path: str) -> Any:
             return None
         current = current.get(part, current.get(to_snake_case(part)))
     return current
+
+
+def nest(path: Sequence[str], value: Any) -> Any:
+    """A value in the tables that a path names, each with the next one alone."""
+    for key in reversed(path):
+        value = {key: value}
+    return value
 
 
 def split_path(text: str) -> tuple[str, ...]:

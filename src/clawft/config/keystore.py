@@ -5,8 +5,8 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawft.config.secret import is_key_name
 from clawft.errors import ClawftError
-from clawft.files import check_json_version, get_hint, lock_file, read_regular, replace_file
+from clawft.files import check_json_version, get_hint, hold_folder, read_regular, replace_file
 from clawft.workspace import find_workspace
 
 Place = Literal["keyring", "file"]
@@ -122,25 +122,15 @@ class Keystore:
             raise ClawftError("keys-damaged", message, path=self.path, hint=hint) from None
 
     def _change(self, edit: Callable[[dict[str, str | None]], dict[str, str | None]]) -> None:
+        busy = ClawftError("keys-busy", "Another program keeps changing the keys", path=self.path)
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            with self._locked():
+            with hold_folder(self.folder, LOCK_WAIT_S, busy):
                 document = _Document(1, edit(self._load()))
                 replace_file(self.path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n", 0o600)
         except OSError as error:
             message = f"The key was not stored: {error.strerror}"
             raise ClawftError("not-written", message, path=self.path, hint=get_hint(error, self.path)) from error
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the folder itself, so that no lock file is left behind."""
-        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if not lock_file(descriptor, LOCK_WAIT_S):
-                raise ClawftError("keys-busy", "Another program keeps changing the keys", path=self.path)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 def open_keystore(environ: Mapping[str, str]) -> Keystore:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, structs
 
-from clawft.config.keys import Path, is_free, join_path, split_path
+from clawft.config.keys import Path, is_free, join_path, nest, split_path
 from clawft.config.loader import SECTIONS, Config, ConfigLayer
 from clawft.config.redaction import Secrets, find_named, looks_secret
 from clawft.config.schema import find_close_setting, find_kind
@@ -63,9 +63,7 @@ def redact(
     this program's own, since nobody knows whether they are secret."""
     if value is UNSET:
         return None
-    for key in reversed(path):
-        value = {key: value}
-    shown = list(_show(value, environ, schemas))
+    shown = list(_show(nest(path, value), environ, schemas))
     if not free:
         shown = [structs.replace(entry, value=HIDDEN) if find_kind(entry.path) is Any else entry for entry in shown]
     return find_values(shown, path) if shown else {}

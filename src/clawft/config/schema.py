@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Struct, ValidationError
 
-from clawft.config.keys import DuplicateKey, Path, is_free, is_plugin_env, is_skill_env, join_path, normalise_keys
+from clawft.config.keys import DuplicateKey, Path, is_free, is_plugin_env, is_skill_env, join_path, nest, normalise_keys
 from clawft.config.loader import SECTIONS, ConfigLayer, check_layer, decode_json, section_type
 from clawft.config.secret import EnvValue, SecretRef, find_secrets, names_secret
 from clawft.errors import ClawftError, Refused, find_close
@@ -153,10 +153,7 @@ def _load(variable: str, environ: Mapping[str, str], values: Mapping[str, Any]) 
     path = _path_of(variable, values)
     if "" in path:
         raise ClawftError("config-unknown-key", f"{variable} names no setting", path=variable)
-    setting = _value_of(variable, environ[variable], path)
-    for key in reversed(path):
-        setting = {key: setting}
-    layer = ConfigLayer(variable, setting)
+    layer = ConfigLayer(variable, nest(path, _value_of(variable, environ[variable], path)))
     check_layer(layer, environ, strict=False)
     return layer
 
@@ -249,10 +246,7 @@ def _is_free_secret(
     path: tuple[str, ...], environ: Mapping[str, str], schemas: Mapping[str, Mapping[str, Any]]
 ) -> bool:
     """Return whether a text at this path, in a table that weft does not define, would be a secret."""
-    values: Any = "x"
-    for key in reversed(path):
-        values = {key: values}
-    return any(found == path for found, _ in find_secrets(values, environ, schemas=schemas))
+    return any(found == path for found, _ in find_secrets(nest(path, "x"), environ, schemas=schemas))
 
 
 def _number(text: str) -> int | float | str:

@@ -5,8 +5,7 @@ import re
 import shlex
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from clawft.errors import ClawftError, Refused
-from clawft.files import check_version, get_hint, lock_file, read_regular, replace_file, why_damaged
+from clawft.files import check_version, get_hint, hold_folder, read_regular, replace_file, why_damaged
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.skills.discovery.walk import load_bytes
 from clawft.trust.signing.sshsig import PublicKey, parse_public_key
@@ -189,9 +188,10 @@ def load_publishers(user_dir: str) -> Publishers:
 def change_publishers(user_dir: str, change: Callable[[Publishers], Publishers]) -> None:
     """Put what `change` makes of the trust file in its place. Raises: ClawftError."""
     path = os.path.join(user_dir, PUBLISHERS_NAME)
+    busy = ClawftError("publishers-busy", "Another program keeps the user's folder locked", path=path)
     try:
         os.makedirs(user_dir, mode=0o700, exist_ok=True)
-        with _locked(user_dir, path):
+        with hold_folder(user_dir, LOCK_S, busy):
             text = render_publishers(change(load_publishers(user_dir)))
             _parse(text.encode(), path)  # what is written can be read
             replace_file(path, text.encode(), 0o600)
@@ -293,14 +293,3 @@ def _with_times(value: Any) -> Any:
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
     return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
-
-
-@contextmanager
-def _locked(folder: str, path: str) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if not lock_file(descriptor, LOCK_S):
-            raise ClawftError("publishers-busy", "Another program keeps the user's folder locked", path=path)
-        yield
-    finally:
-        os.close(descriptor)
