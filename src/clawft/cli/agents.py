@@ -10,15 +10,7 @@ from clawft.agent.providers.selection import check_model, is_claude_alias, read_
 from clawft.app.app import App
 from clawft.cli.completion import complete_agents
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import (
-    CommandResult,
-    clean,
-    one_line,
-    say,
-    show_diagnostic,
-    table_lines,
-    terminal_width,
-)
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic, table_lines, terminal_width
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError, Diagnostic
 from clawft.server.protocol.base import diagnostic_json

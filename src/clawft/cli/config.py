@@ -9,15 +9,7 @@ import msgspec
 
 from clawft.cli.completion import complete_keys
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import (
-    CommandResult,
-    clean,
-    one_line,
-    say,
-    show_diagnostic,
-    table_lines,
-    terminal_width,
-)
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic, table_lines, terminal_width
 from clawft.config import config_files, join_path
 from clawft.config.listing import Setting, find_values, get_path, list_settings
 from clawft.server.protocol.base import diagnostic_json

@@ -10,6 +10,7 @@ import click
 from clawft.cli.completion import complete_help
 from clawft.cli.help_topics import get_topic_summary, list_topics, render_topic
 from clawft.cli.output import say, terminal_width
+from clawft.cli.repl.commands import COMMANDS, find_command
 from clawft.errors import NotFound, find_close
 
 _ALONE = re.compile(r"$|#|    |(?:[-*]|\d+\.) ")  # starts what no earlier line goes on with
@@ -114,10 +115,7 @@ def _find_text(words: tuple[str, ...]) -> str:
     if len(words) == 1 and word in list_topics():
         return topic_text(word)
     if len(words) == 1 and word.startswith("/"):
-        from clawft.cli.repl.command import find_command
-        from clawft.cli.repl.commands import COMMANDS
-
-        slash = find_command(word[1:], COMMANDS)
+        slash = find_command(word[1:])
         return f"    {slash.usage}\n\n{slash.description}.\n\n{slash.help}".rstrip() if slash else ""
     from clawft.cli.settings_reference import find_settings  # reads sources: not for every start
 
@@ -164,8 +162,6 @@ def _topics() -> str:
 
 
 def _slash_commands() -> str:
-    from clawft.cli.repl.commands import COMMANDS  # the REPL is not needed for any other topic
-
     width = max(len(command.usage) for command in COMMANDS)
     return "\n".join(f"    {command.usage.ljust(width)}  {command.description}" for command in COMMANDS)
 

@@ -12,13 +12,7 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.app.plugins import (
-    find_plugin,
-    load_found,
-    load_plugin_contents,
-    load_plugin_statuses,
-    revoke_plugin,
-)
+from clawft.app.plugins import find_plugin, load_found, load_plugin_contents, load_plugin_statuses, revoke_plugin
 from clawft.cli.completion import complete_folders, complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, show_diagnostic

@@ -1,38 +1,14 @@
-"""A slash command, and what all of them share: printing, looking names up, and completing them."""
+"""Functions that slash commands share: printing, looking names up, and completing them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import click
-from msgspec import Struct
 
 from clawft.cli.output import diagnostic_lines, one_line
 from clawft.cli.repl.context import ReplContext
 from clawft.errors import Diagnostic, NotFound, find_close
+from clawft.trust.modes import Mode, agent_mode, default_mode, get_mode
 from clawft.trust.status import AgentStatus, SkillStatus
-
-if TYPE_CHECKING:
-    from clawft.agent.run_request import TurnRequest
-
-
-Run = Callable[[ReplContext, str], Awaitable["TurnRequest | None"]]
-Complete = Callable[[ReplContext, str], Iterable[str]]
-
-
-def _nothing(_repl: ReplContext, _partial: str) -> Iterable[str]:
-    return ()
-
-
-class SlashCommand(Struct, frozen=True):
-    """One command. `run` gets what follows its name; what it returns, if anything, is run as a turn."""
-
-    name: str
-    usage: str
-    description: str
-    run: Run
-    help: str = ""
-    complete: Complete = _nothing  # the words that may follow, for what is typed after the name
-    aliases: tuple[str, ...] = ()
 
 
 def split_command(line: str) -> tuple[str, str] | None:
@@ -41,10 +17,6 @@ def split_command(line: str) -> tuple[str, str] | None:
         return None
     name, _, rest = line[1:].partition(" ") if " " in line else (line[1:], "", "")
     return None if "/" in name else (name.strip(), rest.strip())
-
-
-def find_command(name: str, commands: Sequence[SlashCommand]) -> SlashCommand | None:
-    return next((command for command in commands if name == command.name or name in command.aliases), None)
 
 
 def print_lines(repl: ReplContext, lines: Iterable[str]) -> None:
@@ -96,10 +68,8 @@ def complete_names(names: Iterable[str], partial: str) -> list[str]:
     return sorted({name for name in names if name.startswith(partial)}) if " " not in partial else []
 
 
-def complete_skills(repl: ReplContext, partial: str) -> list[str]:
-    """Every skill, usable or not."""
-    return complete_names((skill.name for skill in repl.app.skills), partial)
-
-
-def complete_agents(repl: ReplContext, partial: str) -> list[str]:
-    return complete_names((agent.found.name for agent in repl.app.agents), partial)
+def current_mode(repl: ReplContext) -> Mode:
+    """Return the mode of the next message."""
+    app = repl.app
+    chosen = get_mode(repl.mode) if repl.mode else default_mode(app.config, app.workspace.user_dir)
+    return agent_mode(repl.agent, chosen)

@@ -9,8 +9,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from clawft.cli.output import one_line
-from clawft.cli.repl.command import find_command
-from clawft.cli.repl.commands import COMMANDS
+from clawft.cli.repl.commands import COMMANDS, find_command
 from clawft.cli.repl.context import ReplContext
 from clawft.skills.parse.model import Skill
 from clawft.trust.status import SkillStatus
@@ -57,7 +56,7 @@ class ReplCompleter(Completer):
 
     def _after(self, name: str, rest: str) -> Iterator[Completion]:
         """Complete what may follow a command; after a skill's name, another skill or a file."""
-        command = find_command(name, COMMANDS)
+        command = find_command(name)
         last = rest.rpartition(" ")[2]
         if command is not None:
             yield from _complete(islice(command.complete(self._repl, rest), MAX_SHOWN), last, {})

@@ -20,13 +20,12 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from clawft.app.app import App
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import one_line
-from clawft.cli.repl.command import find_command, split_command
-from clawft.cli.repl.commands import COMMANDS
-from clawft.cli.repl.commands.agent import current_mode
-from clawft.cli.repl.commands.skills import ask_skill_approval, ask_skill_variables, find_unapproved_skills
+from clawft.cli.repl.command import current_mode, split_command
+from clawft.cli.repl.commands import COMMANDS, find_command
 from clawft.cli.repl.completion import ReplCompleter
 from clawft.cli.repl.context import ReplContext
 from clawft.cli.repl.screen import Screen
+from clawft.cli.repl.skill_approval import ask_skill_approval, ask_skill_variables, find_unapproved_skills
 from clawft.errors import ClawftError, find_close
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ async def _read_request(repl: ReplContext, line: str) -> "TurnRequest | None":
     if not name:
         repl.screen.print("Type the name of a command or a skill after the /. /help lists the commands")
         return None
-    known = find_command(name, COMMANDS)
+    known = find_command(name)
     if known is not None:
         return await known.run(repl, expand_pastes(rest, repl.reader.pastes))
     names = _list_startable(repl)

@@ -12,14 +12,7 @@ from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.app.install import open_sources
-from clawft.cli.output import (
-    CommandResult,
-    is_terminal_attached,
-    one_line,
-    print_table,
-    say,
-    show_diagnostic,
-)
+from clawft.cli.output import CommandResult, is_terminal_attached, one_line, print_table, say, show_diagnostic
 from clawft.cli.release_table import print_versions
 from clawft.config.registries import list_registries
 from clawft.install.sources.clawhub import ClawHub

@@ -11,15 +11,7 @@ from clawft.app.app import App
 from clawft.app.install import open_sources, open_supplies
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import (
-    CommandResult,
-    is_json_asked,
-    one_line,
-    print_table,
-    say,
-    scan_progress,
-    show_diagnostic,
-)
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, scan_progress, show_diagnostic
 from clawft.cli.prompts import report_interrupt
 from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
 from clawft.cli.skills.targets import allow_options, load_other_scope, scope_choice

@@ -1,6 +1,7 @@
 """`/help`: the list of commands, topics, and a word on each command."""
 
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,13 @@ def test_every_command_explains_itself() -> None:
         assert one.usage.startswith(f"/{one.name}")
         assert one.description
         assert one.help
+
+
+def test_every_command_names_functions_that_are_there() -> None:
+    for one in COMMANDS:
+        for place in filter(None, (one.runner, one.completer)):
+            module, _, name = place.partition(":")
+            assert callable(getattr(import_module(f"clawft.cli.repl.commands.{module}"), name))
 
 
 def test_every_command_stands_in_the_docs_as_help_has_it() -> None:

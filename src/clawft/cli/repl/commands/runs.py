@@ -1,37 +1,35 @@
 """`/runs [ID]`: what runs in the background of this project; to see, watch, answer and end it."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from clawft.app.jobs import open_app_runs
 from clawft.cli.output import one_line
-from clawft.cli.repl.command import SlashCommand, complete_names, print_lines
+from clawft.cli.repl.command import complete_names, print_lines
 from clawft.cli.repl.context import ReplContext
+from clawft.cli.run_display import ask_lines, count_words, follow_up, list_lines
+from clawft.cli.run_watch import choices_of, render_answer
+from clawft.cli.runs import LETS, check_answer, find_question, show_lines
 from clawft.errors import ClawftError
 from clawft.jobs import is_installed, is_used, missing
+from clawft.jobs.recent_runs import load_recent_runs_of_file
+from clawft.jobs.run_state import PendingQuestion, Run
+from clawft.messages import Event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
-    from clawft.jobs.run_state import PendingQuestion, Run
     from clawft.jobs.runs import Runs
-    from clawft.messages import Event
 
 
-_HELP = """\
-`/runs` lists the runs of this project, those that wait for you first; `/runs ID` shows one with its timeline. The start
-of an ID is enough. `/runs watch ID` follows it, and Ctrl-C leaves it: it goes on. `/runs answer ID [KEY] ANSWER` says
-what it waits for, and `/runs cancel ID` ends it. `weft agent --background` starts one; `weft help runs` tells more."""
 _LISTED = 20
 _NEWEST = 5_000  # runs of all projects that are looked through
 _WORDS = ("watch", "answer", "cancel")
 
 
-async def _run(repl: ReplContext, rest: str) -> None:
-
+async def run_runs(repl: ReplContext, rest: str) -> None:
     if not is_installed():
         raise missing()
     word, _, more = rest.partition(" ")
@@ -52,17 +50,13 @@ async def _run(repl: ReplContext, rest: str) -> None:
 
 
 @asynccontextmanager
-async def _open(repl: ReplContext) -> "AsyncIterator[Runs]":
-    from clawft.app.jobs import open_app_runs
-
+async def _open(repl: ReplContext) -> AsyncIterator["Runs"]:
     with closing(await to_thread.run_sync(open_app_runs, repl.app)) as runs:
         yield runs
 
 
 async def _list(repl: ReplContext, runs: "Runs") -> None:
-    from clawft.cli.run_display import count_words, follow_up, list_lines
-
-    def load() -> "tuple[list[Run], list[PendingQuestion]]":
+    def load() -> tuple[list[Run], list[PendingQuestion]]:
         project = repl.app.workspace.project
         own = [run for run in runs.store.list(limit=_NEWEST) if run.request.project == project]
         own.sort(key=lambda one: one.status != "waiting")
@@ -83,8 +77,6 @@ async def _list(repl: ReplContext, runs: "Runs") -> None:
 
 
 async def _show(repl: ReplContext, runs: "Runs", text: str) -> None:
-    from clawft.cli.runs import show_lines
-
     def load() -> list[str]:
         run = runs.store.get(runs.store.resolve(text.strip()))
         return show_lines(runs, run, repl.screen.width, answer="/runs answer")
@@ -93,14 +85,12 @@ async def _show(repl: ReplContext, runs: "Runs", text: str) -> None:
 
 
 async def _answer(repl: ReplContext, runs: "Runs", words: list[str]) -> None:
-    from clawft.cli.runs import LETS, check_answer, find_question
-
     if len(words) not in (2, 3):
         repl.screen.print("Say: /runs answer ID [KEY] ANSWER")
         return
     key = words[1].strip("'") if len(words) == 3 else ""
 
-    def load() -> "PendingQuestion":
+    def load() -> PendingQuestion:
         found = find_question(runs, runs.store.resolve(words[0]), key)
         check_answer(found, words[-1])
         return found
@@ -121,7 +111,7 @@ async def _agrees(repl: ReplContext) -> bool:
     return False
 
 
-async def _give(runs: "Runs", question: "PendingQuestion", answer: str) -> None:
+async def _give(runs: "Runs", question: PendingQuestion, answer: str) -> None:
     def give() -> None:
         runs.answer(question, answer)
         runs.ensure_worker(runs.store.get(question.run).queue)
@@ -129,14 +119,12 @@ async def _give(runs: "Runs", question: "PendingQuestion", answer: str) -> None:
     await to_thread.run_sync(give)
 
 
-def _print_question(repl: ReplContext, question: "PendingQuestion") -> None:
-    from clawft.cli.run_display import ask_lines
-
+def _print_question(repl: ReplContext, question: PendingQuestion) -> None:
     print_lines(repl, ask_lines(question))
 
 
 async def _cancel(repl: ReplContext, runs: "Runs", text: str) -> None:
-    def cancel() -> "Run":
+    def cancel() -> Run:
         return runs.cancel(runs.store.resolve(text.strip()))
 
     run = await to_thread.run_sync(cancel)
@@ -158,10 +146,9 @@ async def _watch(repl: ReplContext, runs: "Runs", text: str) -> None:
         repl.screen.print(f"left; it goes on. To see it again: /runs watch {run.id}")
 
 
-async def _tell(repl: ReplContext, runs: "Runs", run: str) -> "AsyncGenerator[Event]":
+async def _tell(repl: ReplContext, runs: "Runs", run: str) -> AsyncGenerator[Event]:
     """The events of a run; its questions are put in between."""
     from clawft.jobs.events import follow
-    from clawft.jobs.run_state import PendingQuestion, Run
 
     own: set[str] = set()
     async with aclosing(follow(runs.store, run)) as events:
@@ -175,10 +162,8 @@ async def _tell(repl: ReplContext, runs: "Runs", run: str) -> "AsyncGenerator[Ev
                 yield event
 
 
-async def _put(repl: ReplContext, runs: "Runs", question: "PendingQuestion") -> bool:
+async def _put(repl: ReplContext, runs: "Runs", question: PendingQuestion) -> bool:
     """Ask a question, or tell how it was answered; whether it was answered here."""
-    from clawft.cli.run_watch import choices_of, render_answer
-
     with repl.display.holding():
         _print_question(repl, question)
         if question.answer is not None:
@@ -199,7 +184,7 @@ async def _put(repl: ReplContext, runs: "Runs", question: "PendingQuestion") -> 
     return False
 
 
-def _end(repl: ReplContext, run: "Run") -> None:
+def _end(repl: ReplContext, run: Run) -> None:
     """Print how a run failed or was cancelled, which its events do not show."""
     if run.error is not None:
         repl.display.note(f"It failed: {one_line(run.error.message)}")
@@ -207,15 +192,9 @@ def _end(repl: ReplContext, run: "Run") -> None:
         repl.display.note(f"It was cancelled. To go on with it: weft runs resume {run.id}")
 
 
-def _complete(repl: ReplContext, partial: str) -> Iterable[str]:
-    from clawft.jobs.recent_runs import load_recent_runs_of_file
-
+def complete_runs(repl: ReplContext, partial: str) -> Iterable[str]:
     word, space, more = partial.partition(" ")
     ids = [run.id for run in load_recent_runs_of_file(repl.app.workspace.user_dir, _LISTED)]
     if space:
         return complete_names(ids, more) if word in _WORDS else ()
     return complete_names([*_WORDS, *ids], partial)
-
-
-_ABOUT = "See, watch, answer and end background runs"
-RUNS = SlashCommand("runs", "/runs [ID]", _ABOUT, _run, _HELP, _complete)

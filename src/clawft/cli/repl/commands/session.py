@@ -2,29 +2,19 @@
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from clawft.agent.sessions import SessionStore, SessionSummary, encode_key, is_fork_key
 from clawft.cli.output import one_line, table_lines
-from clawft.cli.repl.command import (
-    SlashCommand,
-    complete_names,
-    print_diagnostics,
-    print_facts,
-    print_lines,
-)
+from clawft.cli.repl.command import complete_names, print_diagnostics, print_facts, print_lines
 from clawft.cli.repl.commands.agent import current_model
 from clawft.cli.repl.context import ReplContext
+from clawft.cli.sessions import HEADS, export_session, session_row, write_export
 from clawft.errors import ClawftError, NotFound, Refused
 from clawft.workspace import resolve_path
 
-if TYPE_CHECKING:
-    from clawft.agent.sessions import SessionStore, SessionSummary
 
-
-_SESSION_HELP = "Tokens are what the turns of this session used; /cost tells of today, too."
-
-
-async def _run_session(repl: ReplContext, _rest: str) -> None:
+async def run_session(repl: ReplContext, _rest: str) -> None:
     who = [("Agent", one_line(repl.agent.name)), ("Model", current_model(repl))]
     try:
         session = repl.app.sessions.read(repl.key) if repl.key else None
@@ -48,23 +38,7 @@ async def _run_session(repl: ReplContext, _rest: str) -> None:
     print_facts(repl, [*facts, *who])
 
 
-SESSION = SlashCommand("session", "/session", "Show session info", _run_session, _SESSION_HELP)
-
-
-_CLEAR_HELP = "The next message begins a new session. What was said so far stays on disk, and /resume goes on with it."
-_SAME = "The same as /clear, but hooks hear of a reset (command:reset), and not of a new session (command:new)."
-
-
-async def _clear(repl: ReplContext, _rest: str) -> None:
-    await _begin_anew(repl, "new")
-
-
-async def _reset(repl: ReplContext, _rest: str) -> None:
-    await _begin_anew(repl, "reset")
-
-
-async def _begin_anew(repl: ReplContext, action: Literal["new", "reset"]) -> None:
-
+async def run_clear(repl: ReplContext, _rest: str, action: Literal["new", "reset"] = "new") -> None:
     key = repl.key
     await repl.leave_conversation()
     repl.screen.clear()
@@ -73,16 +47,11 @@ async def _begin_anew(repl: ReplContext, action: Literal["new", "reset"]) -> Non
     await repl.run_command_hooks(action, key)
 
 
-CLEAR = SlashCommand("clear", "/clear", "Clear session history", _clear, _CLEAR_HELP, aliases=("new",))
-RESET = SlashCommand("reset", "/reset", "Clear session history, as a reset", _reset, f"{_CLEAR_HELP}\n\n{_SAME}")
+async def run_reset(repl: ReplContext, rest: str) -> None:
+    await run_clear(repl, rest, "reset")
 
 
-_COMPACT_HELP = """\
-All but the last turn is summarised by the model, which makes room and saves tokens. Skills that were loaded stay whole,
-and nothing is lost on disk. It happens by itself when the window fills."""
-
-
-async def _run_compact(repl: ReplContext, _rest: str) -> None:
+async def run_compact(repl: ReplContext, _rest: str) -> None:
     conversation = await repl.talk()
     if sum(message.role == "user" for message in conversation.session.messages) < 2:
         repl.screen.print("There is nothing to summarise yet: the last turn always stays as it is")
@@ -90,15 +59,7 @@ async def _run_compact(repl: ReplContext, _rest: str) -> None:
     await repl.compact()
 
 
-COMPACT = SlashCommand("compact", "/compact", "Summarise older turns to make room", _run_compact, _COMPACT_HELP)
-
-
-_COST_HELP = """\
-Dollars count the models whose price the config knows: input_usd_per_mtok and output_usd_per_mtok of
-[providers.NAME.models.MODEL]. Limits are set in [agents.budget]."""
-
-
-async def _run_cost(repl: ReplContext, _rest: str) -> None:
+async def run_cost(repl: ReplContext, _rest: str) -> None:
     ledger = (await repl.runtime()).usage.ledger
     budget = ledger.budget
     here = ledger.spent(session=repl.key) if repl.key else (0, 0.0)
@@ -122,19 +83,10 @@ def _limits(tokens: int | None, usd: float | None) -> str:
     return f" (limit: {' and '.join(limits)})" if limits else ""
 
 
-COST = SlashCommand("cost", "/cost", "Show tokens and cost", _run_cost, _COST_HELP)
-
-
-_EXPORT_HELP = """\
-Markdown, or a page for browsers where FILE ends in .html, or the lines as they are on disk where it ends in .jsonl.
-Without FILE it is named after the session, in this folder. A file that is there is not overwritten."""
 _KINDS = {".html": "html", ".htm": "html", ".jsonl": "jsonl"}
 
 
-async def _run_export(repl: ReplContext, rest: str) -> None:
-    from clawft.agent.sessions import encode_key
-    from clawft.cli.sessions import export_session, write_export
-
+async def run_export(repl: ReplContext, rest: str) -> None:
     store, at = repl.app.sessions, repl.app.workspace
     if repl.key not in store:
         repl.screen.print("There is nothing to export yet: the session begins with your first message")
@@ -149,16 +101,10 @@ async def _run_export(repl: ReplContext, rest: str) -> None:
     repl.screen.print(f"Written to {one_line(at.shorten(path))}")
 
 
-EXPORT = SlashCommand("export", "/export [file]", "Write the session to a file", _run_export, _EXPORT_HELP)
-
-
-_RESUME_HELP = """\
-Without a key it lists the newest sessions of this project. The start of a key is enough where only one session begins
-so. `weft sessions list` has all of them."""
 _LISTED = 10
 
 
-async def _run_resume(repl: ReplContext, rest: str) -> None:
+async def run_resume(repl: ReplContext, rest: str) -> None:
     store = repl.app.sessions
     if not rest:
         _list(repl, store)
@@ -186,9 +132,7 @@ async def _switch(repl: ReplContext, key: str) -> None:
         raise
 
 
-def _list(repl: ReplContext, store: "SessionStore") -> None:
-    from clawft.cli.sessions import HEADS, session_row
-
+def _list(repl: ReplContext, store: SessionStore) -> None:
     sessions = _of_project(repl, store)
     rows = [session_row(session) for session in sessions]
     print_lines(repl, table_lines(HEADS, rows, wide=1, columns=repl.screen.width) if rows else ())
@@ -196,35 +140,22 @@ def _list(repl: ReplContext, store: "SessionStore") -> None:
     repl.screen.print("Go on with one: /resume <key>" if rows else "There is no session of this project yet")
 
 
-def _of_project(repl: ReplContext, store: "SessionStore") -> "list[SessionSummary]":
+def _of_project(repl: ReplContext, store: SessionStore) -> list[SessionSummary]:
     places = (repl.app.workspace.cwd, repl.app.workspace.project)
     return [session for session in store.list() if session.cwd in places][:_LISTED]
 
 
-def _resolve(store: "SessionStore", text: str) -> str:
+def _resolve(store: SessionStore, text: str) -> str:
     """The session that is meant; one of a fork only if its key says so. Raises: NotFound."""
-    from clawft.agent.sessions import is_fork_key
-
     known = store.keys()
     own = [key for key in known if key.startswith(text) and not is_fork_key(key)]
     return own[0] if len(own) == 1 else store.resolve(text)
 
 
-def _complete(repl: ReplContext, partial: str) -> Iterable[str]:
-    from clawft.agent.sessions import is_fork_key
-
+def complete_resume(repl: ReplContext, partial: str) -> Iterable[str]:
     known = repl.app.sessions.keys()
     return complete_names((key for key in known if not is_fork_key(key)), partial)[::-1]
 
 
-RESUME = SlashCommand("resume", "/resume [key]", "Go on with another session", _run_resume, _RESUME_HELP, _complete)
-
-
-_EXIT_HELP = "The session is kept: /resume, or `weft agent --continue`, goes on with it. Ctrl-D leaves too."
-
-
-async def _run_exit(repl: ReplContext, _rest: str) -> None:
+async def run_exit(repl: ReplContext, _rest: str) -> None:
     repl.leaving = True
-
-
-EXIT = SlashCommand("exit", "/exit", "Exit the session", _run_exit, _EXIT_HELP, aliases=("quit",))

@@ -2,30 +2,26 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
+from clawft.agent.memory import MemoryFiles, open_memory
+from clawft.agent.tools.file_changes import UndoPlan, UndoStep, find_undo
+from clawft.agent.tools.file_changes import run_undo as restore_files
+from clawft.app.plugins import use_memory
+from clawft.cli.memory import empty_text, find_backend
 from clawft.cli.output import clean, one_line, table_lines
-from clawft.cli.repl.command import SlashCommand, complete_names, print_diagnostics, print_facts, print_lines
+from clawft.cli.repl.command import complete_names, print_diagnostics, print_facts, print_lines
 from clawft.cli.repl.context import ReplContext
 from clawft.cli.skills.list import count_skills
 from clawft.config import read_configs
+from clawft.contracts import MemoryResult
+from clawft.git import current_branch
+from clawft.messages import Message
 
-if TYPE_CHECKING:
-    from clawft.agent.memory import MemoryFiles
-    from clawft.agent.tools.file_changes import UndoPlan, UndoStep
-    from clawft.contracts import MemoryResult
-
-
-_UNDO_HELP = """\
-Each /undo takes back one more turn's edits; `/undo --redo` brings the last ones back. It shows what it would do and
-asks; `--yes` does not ask, and leaves alone what you changed since. What commands did to files is not undone."""
 _FLAGS = ("--yes", "--redo")
 _YES = ("y", "yes")
 
 
-async def _run_undo(repl: ReplContext, rest: str) -> None:
-    from clawft.agent.tools.file_changes import find_undo
-
+async def run_undo(repl: ReplContext, rest: str) -> None:
     words = rest.split()
     if not set(words) <= set(_FLAGS):
         repl.screen.print("Usage: /undo [--redo] [--yes]")
@@ -54,15 +50,13 @@ async def _open(repl: ReplContext) -> str:
 
 async def _tell_model(repl: ReplContext, what: str) -> None:
     """It would go on as if its edits were there; now it reads of it with the next message."""
-    from clawft.messages import Message
-
     conversation = await repl.talk()
     session = conversation.session
     text = conversation.runtime.secrets.mask(f"[The person {what}. Read these files again before you rely on them.]")
     session.append(Message("user", text), session.next_turn - 1)
 
 
-def _describe(repl: ReplContext, step: "UndoStep") -> str:
+def _describe(repl: ReplContext, step: UndoStep) -> str:
     shown = _show_undo(repl, step)
     if step.problem:
         return f"leave    {shown}: {one_line(step.problem)}"
@@ -70,15 +64,15 @@ def _describe(repl: ReplContext, step: "UndoStep") -> str:
     return f"{what}  {shown}" + (" (changed since by somebody else)" if step.changed else "")
 
 
-def _show_undo(repl: ReplContext, step: "UndoStep") -> str:
+def _show_undo(repl: ReplContext, step: UndoStep) -> str:
     return one_line(repl.app.workspace.shorten(step.path))
 
 
-def _untouched(undo: "UndoPlan") -> list[str]:
+def _untouched(undo: UndoPlan) -> list[str]:
     return [step.path for step in undo.steps if not step.changed and not step.problem]
 
 
-async def _ask(repl: ReplContext, undo: "UndoPlan") -> list[str]:
+async def _ask(repl: ReplContext, undo: UndoPlan) -> list[str]:
     """The files that the person wants back: those the agent left so all at once, the others one by one."""
     chosen = _untouched(undo)
     if chosen and not await _agrees(repl, f"{'Go on' if len(chosen) > 1 else 'Do it'}? [y/N] "):
@@ -97,11 +91,9 @@ async def _agrees(repl: ReplContext, question: str) -> bool:
         return False
 
 
-def _restore(repl: ReplContext, keep_dir: str, undo: "UndoPlan", chosen: list[str], *, back: str) -> list[str]:
+def _restore(repl: ReplContext, keep_dir: str, undo: UndoPlan, chosen: list[str], *, back: str) -> list[str]:
     """Do it, and say what was done; the files that were."""
-    from clawft.agent.tools.file_changes import run_undo
-
-    results = run_undo(keep_dir, undo, chosen)
+    results = restore_files(keep_dir, undo, chosen)
     shown = {path: one_line(repl.app.workspace.shorten(path)) for path in results}
     for path, why in results.items():
         if why:
@@ -115,21 +107,11 @@ def _restore(repl: ReplContext, keep_dir: str, undo: "UndoPlan", chosen: list[st
     return done
 
 
-def _complete_undo(_repl: ReplContext, partial: str) -> Iterable[str]:
+def complete_undo(_repl: ReplContext, partial: str) -> Iterable[str]:
     return complete_names(_FLAGS, partial)
 
 
-UNDO = SlashCommand("undo", "/undo", "Take back the agent's last file edits", _run_undo, _UNDO_HELP, _complete_undo)
-
-
-_WORKSPACE_HELP = (
-    "The project is what CLAWFT_PROJECT names, else the nearest folder upwards with a .clawft/, else this folder."
-)
-
-
-async def _run_workspace(repl: ReplContext, _rest: str) -> None:
-    from clawft.git import current_branch
-
+async def run_workspace(repl: ReplContext, _rest: str) -> None:
     app, at = repl.app, repl.app.workspace
     configs = list(read_configs(at))
     marked = "" if at.marked else " (no .clawft/ folder marks one, so this folder is it)"
@@ -146,17 +128,10 @@ async def _run_workspace(repl: ReplContext, _rest: str) -> None:
     print_facts(repl, [(label, one_line(value)) for label, value in facts])
 
 
-WORKSPACE = SlashCommand("workspace", "/workspace", "Show workspace info", _run_workspace, _WORKSPACE_HELP)
-
-
-_MEMORY_HELP = "`/memory search QUERY` finds facts, your own notes, and what happened, best first."
 _LIMIT = 10
 
 
-async def _run_memory(repl: ReplContext, rest: str) -> None:
-    from clawft.agent.memory import open_memory
-    from clawft.cli.memory import empty_text, find_backend
-
+async def run_memory(repl: ReplContext, rest: str) -> None:
     word, _, query = rest.partition(" ")
     if rest and (word != "search" or not query.strip()):
         repl.screen.print("Usage: /memory, or /memory search <query>")
@@ -175,8 +150,6 @@ async def _run_memory(repl: ReplContext, rest: str) -> None:
 
 async def _run_brought(repl: ReplContext, name: str, query: str) -> None:
     """The same for the memory of a plugin."""
-    from clawft.app.plugins import use_memory
-
     if query:
         _show_memory(repl, query, await use_memory(repl.app, name, lambda memory: memory.search(query, _LIMIT)))
         return
@@ -185,13 +158,13 @@ async def _run_brought(repl: ReplContext, name: str, query: str) -> None:
     print_lines(repl, [f"  {one_line(key)}" for key in keys])
 
 
-def _search(repl: ReplContext, memory: "MemoryFiles", query: str) -> None:
+def _search(repl: ReplContext, memory: MemoryFiles, query: str) -> None:
     results = memory.search(query, _LIMIT)
     print_diagnostics(repl, memory.check_index())
     _show_memory(repl, query, results)
 
 
-def _show_memory(repl: ReplContext, query: str, results: "Sequence[MemoryResult]") -> None:
+def _show_memory(repl: ReplContext, query: str, results: Sequence[MemoryResult]) -> None:
     rows = [(result.key, result.value, f"{result.score:.2f}") for result in results]
     if rows:
         print_lines(repl, table_lines(("KEY", "TEXT", "SCORE"), rows, wide=1, columns=repl.screen.width))
@@ -199,8 +172,5 @@ def _show_memory(repl: ReplContext, query: str, results: "Sequence[MemoryResult]
         repl.screen.print(f"Nothing in the memory matches '{one_line(query)}'")
 
 
-def _complete_memory(_repl: ReplContext, partial: str) -> Iterable[str]:
+def complete_memory(_repl: ReplContext, partial: str) -> Iterable[str]:
     return complete_names(("search",), partial)
-
-
-MEMORY = SlashCommand("memory", "/memory", "Show memory summary", _run_memory, _MEMORY_HELP, _complete_memory)
