@@ -10,7 +10,7 @@ from clawft.agent.providers.selection import check_model, is_claude_alias, read_
 from clawft.app.app import App
 from clawft.cli.completion import complete_agents
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostics, table_lines, terminal_width
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError, Diagnostic
 from clawft.server.protocol.base import diagnostic_json
@@ -185,8 +185,7 @@ def show_command(name: str) -> CommandResult:
             click.echo(f"{label}: {one_line(value)}")
         if agent and agent.system_prompt:
             click.echo(f"\n{clean(agent.system_prompt)}")
-        for diagnostic in (*status.reasons, *diagnostics):
-            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        show_diagnostics((*status.reasons, *diagnostics), app.workspace.shorten)
 
     return CommandResult("clawft.agents.show.v1", {**fields, "plan": _plan_json(plan)}, show)
 
@@ -253,8 +252,7 @@ def use_command(name: str, scope: Scope) -> CommandResult:
     def show() -> None:
         held = any(diagnostic.severity == "error" or diagnostic.code == "agent-elsewhere" for diagnostic in diagnostics)
         click.echo(one_line(f"{name} is set, but does not answer yet" if held else f"{name} answers from now on"))
-        for diagnostic in diagnostics:
-            show_diagnostic(diagnostic, where=now.workspace.shorten(diagnostic.where))
+        show_diagnostics(diagnostics, now.workspace.shorten)
         say(one_line(f"{'Written to' if edited.changed else 'So it was in'} {now.workspace.shorten(edited.file)}"))
 
     return CommandResult(

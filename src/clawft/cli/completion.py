@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clawft.cli.output import one_line
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:
@@ -24,134 +25,63 @@ _MAX_HELP = 60
 _SAFE = re.compile(r"\w[\w.:@+/-]*")
 
 
-def _completes(find: Callable[[click.Context, str], Iterable[tuple[str, str]]]) -> Completion:
+def completes(find: Callable[[click.Context, str], Iterable[tuple[str, str]]]) -> Completion:
     """Offer what a function finds: names, each with a few words on it."""
 
     @wraps(find)
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-        return _offer(find(ctx, incomplete), incomplete)
+        return offer(find(ctx, incomplete), incomplete)
 
     return complete
 
 
-@_completes
+@completes
 def complete_skills(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    for found in _app(ctx).catalog.found:
+    for found in open_app_for(ctx).catalog.found:
         yield found.name, found.skill.description if found.skill else ""
 
 
-@_completes
+@completes
 def complete_installed(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Complete the names of skills that are in the lock file of the scope given on the same line."""
     from clawft.install.lockfile.file import load_lock
     from clawft.install.transaction.targets import find_site
 
-    site = find_site(_app(ctx).workspace, "project" if ctx.params.get("scope") == "project" else "user")
+    site = find_site(open_app_for(ctx).workspace, "project" if ctx.params.get("scope") == "project" else "user")
     for skill in load_lock(site.lock).values():
         yield skill.name, skill.version
 
 
-@_completes
-def complete_served(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """Skills of MCP servers that were approved."""
-    from clawft.skills.discovery.mcp_copies import list_served
-
-    for skill in list_served(_app(ctx).workspace.user_dir):
-        yield f"{skill.origin.server}:{skill.name}", skill.origin.uri
-
-
-@_completes
-def complete_servers(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    for name, server in _app(ctx).config.mcp.servers.items():
-        yield name, server.url or server.command
-
-
-@_completes
+@completes
 def complete_agents(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    for agent in _app(ctx).agents:
+    for agent in open_app_for(ctx).agents:
         yield agent.found.name, agent.found.agent.description if agent.found.agent else ""
 
 
-@_completes
-def complete_hooks(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """Complete the names of hooks. Hooks in folders are read only for their names: completion does not check trust."""
-    from clawft.cli.hooks.list import find_hook_names
-
-    yield from find_hook_names(_app(ctx))
-
-
-@_completes
-def complete_hub_skills(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Names of the hub that mean one skill by themselves."""
-    from clawft.cli.hub import get_store
-
-    with get_store(_app(ctx), ctx.params.get("folder")) as store:
-        for skill in store.list_names(incomplete, MAX_OFFERED):
-            yield skill.slug, skill.summary
-
-
-@_completes
-def complete_hub_versions(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    from clawft.cli.hub import get_store
-
-    with get_store(_app(ctx), ctx.params.get("folder")) as store:
-        for skill in store.list_names(incomplete.partition("@")[0], MAX_OFFERED):
-            for version in store.versions(skill.id):
-                yield f"{skill.slug}@{version.version}", "yanked" if version.yanked else skill.summary
-
-
-@_completes
-def complete_hub_tokens(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    from clawft.cli.hub import get_store
-    from clawft.server.hub.tokens import HubTokens
-
-    with get_store(_app(ctx), ctx.params.get("folder")) as store:
-        for token, _ in HubTokens(store).list():
-            yield token.id, f"{token.owner} {token.label}"
-
-
-@_completes
-def complete_serve_tokens(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    from clawft.server.tokens import ServeTokens
-
-    for token in ServeTokens(_app(ctx).workspace.user_dir).all():
-        yield token.name, f"{' '.join(token.scopes)} {token.label}"
-
-
-@_completes
+@completes
 def complete_plugins(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     """By their manifests alone: nothing is judged in the middle of a line."""
     from clawft.app.plugins import load_found
 
-    for plugin in load_found(_app(ctx)):
+    for plugin in load_found(open_app_for(ctx)):
         yield plugin.id, (plugin.manifest.description or "") if plugin.manifest else ""
 
 
-@_completes
-def complete_plugin_variables(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """Those that the plugin on the same line asks for."""
-    from clawft.app.plugins import find_plugin, load_plugin_statuses
-
-    statuses = load_plugin_statuses(_app(ctx), by_digest=False)
-    manifest = find_plugin(statuses, str(ctx.params.get("plugin_id") or "")).found.manifest
-    yield from ((name, "") for name in (manifest.permissions.env_vars if manifest else ()))
-
-
-@_completes
+@completes
 def complete_sessions(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     from clawft.agent.sessions.keys import SUFFIX, decode_key
 
     # Only names: the store would open each file, and rename those written by older versions.
-    files = os.listdir(os.path.join(_app(ctx).workspace.user_dir, "sessions"))
+    files = os.listdir(os.path.join(open_app_for(ctx).workspace.user_dir, "sessions"))
     keys = (decode_key(name.removesuffix(SUFFIX)) for name in files if name.endswith(SUFFIX))
     yield from ((key, "") for key in keys if key)
 
 
-@_completes
+@completes
 def complete_models(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     from clawft.agent.providers.endpoint import PRESETS
 
-    config = _app(ctx).config
+    config = open_app_for(ctx).config
     yield config.agents.defaults.model, "the default"
     yield "offline", "built in, no language model"
     yield from ((tier.model, "") for tier in config.agents.routing.tiers)
@@ -162,49 +92,13 @@ def complete_models(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str,
     yield from ((f"{name}/", "") for name in (*config.providers, *PRESETS))
 
 
-@_completes
+@completes
 def complete_registries(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
     from clawft.config.registries import list_registries
 
-    app = _app(ctx)
+    app = open_app_for(ctx)
     for name, registry in list_registries(app.own_config.registries).items():
         yield name, registry.url
-
-
-@_completes
-def complete_runs(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    """Complete the IDs of runs that are stored in a file. A database server is not asked: completion must not wait."""
-    from clawft.jobs import is_installed
-    from clawft.jobs.recent_runs import load_recent_runs_of_file
-
-    app = _app(ctx)
-    if is_installed() and not app.own_config.runs.database:
-        seen = load_recent_runs_of_file(app.workspace.user_dir, MAX_OFFERED)
-        yield from ((run.id, f"{run.status}: {run.title}") for run in seen)
-
-
-@_completes
-def complete_keys(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    from clawft.config.schema import walk_sections
-
-    typed = incomplete.split(".")
-    for path, kind in walk_sections():
-        section = _name_parts(path, typed)
-        yield from ((f"{section}.{field}", "") for field in kind.__struct_fields__)
-    with suppress(ClawftError):
-        yield from ((".".join(path), "") for path in _paths(_app(ctx).config.values))
-
-
-def complete_values(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
-    """The values that a setting may have, where they can be listed."""
-    from clawft.config.schema import choices_of, find_kind, plain
-
-    key = str(ctx.params.get("key") or "")
-    if key == "agents.defaults.model":
-        return complete_models(ctx, _param, incomplete)
-    kind = find_kind(key.split(".")) if key else None
-    values = ("true", "false") if plain(kind) is bool else choices_of(kind)
-    return _offer(((str(value), "") for value in values), incomplete)
 
 
 def complete_folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
@@ -213,34 +107,16 @@ def complete_folders(_ctx: click.Context, _param: click.Parameter, incomplete: s
     return [CompletionItem(incomplete, type="dir")]
 
 
-@_completes
-def complete_help(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
-    from clawft.cli.help_topics import get_topic_summary, list_topics
-
-    context = ctx.find_root()
-    words: tuple[str, ...] = ctx.params.get("words") or ()
-    if not words:
-        yield from ((name, get_topic_summary(name)) for name in list_topics())
-    for word in words:
-        below = context.command.get_command(context, word) if isinstance(context.command, click.Group) else None
-        if below is None:
-            return
-        context = click.Context(below, info_name=word, parent=context)
-    if isinstance(context.command, click.Group):
-        yield from ((name, "") for name in context.command.list_commands(context))
-
-
-def _app(ctx: click.Context) -> "App":
+def open_app_for(ctx: click.Context) -> "App":
+    """Open the app that the command line to be completed is about."""
     from clawft.cli.options import open_here
 
     return open_here(tuple(ctx.params.get("dirs") or ()))
 
 
-def _offer(names: Iterable[tuple[str, str]], incomplete: str) -> "list[CompletionItem[str]]":
+def offer(names: Iterable[tuple[str, str]], incomplete: str) -> "list[CompletionItem[str]]":
     """Return the completions that start with `incomplete`, each once. Errors are ignored and give fewer completions."""
     from click.shell_completion import CompletionItem
-
-    from clawft.cli.output import one_line
 
     offered: dict[str, str] = {}
     with suppress(ClawftError, click.ClickException, OSError):
@@ -248,23 +124,6 @@ def _offer(names: Iterable[tuple[str, str]], incomplete: str) -> "list[Completio
             if name.startswith(incomplete) and len(offered) < MAX_OFFERED and _SAFE.fullmatch(name):
                 offered.setdefault(name, text)
     return [CompletionItem(name, help=one_line(text)[:_MAX_HELP] or None) for name, text in sorted(offered.items())]
-
-
-def _name_parts(path: str, typed: list[str]) -> str:
-    """A section with the names that were typed in place of NAME and MODEL; `<NAME>` is no key and not offered."""
-    parts = path.split(".")
-    return ".".join(
-        (typed[at] if at < len(typed) - 1 and typed[at] else f"<{part}>") if part in ("NAME", "MODEL") else part
-        for at, part in enumerate(parts)
-    )
-
-
-def _paths(values: dict[str, object], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _paths(value, (*above, key))
-        else:
-            yield *above, key
 
 
 # Not click's own script for bash: that one breaks on keys with a `:`, which bash takes for a word of its own, and on

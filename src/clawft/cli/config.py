@@ -1,17 +1,20 @@
 """`weft config show`, `get` and `path`: settings, their values and where these come from."""
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from clawft.cli.completion import complete_keys
+from clawft.cli.completion import complete_models, completes, offer, open_app_for
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostics, table_lines, terminal_width
 from clawft.config import config_files, join_path
 from clawft.config.listing import Setting, find_values, get_path, list_settings
+from clawft.config.schema import choices_of, find_kind, plain, walk_sections
+from clawft.errors import ClawftError
 from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.modes import find_unfollowed
 from clawft.workspace import Workspace
@@ -32,6 +35,47 @@ def with_state(setting: Setting) -> str:
     return f"{setting.value} ({there if setting.configured else f'not {there}'})"
 
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+@completes
+def complete_keys(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    typed = incomplete.split(".")
+    for path, kind in walk_sections():
+        section = _name_parts(path, typed)
+        yield from ((f"{section}.{field}", "") for field in kind.__struct_fields__)
+    with suppress(ClawftError):
+        yield from ((".".join(path), "") for path in _paths(open_app_for(ctx).config.values))
+
+
+def complete_values(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem[str]]":
+    """The values that a setting may have, where they can be listed."""
+    key = str(ctx.params.get("key") or "")
+    if key == "agents.defaults.model":
+        return complete_models(ctx, _param, incomplete)
+    kind = find_kind(key.split(".")) if key else None
+    values = ("true", "false") if plain(kind) is bool else choices_of(kind)
+    return offer(((str(value), "") for value in values), incomplete)
+
+
+def _name_parts(path: str, typed: list[str]) -> str:
+    """A section with the names that were typed in place of NAME and MODEL; `<NAME>` is no key and not offered."""
+    parts = path.split(".")
+    return ".".join(
+        (typed[at] if at < len(typed) - 1 and typed[at] else f"<{part}>") if part in ("NAME", "MODEL") else part
+        for at, part in enumerate(parts)
+    )
+
+
+def _paths(values: dict[str, object], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _paths(value, (*above, key))
+        else:
+            yield *above, key
+
+
 @click.command("show")
 @click.argument("section", default="")
 @click.option("--all", "defaults", is_flag=True, help="Also those that nothing sets, with their defaults.")
@@ -48,8 +92,7 @@ def show_command(section: str, defaults: bool) -> CommandResult:
         if shown:
             for line in setting_lines(shown, app.workspace, terminal_width()):
                 click.echo(line)
-        for diagnostic in diagnostics:
-            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        show_diagnostics(diagnostics, app.workspace.shorten)
         if not shown:
             say("Nothing is set" + ("" if defaults else ". Run: weft config show --all"))
 

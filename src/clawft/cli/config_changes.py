@@ -6,8 +6,7 @@ import click
 from msgspec import UNSET
 
 from clawft.app.app import App
-from clawft.cli.completion import complete_keys, complete_values
-from clawft.cli.config import value_text
+from clawft.cli.config import complete_keys, complete_values, value_text
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import CommandResult, clean, is_json_asked, one_line, say, show_diagnostic
 from clawft.cli.prompts import confirm

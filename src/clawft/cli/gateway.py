@@ -17,7 +17,7 @@ from clawft.app.jobs import open_app_runs
 from clawft.app.plugins import load_plugin_statuses, open_plugins
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, one_line, print_json, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, print_json, print_table, say, show_diagnostic, show_diagnostics
 from clawft.cli.plugins.settings import render_missing_variables
 from clawft.cli.worker import WorkerLog, make_plan, make_worker_log, work_here
 from clawft.errors import ClawftError, Diagnostic
@@ -186,8 +186,7 @@ def check_channels(*, as_json: bool) -> int:
     else:
         for channel in chosen:
             _show(settings, channel)
-            for note in notes.get(channel.name, []):
-                show_diagnostic(note, where="", indent="  ")
+            show_diagnostics(notes.get(channel.name, []), indent="  ")
     return 0 if any(channel.problem is None for channel in chosen) else 1
 
 
@@ -233,8 +232,7 @@ def run_channels(*, as_json: bool) -> int:
         elif not settings.channels[channel.name].allow:
             text = f"{channel.name}  nobody may write: gateway.channels.{channel.name}.allow is empty"
             tell(text, {"channel": channel.name, "event": "nobody-may-write"})
-    for note in chain.from_iterable(find_notes(app, chosen).values()):
-        show_diagnostic(note, where="")
+    show_diagnostics(chain.from_iterable(find_notes(app, chosen).values()))
     ready = tuple(channel for channel in chosen if channel.problem is None)
     if not ready:
         message = "None of the channels that are configured can run"
@@ -282,8 +280,7 @@ async def _open_channels(
 
         async def look() -> None:
             """Tell what plugins have to say, and follow what the user changed: what was taken back counts."""
-            for news in plugins.check():
-                show_diagnostic(news, where=news.where)
+            show_diagnostics(plugins.check(), str)
             gateway.follow(await to_thread.run_sync(_load_allowed, app))
 
         worker.chores.append(look)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from clawft.cli.completion import complete_help
+from clawft.cli.completion import completes
 from clawft.cli.help_topics import get_topic_summary, list_topics, render_topic
 from clawft.cli.output import say, terminal_width
 from clawft.cli.repl.commands import COMMANDS, find_command
@@ -57,6 +57,21 @@ _EXPLAINED = {
     "install": ("lock", "lockfile", "locks", "source", "sources", "sync", "update", "updates", "verify"),
     "publishing": ("pack", "publish", "publishers", "registries", "registry", "sign", "signature", "signatures"),
 }
+
+
+@completes
+def complete_help(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    context = ctx.find_root()
+    words: tuple[str, ...] = ctx.params.get("words") or ()
+    if not words:
+        yield from ((name, get_topic_summary(name)) for name in list_topics())
+    for word in words:
+        below = context.command.get_command(context, word) if isinstance(context.command, click.Group) else None
+        if below is None:
+            return
+        context = click.Context(below, info_name=word, parent=context)
+    if isinstance(context.command, click.Group):
+        yield from ((name, "") for name in context.command.list_commands(context))
 
 
 @click.command("help")

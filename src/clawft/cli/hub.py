@@ -12,7 +12,7 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.cli.completion import complete_hub_skills, complete_hub_versions
+from clawft.cli.completion import MAX_OFFERED, completes, open_app_for
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, one_line, print_table, say, scan_progress
 from clawft.cli.prompts import confirm
@@ -119,6 +119,22 @@ def find_version(store: HubStore, skill: HubSkill, version: str) -> HubRelease:
 
 
 _HEADS = ("SKILL", "LATEST", "VERDICT", "DOWNLOADS", "SUMMARY")
+
+
+@completes
+def complete_hub_skills(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Names of the hub that mean one skill by themselves."""
+    with get_store(open_app_for(ctx), ctx.params.get("folder")) as store:
+        for skill in store.list_names(incomplete, MAX_OFFERED):
+            yield skill.slug, skill.summary
+
+
+@completes
+def complete_hub_versions(ctx: click.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    with get_store(open_app_for(ctx), ctx.params.get("folder")) as store:
+        for skill in store.list_names(incomplete.partition("@")[0], MAX_OFFERED):
+            for version in store.versions(skill.id):
+                yield f"{skill.slug}@{version.version}", "yanked" if version.yanked else skill.summary
 
 
 @click.command("status")

@@ -1,11 +1,12 @@
 """`weft hub token`: create, list and revoke tokens of the registry."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import click
 
-from clawft.cli.completion import complete_hub_tokens
+from clawft.cli.completion import completes, open_app_for
 from clawft.cli.hub import folder_option, get_store, hub_command, open_hub
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, one_line, print_table, say
@@ -13,6 +14,13 @@ from clawft.cli.prompts import confirm
 from clawft.errors import NotFound, find_close
 from clawft.server.hub.model import SCOPES, HubToken
 from clawft.server.hub.tokens import HubTokens
+
+
+@completes
+def complete_hub_tokens(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    with get_store(open_app_for(ctx), ctx.params.get("folder")) as store:
+        for token, _ in HubTokens(store).list():
+            yield token.id, f"{token.owner} {token.label}"
 
 
 @click.command("new")

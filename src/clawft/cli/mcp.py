@@ -1,6 +1,6 @@
 """`weft mcp skills`, `trust` and `untrust`: skills that MCP servers offer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,15 +20,16 @@ from clawft.app.mcp_skills.offers import (
     judge_orphans,
 )
 from clawft.app.mcp_skills.servers import open_servers
-from clawft.cli.completion import complete_served, complete_servers
+from clawft.cli.completion import completes, open_app_for
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.review import review_lines
 from clawft.errors import Diagnostic, NotFound
 from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.review import review_json
 from clawft.skills.discovery.catalog import DiscoveredSkill
+from clawft.skills.discovery.mcp_copies import list_served
 from clawft.trust.review import Review
 from clawft.trust.status import SERVED_STATES
 
@@ -37,6 +38,19 @@ if TYPE_CHECKING:
 
 
 _SIZES = ((1 << 20, "MB"), (1 << 10, "KB"))
+
+
+@completes
+def complete_served(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """Skills of MCP servers that were approved."""
+    for skill in list_served(open_app_for(ctx).workspace.user_dir):
+        yield f"{skill.origin.server}:{skill.name}", skill.origin.uri
+
+
+@completes
+def complete_servers(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    for name, server in open_app_for(ctx).config.mcp.servers.items():
+        yield name, server.url or server.command
 
 
 @click.command("skills")
@@ -62,8 +76,7 @@ def skills_command(server: str) -> CommandResult:
         if found:
             heads = ("SKILL", "STATE", "FILES", "DESCRIPTION")
             print_table(heads, map(_row, found), wide=3, after=[_tell_reason(skill) for skill in found])
-        for problem in problems:
-            show_diagnostic(problem, where="")
+        show_diagnostics(problems)
         if listings or not silent:
             say(_count(listings, found))
         if silent:
@@ -246,8 +259,7 @@ def _tell(app: App, looked: Sequence[_FetchedSkill], new: Sequence[_FetchedSkill
         was = "" if fetched_skill in new else " already"
         click.echo(one_line(f"{fetched_skill.one.found.reference} is{was} approved as it is now"))
         status = statuses.get(fetched_skill.one.found.folder)
-        for reason in status.reasons if status else ():
-            show_diagnostic(reason, where=app.workspace.shorten(reason.where))
+        show_diagnostics(status.reasons if status else (), app.workspace.shorten)
 
 
 def _fields(one: ServedStatus) -> dict[str, str]:

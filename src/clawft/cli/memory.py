@@ -13,7 +13,7 @@ import msgspec
 from clawft.agent.memory import MemoryBackend, MemoryFiles, open_memory
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, clean, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, print_table, say, show_diagnostics
 from clawft.config.agents import FILES
 from clawft.errors import ClawftError, NotFound, find_close
 
@@ -56,8 +56,7 @@ def empty_text(app: App, memory: MemoryFiles) -> str:
 
 
 def warn_of_damage(app: App, memory: MemoryFiles) -> None:
-    for diagnostic in (*memory.check_files(), *memory.check_index()):
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+    show_diagnostics((*memory.check_files(), *memory.check_index()), app.workspace.shorten)
 
 
 SCHEMA = "clawft.memory.show.v1"

@@ -89,6 +89,18 @@ def show_diagnostic(diagnostic: Diagnostic, *, where: str, err: bool = True, ind
         click.echo(line, err=err)
 
 
+def show_diagnostics(
+    diagnostics: Iterable[Diagnostic],
+    shorten: Callable[[str], str] | None = None,
+    *,
+    err: bool = True,
+    indent: str = "",
+) -> None:
+    """Show each diagnostic; `shorten` renders its place, which is left out without it."""
+    for diagnostic in diagnostics:
+        show_diagnostic(diagnostic, where=shorten(diagnostic.where) if shorten else "", err=err, indent=indent)
+
+
 def diagnostic_lines(diagnostic: Diagnostic, *, where: str, indent: str = "") -> list[str]:
     """Render a diagnostic as coloured lines."""
     place = one_line(where)

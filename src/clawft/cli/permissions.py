@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.config.changes import EditedConfig, Scope, SettingChange
 from clawft.config.tools import KINDS, Kind
@@ -90,8 +90,7 @@ def add_command(kind: Kind, text: str) -> click.Command:
                 click.echo(one_line(f"{kind} {pattern.text} in {where}{there}"))
                 for warning in warn_about(pattern, kind, app.config.mcp.servers):
                     say(f"{click.style('warning[tool-pattern]', fg='yellow')}: {one_line(warning)}")
-            for diagnostic in tracked:
-                show_diagnostic(diagnostic, where="")
+            show_diagnostics(tracked)
 
         changed = {"kind": kind, "patterns": list(texts), "path": edited.file, "changed": edited.changed}
         diagnostics = [diagnostic_json(problem) for problem in tracked]
@@ -146,8 +145,7 @@ def list_command() -> CommandResult:
         else:
             say("No rules. Add one: weft permissions allow 'Bash(make test)'")
         say(f"mode {mode}: {MODES[mode]}")
-        for problem in diagnostics:
-            show_diagnostic(problem, where=workspace.shorten(problem.where))
+        show_diagnostics(diagnostics, workspace.shorten)
 
     return CommandResult(
         "clawft.permissions.list.v1",

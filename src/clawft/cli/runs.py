@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clawft.cli.completion import complete_runs
+from clawft.app.app import App
+from clawft.app.jobs import open_app_runs
+from clawft.cli.completion import MAX_OFFERED, completes, open_app_for
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, clean, one_line, say, show_error, terminal_width
 from clawft.cli.prompts import confirm
@@ -26,11 +28,12 @@ from clawft.cli.run_display import (
     when_words,
 )
 from clawft.errors import ClawftError, NotFound
+from clawft.jobs import is_installed, is_used
+from clawft.jobs.recent_runs import load_recent_runs_of_file
+from clawft.jobs.run_state import PendingQuestion, Run, now_text
 from clawft.server.views.runs import load_timeline, run_json, whole_json
 
 if TYPE_CHECKING:
-    from clawft.app.app import App
-    from clawft.jobs.run_state import PendingQuestion, Run
     from clawft.jobs.runs import Runs
 
 
@@ -41,8 +44,6 @@ def run_argument(function: Any) -> Any:
 @contextmanager
 def open_runs_here() -> "Iterator[tuple[App, Runs]]":
     """The user's runs, closed at the end. Raises: ClawftError."""
-    from clawft.app.jobs import open_app_runs
-
     app = open_here()
     with closing(open_app_runs(app)) as runs:
         yield app, runs
@@ -99,6 +100,15 @@ _SEEN_TO = 200
 _NONE = "No runs yet. Start one: weft agent --background -m TEXT"
 
 
+@completes
+def complete_runs(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """Complete the IDs of runs that are stored in a file. A database server is not asked: completion must not wait."""
+    app = open_app_for(ctx)
+    if is_installed() and not app.own_config.runs.database:
+        seen = load_recent_runs_of_file(app.workspace.user_dir, MAX_OFFERED)
+        yield from ((run.id, f"{run.status}: {run.title}") for run in seen)
+
+
 @click.command("list")
 @click.option("--status", "statuses", multiple=True, type=click.Choice(_STATUSES), help="Only these (repeatable).")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only these (repeatable).")
@@ -107,8 +117,6 @@ _NONE = "No runs yet. Start one: weft agent --background -m TEXT"
 @format_option
 def list_command(statuses: tuple[str, ...], kinds: tuple[str, ...], fleet: str, limit: int) -> CommandResult:
     """List runs, the newest first, and what they wait for."""
-    from clawft.jobs import is_installed, is_used
-
     app = open_here()
     settings = app.own_config.runs
     if is_installed() and not is_used(settings, app.workspace.user_dir):
@@ -163,10 +171,8 @@ def show_command(run: str) -> CommandResult:
     return CommandResult(_SCHEMA, document, "\n".join(lines))
 
 
-def show_lines(runs: "Runs", run: "Run", columns: int | None, answer: str = "weft runs answer") -> list[str]:
+def show_lines(runs: "Runs", run: Run, columns: int | None, answer: str = "weft runs answer") -> list[str]:
     """All there is to say, what asks for something last; `answer` is the command for that. Raises: ClawftError."""
-    from clawft.jobs.run_state import now_text
-
     now = now_text()
     timeline = load_timeline(runs, run, now)
     lines = [f"{label}: {one_line(value)}" for label, value in _facts(run) if value]
@@ -179,7 +185,7 @@ def show_lines(runs: "Runs", run: "Run", columns: int | None, answer: str = "wef
     return [*lines, *_question_lines(runs.store.questions(run.id), answer), *_next_lines(run)]
 
 
-def _facts(run: "Run") -> list[tuple[str, str]]:
+def _facts(run: Run) -> list[tuple[str, str]]:
     status = f"{run.status}, and is to be ended" if run.cancel and run.status == "running" else run.status
     fleet = f"{one_line(run.fleet)}, line {run.line}" if run.fleet else ""
     worked = f"{time_words(run.worked_ms)} of work" if run.worked_ms else ""
@@ -209,7 +215,7 @@ def _question_lines(questions: "tuple[PendingQuestion, ...]", answer: str) -> li
     return lines
 
 
-def _next_lines(run: "Run") -> list[str]:
+def _next_lines(run: Run) -> list[str]:
     """Render what can be done about a run that failed or was cancelled."""
     way = {"failed": "try it again, after the steps that are done", "cancelled": "go on with it"}.get(run.status)
     verb = "retry" if run.status == "failed" else "resume"
@@ -246,7 +252,7 @@ def answer_command(run: str, words: tuple[str, ...]) -> CommandResult | int:
     return CommandResult(_SCHEMA, document, lambda: say(text))
 
 
-def find_question(runs: "Runs", run: str, key: str = "") -> "PendingQuestion":
+def find_question(runs: "Runs", run: str, key: str = "") -> PendingQuestion:
     """The question that is meant: the oldest, unless a key tells. Raises: NotFound."""
     questions = runs.store.questions(run)
     if not questions:
@@ -260,14 +266,14 @@ def find_question(runs: "Runs", run: str, key: str = "") -> "PendingQuestion":
     return found
 
 
-def check_answer(question: "PendingQuestion", answer: str) -> None:
+def check_answer(question: PendingQuestion, answer: str) -> None:
     """Raises: ClawftError for what is no answer to a question."""
     if answer not in question.choices:
         hint = f"Say {', '.join(question.choices)}"
         raise ClawftError("run-answer", f"'{answer}' is no answer here", hint=hint)
 
 
-def _agrees(question: "PendingQuestion", answer: str) -> bool:
+def _agrees(question: PendingQuestion, answer: str) -> bool:
     """Return whether a user at a terminal confirms: no flag agrees to a dangerous action. Raises: Refused."""
     what = f"To answer '{answer}' here"
     asked = "Do it again?" if question.kind == "in-flight" else "Allow it, this once?"
@@ -305,14 +311,14 @@ def cancel_command(ids: tuple[str, ...], every: bool) -> CommandResult:
     return CommandResult(_SCHEMA, document, show, code)
 
 
-def _cancel_all(runs: "Runs") -> "list[Run]":
+def _cancel_all(runs: "Runs") -> list[Run]:
     """End everything that is not over, at once; as it is then."""
     wanted = {run.id for run in runs.store.list(statuses=_OPEN)}
     runs.store.cancel_all()
     return [run for run in runs.store.list() if run.id in wanted] if wanted else []
 
 
-def _wait(runs: "Runs", rows: "list[Run]") -> "list[Run]":
+def _wait(runs: "Runs", rows: list[Run]) -> list[Run]:
     """Give workers a moment to end what they do. One that died ends nothing: another is started for it."""
     ensure_worker(runs, rows)
     deadline = time.monotonic() + _PATIENCE_S
@@ -322,7 +328,7 @@ def _wait(runs: "Runs", rows: "list[Run]") -> "list[Run]":
     return rows
 
 
-def _tell(row: "Run", *, was_over: bool) -> str:
+def _tell(row: Run, *, was_over: bool) -> str:
     if was_over:
         return f"{row.id} was {row.status} already"
     if row.status == "cancelled":

@@ -24,7 +24,7 @@ from clawft.agent.sessions.summary import MAX_PER_SESSION, SessionHit
 from clawft.app.app import App
 from clawft.cli.completion import complete_sessions
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, clean, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, print_table, say, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.messages import Message
@@ -37,11 +37,6 @@ def open_store() -> tuple[App, SessionStore]:
     """The app and the sessions of its user."""
     app = open_here()
     return app, app.sessions
-
-
-def show_all(app: App, diagnostics: Iterable[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
 
 
 HEADS = ("KEY", "TITLE", "TURNS", "UPDATED")
@@ -71,7 +66,7 @@ def list_command(limit: int, query: str | None, *, forks: bool) -> CommandResult
             after = [_snippet(session, hits) for session in sessions]
             rows = [(*session_row(session), app.workspace.shorten(session.cwd)) for session in sessions]
             print_table((*HEADS, "FOLDER"), rows, wide=1, after=after)
-        show_all(app, store.diagnostics)
+        show_diagnostics(store.diagnostics, app.workspace.shorten)
         keys = store.keys()
         failed = sum(
             diagnostic.severity == "error" and os.path.isfile(diagnostic.path) for diagnostic in store.diagnostics
@@ -145,7 +140,7 @@ def show_command(key: str) -> CommandResult:
                 click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
             elif isinstance(record, TurnRecord):
                 click.echo(f"\n-- {one_line(turn_note(record))} --")
-        show_all(app, diagnostics)
+        show_diagnostics(diagnostics, app.workspace.shorten)
 
     return CommandResult(
         "clawft.sessions.show.v1", {**transcript_json(transcript), "diagnostics": diagnostics_json}, show
@@ -179,7 +174,7 @@ def export_command(key: str, kind: str, output: str | None, force: bool) -> None
     app, store = open_store()
     name = store.resolve(key)
     data, diagnostics = export_session(store, name, kind)
-    show_all(app, (*store.diagnostics, *diagnostics))
+    show_diagnostics((*store.diagnostics, *diagnostics), app.workspace.shorten)
     if output is None or output == "-":
         _print(data)
         return
@@ -232,7 +227,7 @@ def fork_command(key: str, new: str, turns: int | None) -> CommandResult:
     diagnostics = [diagnostic_json(diagnostic) for diagnostic in store.diagnostics]
 
     def show() -> None:
-        show_all(app, store.diagnostics)
+        show_diagnostics(store.diagnostics, app.workspace.shorten)
         copied = f"{made.turns} turn{'s' * (made.turns != 1)}"
         return click.echo(one_line(f"Copied {copied} of {name} to {new}. Go on with: weft agent --session {new}"))
 
@@ -261,7 +256,7 @@ def remove_command(keys: tuple[str, ...], yes: bool) -> CommandResult:
     diagnostics = (*store.diagnostics, *problems)
 
     def show() -> None:
-        show_all(app, diagnostics)
+        show_diagnostics(diagnostics, app.workspace.shorten)
         say(f"Removed: {one_line(', '.join(removed))}" if removed else "Nothing was removed")
 
     document = {"removed": removed, "diagnostics": list(map(diagnostic_json, diagnostics))}

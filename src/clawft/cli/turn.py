@@ -17,7 +17,7 @@ from clawft.app.app import App
 from clawft.app.jobs import complete_request, open_app_runs
 from clawft.cli.events import JsonLines, TurnApprover, TurnPrinter, show_events
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import say, show_diagnostic, show_error
+from clawft.cli.output import say, show_diagnostics, show_error
 from clawft.errors import ClawftError
 from clawft.messages import Event, TurnFailed, TurnFinished
 from clawft.trust.modes import get_mode
@@ -111,8 +111,7 @@ async def _run(
     app: App, options: TurnOptions, request: TurnRequest, approver: TurnApprover, only: str, caught: list[int]
 ) -> Event | None:
     agent = app.choose_agent(options.agent)
-    for diagnostic in app.check_agent(agent, options.agent):
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+    show_diagnostics(app.check_agent(agent, options.agent), app.workspace.shorten)
     async with (
         app.open_runtime(only) as runtime,
         open_conversation(runtime, agent, key=options.session, approve=approver) as conversation,

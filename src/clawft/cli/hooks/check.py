@@ -9,11 +9,10 @@ from clawft.agent.hooks.deno import DenoRunner, find_deno
 from clawft.agent.hooks.handlers import HookAudit, HookLaunch
 from clawft.app.app import App
 from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks
-from clawft.cli.completion import complete_hooks
-from clawft.cli.hooks.list import kind_of
+from clawft.cli.hooks.list import complete_hooks, kind_of
 from clawft.cli.hooks.show import all_reasons, find_unusable_inputs, load_inputs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, one_line, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, show_diagnostic, show_diagnostics
 from clawft.errors import ClawftError, Diagnostic
 from clawft.sandbox.sandbox import Sandbox
 from clawft.server.protocol.base import diagnostic_json
@@ -50,8 +49,7 @@ def command(name: str | None) -> CommandResult:
     ]
 
     def show() -> None:
-        for diagnostic in shared:
-            show_diagnostic(diagnostic, where="", err=False)
+        show_diagnostics(shared, err=False)
         for row in chosen:
             _print(app, row, own[id(row)])
         if not chosen:

@@ -8,12 +8,11 @@ from msgspec import structs
 
 from clawft.app.app import App
 from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks
-from clawft.cli.completion import complete_hooks
 from clawft.cli.config_entries import write_switches
-from clawft.cli.hooks.list import row_json
+from clawft.cli.hooks.list import complete_hooks, row_json
 from clawft.cli.hooks.show import load_inputs, render_inputs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.review import finding_lines, power_lines, render_hook_command, render_requests, review_lines
 from clawft.config.changes import EditedConfig
@@ -62,8 +61,7 @@ def report_hook_changes(meant: Sequence[AnyHookStatus], edited: EditedConfig | N
     def show() -> None:
         for row in rows:
             click.echo(one_line(f"{row.name} is {row.state}: {HOOK_STATES.get(row.state, '')}"))
-            for reason in row.reasons if row.state != "ready" else ():
-                show_diagnostic(reason, where="", indent="  ")
+            show_diagnostics(row.reasons if row.state != "ready" else (), indent="  ")
         if edited is not None and edited.changed:
             say(one_line(f"Written to {app.workspace.shorten(edited.file)}"))
 

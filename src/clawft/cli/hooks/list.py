@@ -7,8 +7,9 @@ import click
 
 from clawft.app.app import App
 from clawft.app.hooks import AnyHookStatus, check_folders, find_plugin_hooks, load_all_hooks
+from clawft.cli.completion import completes, open_app_for
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, say, show_diagnostics, table_lines, terminal_width
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
 from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.hooks import load_claude_hooks, load_hooks, load_skill_commands, load_skill_hooks
@@ -61,6 +62,12 @@ def load_own_hooks(app: App) -> dict[str, HookStatus]:
 _MARKS = {"ready": "✓", "shadowed": "·", "disabled": "·"}
 
 
+@completes
+def complete_hooks(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """Complete the names of hooks. Hooks in folders are read only for their names: completion does not check trust."""
+    yield from find_hook_names(open_app_for(ctx))
+
+
 @click.command("list")
 @format_option
 def command() -> CommandResult:
@@ -73,8 +80,7 @@ def command() -> CommandResult:
     def show() -> None:
         if rows:
             click.echo("\n".join(row_lines(rows, terminal_width())))
-        for diagnostic in diagnostics:
-            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+        show_diagnostics(diagnostics, app.workspace.shorten)
         say(count_rows(rows))
 
     return CommandResult(

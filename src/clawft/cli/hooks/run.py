@@ -20,8 +20,8 @@ from clawft.agent.hooks.events import HookEvent, HookReply
 from clawft.agent.hooks.registry import HookHandler
 from clawft.app.app import App
 from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks, make_handlers
-from clawft.cli.completion import complete_hooks
 from clawft.cli.hooks.enable import as_enabled
+from clawft.cli.hooks.list import complete_hooks
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic
 from clawft.errors import ClawftError, Diagnostic, Refused, find_close

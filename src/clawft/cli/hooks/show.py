@@ -11,8 +11,7 @@ from msgspec import Struct, structs
 from clawft.agent.hooks.handlers import HookLaunch, make_hook_launch
 from clawft.app.app import App
 from clawft.app.hooks import AnyHookStatus, find_hook, load_all_hooks
-from clawft.cli.completion import complete_hooks
-from clawft.cli.hooks.list import row_json
+from clawft.cli.hooks.list import complete_hooks, row_json
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, diagnostic_lines, one_line
 from clawft.cli.review import NOTHING, render_hook_command, render_reach, render_requests

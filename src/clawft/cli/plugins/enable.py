@@ -19,7 +19,7 @@ from clawft.app.plugins import (
 )
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostics
 from clawft.cli.plugins.description import (
     permission_lines,
     permissions_json,
@@ -152,8 +152,7 @@ def enable_plugins(app: App, chosen: list[PluginStatus], *, yes: bool, choose: b
     granted_reviews = []
     for review in granted:
         picked = _choose(app, review) if choose else review.offered
-        for problem in grant_plugin(app, review, picked):
-            show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+        show_diagnostics(grant_plugin(app, review, picked), app.workspace.shorten)
         granted_reviews.append(plugin_review_json(review) | {"granted": permissions_json(picked)})
     if not taken:
         say("Nothing was granted")
@@ -193,8 +192,7 @@ def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool) -> bool:
         lines = plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten)
         for line in (*lines, *render_existing_data(app, review)):
             say(line)
-        for problem in _check_review(app, review):
-            show_diagnostic(problem, where="")
+        show_diagnostics(_check_review(app, review))
     agreed = yes
     try:
         what = "some of what" if choose else "what"

@@ -1,12 +1,13 @@
 """`weft plugins env ID [VARIABLE]`: the variables that a plugin asks for, where each comes from, and giving it one."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from clawft.app.app import App
 from clawft.app.plugins import find_plugin, load_plugin_statuses
-from clawft.cli.completion import complete_plugin_variables, complete_plugins
+from clawft.cli.completion import complete_plugins, completes, open_app_for
 from clawft.cli.config_entries import (
     StoredVariable,
     check_source,
@@ -26,6 +27,14 @@ from clawft.trust.plugin_review import make_broken_error
 from clawft.trust.plugins import PluginStatus
 
 _SCHEMA = "clawft.plugins.env.v1"
+
+
+@completes
+def complete_plugin_variables(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """Those that the plugin on the same line asks for."""
+    statuses = load_plugin_statuses(open_app_for(ctx), by_digest=False)
+    manifest = find_plugin(statuses, str(ctx.params.get("plugin_id") or "")).found.manifest
+    yield from ((name, "") for name in (manifest.permissions.env_vars if manifest else ()))
 
 
 @click.command("env")

@@ -15,7 +15,7 @@ from clawft.app.app import App
 from clawft.app.plugins import find_plugin, load_found, load_plugin_contents, load_plugin_statuses, revoke_plugin
 from clawft.cli.completion import complete_folders, complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, show_diagnostics
 from clawft.cli.plugins.description import (
     permission_lines,
     permission_words,
@@ -73,8 +73,7 @@ def install_command(source: str, dry_run: bool, yes: bool) -> CommandResult | in
         if not is_json_asked():
             for line in (*_lines(app, staged), *map(_origin_line, came)):
                 say(line)
-            for problem in diagnostics:
-                show_diagnostic(problem, where="")
+            show_diagnostics(diagnostics)
         if dry_run:
             return _report(app, staged, diagnostics, came, installed=False)
         if staged.old is not None and not yes and not _ask(staged):

@@ -8,7 +8,7 @@ from msgspec import structs
 from clawft.app.app import App
 from clawft.app.plugins import load_missing, load_plugin_statuses, open_grants
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, say, show_diagnostics, table_lines, terminal_width
 from clawft.cli.plugins.description import plugin_json, render_contents_summary
 from clawft.cli.skills.list import NARROW, render_reason, render_state_counts
 from clawft.errors import ClawftError, Diagnostic
@@ -70,8 +70,7 @@ def command() -> CommandResult:
     def show() -> None:
         if statuses:
             click.echo("\n".join(plugin_lines(app, statuses, terminal_width())))
-        for diagnostic in diagnostics:
-            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+        show_diagnostics(diagnostics, app.workspace.shorten)
         say(count_plugins(statuses))
 
     return CommandResult(

@@ -1,12 +1,20 @@
 """`weft serve token`: create, list and remove tokens of the daemon."""
 
+from collections.abc import Iterator
+
 import click
 
-from clawft.cli.completion import complete_serve_tokens
+from clawft.cli.completion import completes, open_app_for
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.cli.prompts import confirm
 from clawft.server.tokens import ServeTokens
+
+
+@completes
+def complete_serve_tokens(ctx: click.Context, _incomplete: str) -> Iterator[tuple[str, str]]:
+    for token in ServeTokens(open_app_for(ctx).workspace.user_dir).all():
+        yield token.name, f"{' '.join(token.scopes)} {token.label}"
 
 
 @click.command("new")

@@ -9,7 +9,7 @@ import click
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import CommandResult, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, print_table, say, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.review import finding_lines, scanned_lines
 from clawft.errors import NotFound, Refused
@@ -138,8 +138,7 @@ def _allow(
         until = "" if expires == NEVER else f" until {expires[:16].replace('T', ' ')}"
         say(one_line(f"Allowed for {status.name}: {', '.join(override.rule for override in made)}{until}"))
         click.echo(one_line(f"{now.name} is {now.state}: {_STATES[now.found.kind][now.state]}"))
-        for reason in now.reasons if now.state == "blocked" else ():
-            show_diagnostic(reason, where=app.workspace.shorten(reason.where), indent="  ")
+        show_diagnostics(now.reasons if now.state == "blocked" else (), app.workspace.shorten, indent="  ")
 
     allowed = [override_json(override) for override in made]
     return CommandResult("clawft.skills.allow.v1", {"allowed": allowed, "state": now.state}, show)

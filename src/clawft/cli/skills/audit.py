@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.install import open_sources
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import CommandResult, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, print_table, say, show_diagnostics
 from clawft.cli.skills.verify import find_sites, installed_scope_option, make_signature_check
 from clawft.errors import ClawftError, Diagnostic
 from clawft.install.lockfile.file import load_lock
@@ -171,8 +171,7 @@ def _line(one: Diagnostic) -> str:
 
 
 def _show(app: App, found: _Found, audited: Sequence[AuditedSkill], *, offline: bool) -> None:
-    for diagnostic in found.problems:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+    show_diagnostics(found.problems, app.workspace.shorten)
     if not audited:
         return say("Nothing is installed that a lock names. See: weft skills install")
     rows: dict[tuple[str, ...], list[str]] = {}  # copies of which there is the same to say are one row

@@ -14,7 +14,15 @@ from clawft.app.app import App
 from clawft.app.install import open_sources, open_supplies
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, scan_progress, show_diagnostic
+from clawft.cli.output import (
+    CommandResult,
+    is_json_asked,
+    one_line,
+    say,
+    scan_progress,
+    show_diagnostic,
+    show_diagnostics,
+)
 from clawft.cli.prompts import confirm, report_interrupt
 from clawft.cli.review import file_lines, power_lines, review_lines, short_lines
 from clawft.cli.skills.targets import allow_options, scope_choice, to_option
@@ -58,8 +66,7 @@ def show_plans(app: App, transaction: Transaction, plans: Sequence[PlannedSkill]
         needing = [other.name for other in plans if plan.name in other.dependencies]
         if needing and not plan.requested:
             say(one_line(f"Needed by: {list_names(needing)}"))
-        for problem in plan.notes:
-            show_diagnostic(problem, where=app.workspace.shorten(problem.where), indent="  ")
+        show_diagnostics(plan.notes, app.workspace.shorten, indent="  ")
         if not brief:
             say()
     if many:
@@ -132,8 +139,7 @@ def _shorten(app: App, staged: str, place: str) -> Callable[[str], str]:
 def check_objections(named: Iterable[tuple[str, Sequence[Diagnostic]]], what: str = "installed") -> None:
     """Say all that speaks against any of them, each once. Raises: Refused for the first."""
     found = list_objections(named, what)
-    for error in found[1:]:
-        show_diagnostic(error, where=error.path)
+    show_diagnostics(found[1:], str)
     for error in found[:1]:
         raise Refused(error.code, error.message, path=error.path, hint=error.hint or f"Nothing was {what}")
 
@@ -226,8 +232,7 @@ def _report(
     """The result. `diagnostics` are those of the installation, None if nothing was installed."""
     installed = diagnostics is not None
     unmet = {plan.name: find_unmet(app, plan) for plan in plans}
-    for problem in diagnostics or ():
-        show_diagnostic(problem, where=problem.path)
+    show_diagnostics(diagnostics or (), str)
 
     def show() -> None:
         done = Counter(_name_outcome(plan, installed) for plan in plans)
@@ -236,8 +241,7 @@ def _report(
         for what, count in done.items() if len(plans) > MANY else ():
             click.echo(f"{what}: {count} skills")
         for name, needs in unmet.items():
-            for need in needs:
-                show_diagnostic(need, where="")
+            show_diagnostics(needs)
             if needs and installed:
                 say(one_line(f"{name} is not offered to models until it has that"))
 
@@ -311,8 +315,7 @@ def remove_command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: b
             if not yes and not confirm(question, "To remove a skill"):
                 say("Nothing was removed")
                 return 1
-            for problem in transaction.remove(removals):
-                show_diagnostic(problem, where=app.workspace.shorten(problem.path))
+            show_diagnostics(transaction.remove(removals), app.workspace.shorten)
     unneeded = find_unneeded(lock, names)
 
     def show() -> None:

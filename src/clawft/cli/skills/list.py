@@ -7,7 +7,7 @@ import click
 
 from clawft.app.app import App
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here, scope_option
-from clawft.cli.output import CommandResult, say, show_diagnostic, table_lines, terminal_width
+from clawft.cli.output import CommandResult, say, show_diagnostics, table_lines, terminal_width
 from clawft.errors import Diagnostic
 from clawft.server.protocol.base import diagnostic_json
 from clawft.trust.status import STATES, SkillStatus, State, is_copy
@@ -73,8 +73,7 @@ def _show(app: App, skills: Sequence[SkillStatus], diagnostics: Iterable[Diagnos
     skills, copies = _fold(skills)
     if skills:
         click.echo("\n".join(skill_lines(skills, terminal_width())))  # at once: each call flushes
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
+    show_diagnostics(diagnostics, app.workspace.shorten)
     say(count_skills(skills))
     if copies:
         many = "1 copy" if copies == 1 else f"{copies} copies"

@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.install import open_registry
 from clawft.cli.completion import complete_registries
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.skills.sign import choose_signer
 from clawft.cli.skills.targets import complete_targets, find_folder
@@ -258,8 +258,7 @@ def _report(
 ) -> CommandResult:
     publication = planned.publication
     diagnostics = _find_problems(registry, planned, done)
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where="")
+    show_diagnostics(diagnostics)
 
     def show() -> None:
         if planned.same is None:

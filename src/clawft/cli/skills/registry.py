@@ -12,7 +12,15 @@ from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.app.install import open_sources
-from clawft.cli.output import CommandResult, is_terminal_attached, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import (
+    CommandResult,
+    is_terminal_attached,
+    one_line,
+    print_table,
+    say,
+    show_diagnostic,
+    show_diagnostics,
+)
 from clawft.cli.release_table import print_versions
 from clawft.config.registries import list_registries
 from clawft.install.sources.clawhub import ClawHub
@@ -158,8 +166,7 @@ def print_downloads(brought: Sequence[DownloadedSkill]) -> bool:
         version = f" {resolved.version}" if resolved.version else ""
         commit = f" (commit {resolved.commit[:12]})" if resolved.commit else ""
         say(one_line(f"{resolved.name}{version}{commit}, {download.digest}, from {resolved.origin.line}"))
-        for note in resolved.notes:
-            show_diagnostic(note, where="")
+        show_diagnostics(resolved.notes)
         if (verdict := resolved.verdict) is not None and verdict.status != "clean":
             why = ", ".join((*verdict.reasons, verdict.summary) if verdict.summary else verdict.reasons)
             say(one_line(f"  its registry says: {verdict.status}{f' ({why})' if why else ''}"))

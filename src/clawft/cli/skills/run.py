@@ -10,7 +10,7 @@ from clawft.agent.run_request import TurnRequest
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import TurnOptions, dir_option, format_option, open_here, turn_options
-from clawft.cli.output import CommandResult, clean, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, say, show_diagnostics
 from clawft.cli.review import ask_approval
 from clawft.cli.skills.variables import ask_missing_variables
 from clawft.errors import Refused
@@ -110,8 +110,7 @@ def render_command(
     ]
 
     def show() -> None:
-        for diagnostic in warnings:
-            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        show_diagnostics(warnings, app.workspace.shorten)
         if rendered.diagnostics and not run:
             say(f"Nothing was run or read; to do as a turn does: weft skills render --run {skill.name}")
         if not rendered.text:

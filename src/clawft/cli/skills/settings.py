@@ -8,7 +8,7 @@ from clawft.app.app import App, entry_name, entry_of
 from clawft.app.install import open_install_effects
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import format_option, open_here, target_option
-from clawft.cli.output import CommandResult, one_line, say, show_diagnostic
+from clawft.cli.output import CommandResult, one_line, say, show_diagnostics
 from clawft.config import join_path
 from clawft.config.changes import Scope, SettingChange
 from clawft.errors import ClawftError
@@ -37,8 +37,7 @@ def _set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope
             pinned = "pinned and " if entry_of(now, status).pinned else ""
             click.echo(one_line(f"{status.name} is {pinned}{status.state}: {STATES[status.state]}"))
             if status.state != "ready":
-                for reason in status.reasons:
-                    show_diagnostic(reason, where="", indent="  ")
+                show_diagnostics(status.reasons, indent="  ")
             if getattr(entry_of(now, status), setting) is not value:
                 key = join_path(("skills", "entries", entry_name(now, status)))
                 say(one_line(f"note: something else sets {key}.{setting} too, and wins. Run: weft config show {key}"))

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from clawft.app.app import App
 from clawft.app.install import open_install_effects, open_sources, open_supplies
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, scan_progress, show_diagnostic
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, scan_progress, show_diagnostics
 from clawft.cli.prompts import confirm, report_interrupt
 from clawft.cli.review import review_lines
 from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
@@ -73,8 +73,8 @@ def import_installed(
             if not yes and not confirm_plans(app, plans, "Take over"):
                 say("Nothing was taken over")
                 return []
-            _say_all(app, transaction.commit(plans, options))
-    _say_all(app, tell_left(left))
+            show_diagnostics(transaction.commit(plans, options), app.workspace.shorten)
+    show_diagnostics(tell_left(left), app.workspace.shorten)
     return taken
 
 
@@ -86,11 +86,6 @@ async def _stage_importing(
         came = await transaction.stage(wanted, scans, scan_progress("Fetching and scanning skills"))
         staged, changed = keep_same(came, found)
         return staged, left + changed
-
-
-def _say_all(app: App, diagnostics: Sequence[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.path))
 
 
 class _Asked(Struct, frozen=True):
@@ -319,8 +314,7 @@ def _is_as_installed(app: App, place: str) -> bool:
 
 
 def _tell(app: App, asked: _Asked, outcome: _Outcome, tasks: Sequence[SyncTask]) -> None:
-    for problem in outcome.notes:
-        show_diagnostic(problem, where=app.workspace.shorten(problem.path))
+    show_diagnostics(outcome.notes, app.workspace.shorten)
     if is_json_asked():
         return
     for task in tasks:

@@ -10,7 +10,15 @@ from msgspec import Struct
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, finish_installation, format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostic
+from clawft.cli.output import (
+    CommandResult,
+    is_json_asked,
+    one_line,
+    print_table,
+    say,
+    show_diagnostic,
+    show_diagnostics,
+)
 from clawft.cli.prompts import confirm
 from clawft.cli.review import agent_lines, review_lines, short_lines
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
@@ -222,8 +230,7 @@ def _show(app: App, chosen: _Chosen) -> None:
         for line in agent_lines(agent, app.workspace.shorten):
             say(line)
         say()
-    for problem in chosen.left:
-        show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+    show_diagnostics(chosen.left, app.workspace.shorten)
 
 
 def _tell(chosen: _Chosen, new: Sequence[AnyReview]) -> None:

@@ -11,7 +11,16 @@ from clawft.app.app import App
 from clawft.app.install import open_sources, open_supplies
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, scan_progress, show_diagnostic
+from clawft.cli.output import (
+    CommandResult,
+    is_json_asked,
+    one_line,
+    print_table,
+    say,
+    scan_progress,
+    show_diagnostic,
+    show_diagnostics,
+)
 from clawft.cli.prompts import report_interrupt
 from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
 from clawft.cli.skills.targets import allow_options, load_other_scope, scope_choice
@@ -57,8 +66,7 @@ def list_outdated(app: App, scope: str) -> CommandResult:
     problems = (*diagnostics, *failed)
 
     def show_problems() -> None:
-        for problem in problems:
-            show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+        show_diagnostics(problems, app.workspace.shorten)
 
     def show() -> None:
         if newer:
@@ -297,8 +305,7 @@ def _tell_left(app: App, outcome: _Outcome) -> None:
 def _report(
     app: App, transaction: Transaction, outcome: _Outcome, asked: _Asked, diagnostics: Sequence[Diagnostic]
 ) -> CommandResult:
-    for problem in diagnostics:
-        show_diagnostic(problem, where=problem.path)
+    show_diagnostics(diagnostics, str)
     failed = any(problem is not None and problem.code != "update-older" for _, _, problem in outcome.left)
 
     def show() -> None:

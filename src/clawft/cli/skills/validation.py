@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.app.app import App
 from clawft.cli.completion import complete_folders
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic
+from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostic, show_diagnostics
 from clawft.cli.skills.targets import find_targets
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import read_regular
@@ -102,8 +102,7 @@ def validate_command(targets: tuple[str, ...], strict: bool, quiet: bool, dirs: 
             for diagnostic in result.diagnostics:
                 if not quiet or diagnostic.severity != "note":
                     show_diagnostic(diagnostic, err=False, where=app.workspace.shorten(diagnostic.where))
-        for diagnostic in () if targets else app.catalog.diagnostics:
-            show_diagnostic(diagnostic, where=app.workspace.shorten(diagnostic.where))
+        show_diagnostics(() if targets else app.catalog.diagnostics, app.workspace.shorten)
         say(_summary_validate(checked, strict))
 
     return CommandResult(
@@ -176,8 +175,7 @@ def fix_command(targets: tuple[str, ...], write: bool, dirs: tuple[str, ...]) ->
     def show() -> None:
         for fixed_file in fixed_files:
             _show(app.workspace.shorten(fixed_file.path), fixed_file.fixed, app.workspace.shorten(fixed_file.backup))
-        for problem in problems:
-            show_diagnostic(problem, where=app.workspace.shorten(problem.where))
+        show_diagnostics(problems, app.workspace.shorten)
         say(_summary_fix(len(fixed_files), write, bool(targets or dirs)))
 
     return CommandResult(

@@ -12,7 +12,7 @@ from clawft.app.app import open_app
 from clawft.app.install import finish_interrupted, is_interrupted
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, print_table, say, show_diagnostic
+from clawft.cli.output import CommandResult, print_table, say, show_diagnostics
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.install.transaction.other_installers import verify_others
 from clawft.install.transaction.targets import InstallSite, find_site
@@ -171,8 +171,7 @@ def _as_json(checked: VerifiedFolder) -> dict[str, Any]:
 
 
 def _show(found: VerificationResult, workspace: Workspace, *, whole: bool) -> None:
-    for diagnostic in found.diagnostics:
-        show_diagnostic(diagnostic, where=workspace.shorten(diagnostic.path))
+    show_diagnostics(found.diagnostics, workspace.shorten)
     shown = [checked for checked in found.checked if whole or checked.state != "same"]
     if shown:
         rows = [
