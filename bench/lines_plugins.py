@@ -7,7 +7,8 @@ import sysconfig
 from pathlib import Path
 
 from clawft.app.app import open_app
-from clawft.app.plugins import grant_plugin, load_plugin_statuses, open_plugin_review
+from clawft.app.plugin_grants import grant_plugin, open_plugin_review
+from clawft.app.plugins import load_plugin_statuses
 from lines import TIMEOUT_S
 from make_skills import wait_until_settled
 from measure import Timed, best_ms

@@ -31,6 +31,14 @@ class Workspace(Struct, frozen=True):
             return "~" + path[len(self.home.rstrip("/")) :]
         return path
 
+    def has_unfinished_install(self) -> bool:
+        """Return whether an installation is under way or was broken off: one look, for commands that only read."""
+        folder = os.path.join(self.user_dir, "installing")
+        try:
+            return any(name != "turn.lock" for name in os.listdir(folder))
+        except OSError:
+            return os.path.lexists(folder)  # errors in it are reported where it is read more closely
+
 
 def find_workspace(environ: Mapping[str, str], cwd: str) -> Workspace:
     """The workspace for an environment and a current folder."""

@@ -11,8 +11,8 @@ import pytest
 
 from clawft.app.app import App, open_app
 from clawft.app.hooks import load_all_hooks
-from clawft.app.plugin_contents import approve_contents
-from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review, revoke_plugin
+from clawft.app.plugin_grants import approve_contents, grant_plugin, open_plugin_review, revoke_plugin
+from clawft.app.plugins import find_plugin, load_plugin_statuses
 from clawft.contracts import Permissions
 from clawft.errors import Refused
 from clawft.messages import Noticed, ToolFinished

@@ -10,7 +10,8 @@ import pytest
 
 from clawft.agent.mcp.plugin_servers import name_server
 from clawft.app.app import open_app
-from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review
+from clawft.app.plugin_grants import grant_plugin, open_plugin_review
+from clawft.app.plugins import find_plugin, load_plugin_statuses
 from clawft.contracts import Permissions
 from clawft.messages import Noticed, ToolFinished
 from wire import call, say

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from clawft.app.app import open_app
-from clawft.app.plugins import find_plugin, grant_plugin, load_plugin_statuses, open_plugin_review
+from clawft.app.plugin_grants import grant_plugin, open_plugin_review
+from clawft.app.plugins import find_plugin, load_plugin_statuses
 from clawft.messages import Noticed
 from programs import Person, audited, results, tool_names
 from wasm_guests import ECHO, make_guest

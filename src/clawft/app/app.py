@@ -66,22 +66,20 @@ if TYPE_CHECKING:
     from clawft.trust.review import Reviewer
 
 
-# What a refresh leaves: settings that did not change, what no text may hold, and the log that knows it.
+# What `refresh` keeps: the settings, which it compares with their files; the secrets, and the log that masks them.
 _UNCHANGED = ("config", "secrets", "audit")
 
 
 class App:
-    """One view of the world: made once for a command, and read as far as the command needs it."""
+    """Settings, skills, agents and stores of one environment and folder, each loaded at first use."""
 
     def __init__(self, workspace: Workspace, environ: Mapping[str, str], dirs: Sequence[str] = ()) -> None:
         self.workspace = workspace
         self.environ = environ
         self.dirs = tuple(dirs)
-        self.tell_scan: Tell | None = (
-            None  # called with the number of skills being scanned, where the user waits for it
-        )
+        self.tell_scan: Tell | None = None  # called with the number of skills scanned so far, while the user waits
         self.run_trust = RunApprovals()
-        self.failure: Diagnostic | None = None  # why settings from before are used, where those on disk cannot be read
+        self.failure: Diagnostic | None = None  # why older settings are still used: those on disk cannot be read
 
     @cached_property
     def config(self) -> Config:
@@ -136,7 +134,7 @@ class App:
     @cached_property
     def plugin_schemas(self) -> dict[str, dict[str, Any]]:
         """The config schemas from the manifests of plugins that have settings in the config, by plugin id."""
-        with suppress(ClawftError):  # what is wrong with the config is said where it is used
+        with suppress(ClawftError):  # errors in the config are reported where it is used
             if any(entry.config for entry in self.config.plugins.entries.values()):
                 from clawft.app.plugins import load_found
 
@@ -155,7 +153,7 @@ class App:
         return AuditLog(path, self.seal, self._mask)
 
     def _mask(self, value: Any) -> Any:
-        """A value without secrets; those of a config that cannot be read are in no text either."""
+        """Mask the secrets in a value; where the config cannot be read, those of the environment."""
         from clawft.config.redaction import Secrets
 
         try:
@@ -198,10 +196,11 @@ class App:
     def edit_config(
         self, scope: "Scope", changes: "Changes", *, header: str = "", commit: Callable[[], object] | None = None
     ) -> "EditedConfig":
-        """Change settings. The project's config is approved again if it was approved before, or is new: the user asked.
+        """Change settings in the config file of a scope. Raises: ClawftError.
 
-        Each that gets another value is a line of the audit log; with `commit` the caller writes them by that, when only
-        the last step is left. A new file starts with the header. Raises: ClawftError.
+        A project's config that was approved before, or is new, is approved again, since the user asked for the change.
+        Each changed value is a line of the audit log; a caller that passes `commit` writes these lines itself, when
+        `commit` is called as the last step. A new file starts with the header.
         """
         from clawft.config.editor import edit_config
         from clawft.trust.config_review import list_replaced
@@ -261,7 +260,7 @@ class App:
     def plugin_places(self) -> "PluginPlaces | None":
         """The folders in which plugins have skills, commands, agents and hooks; None where there are no plugins."""
         if not has_plugins(self.workspace, self._plugin_values, self.cache_dir):
-            return None  # as most users: nothing of all that is loaded
+            return None  # most users have none, and load no code for them
         return load_places(self.workspace, self._plugin_values(), self.environ, self.cache_dir, self._find_places)
 
     def _plugin_values(self) -> Mapping[str, Any]:
@@ -269,13 +268,13 @@ class App:
         return plugins
 
     def _find_places(self) -> "PluginPlaces":
-        from clawft.app.plugin_contents import find_places
+        from clawft.app.plugins import find_places
 
         return find_places(self)
 
     @cached_property
     def catalog(self) -> Catalog:
-        """Every skill found."""
+        """All skills that were found."""
         limit = self.config.skills.max_skill_prompt_bytes
         return apply_sidecars(load_catalog(self.locations, max_prompt_bytes=limit, cache_dir=self.cache_dir))
 
@@ -312,7 +311,7 @@ class App:
         return self.weigh(screen_skills(found, self.scan_dir, self.tell_scan, by_content=by_content))
 
     def weigh(self, screenings: "Sequence[Screening | None]") -> "ScreenedSkills | None":
-        """Screenings with what the user allowed; None where all skills are clean."""
+        """Combine screenings with the findings that the user allowed; None where all skills are clean."""
         if not any(screenings):
             return None
         from clawft.trust.overrides import ScreenedSkills
@@ -330,19 +329,19 @@ class App:
         return judge_agents(load_agents(locations), self._distrust_agent)
 
     def get_skill(self, reference: str) -> SkillStatus:
-        """The skill of a name, or of `scope:name` or `plugin:name`. Raises: NotFound with the close match."""
+        """Get the skill of a name, `scope:name` or `plugin:name`. Raises: NotFound with the close match."""
         skill = find_skill(self.skills, reference)
         if skill is None:
             raise _not_found("skill", reference, (skill.name for skill in self.skills))
         return skill
 
     def get_agent(self, name: str) -> AgentStatus:
-        """The agent of a name, or of `plugin:name`. Raises: NotFound with the close match."""
+        """Get the agent of a name or `plugin:name`. Raises: NotFound with the close match."""
         named = self._list_agents(name)
         return next((candidate for candidate in named if candidate.state == "ready"), named[0])
 
     def _list_agents(self, name: str) -> list[AgentStatus]:
-        """The agents of a name, or of `plugin:name`. Raises: NotFound with the close match."""
+        """List the agents of a name or `plugin:name`. Raises: NotFound with the close match."""
         named = [agent for agent in self.agents if agent.found.matches_reference(name)]
         if not named:
             raise _not_found("agent", name, (agent.name for agent in self.agents))
@@ -367,10 +366,10 @@ class App:
         return tuple(skill for skill in self.refresh().skills if not only or skill.name == only)
 
     def refresh(self) -> "App":
-        """See everything as it is on disk now, and return this app.
+        """Forget what was loaded, so that it is read from disk when it is next used; return this app.
 
-        Settings are loaded again where one of their files, or its approval, changed; those that cannot be read stay as
-        they were. All else is found again when it is next asked for.
+        Settings are loaded again at once where one of their files, or its approval, changed. If they cannot be read,
+        the old ones stay.
         """
         if "config" in vars(self):
             self.refresh_config()
@@ -397,7 +396,7 @@ class App:
         return known
 
     def _has_new_settings(self, known: Config) -> bool:
-        """Return whether the files that count now, or what is in them, are others than those that were loaded."""
+        """Return whether the approved config files differ from those that were loaded."""
         loaded = {layer.source: layer.data for layer in known.layers if layer.source in known.files}
         counting = read_configs(self.workspace)
         for path, data in self._of_project(counting).items():
@@ -406,7 +405,7 @@ class App:
         return counting != loaded
 
     def _add_secrets(self, config: Config) -> None:
-        """Keep new secrets out of all text, too; what is known to be secret already stays so."""
+        """Add the secrets of new settings to those that are masked; known ones stay masked."""
         if "secrets" in vars(self):
             vars(self).pop("plugin_schemas", None)
             with suppress(ClawftError):  # a secret that cannot be read is used by nothing
@@ -419,7 +418,7 @@ class App:
         return app
 
     def choose_agent(self, name: str = "") -> Agent:
-        """The agent of a name, or the default one; a project's own only if it was approved.
+        """Choose the agent of a name, or the default one. A project's agent must be approved.
 
         Raises: NotFound; Refused; ClawftError for one that is broken.
         """
@@ -435,8 +434,8 @@ class App:
         raise ClawftError("agent-broken", f"The agent '{wanted}' cannot be read", path=trusted[0].file)
 
     def check_agent(self, chosen: Agent, name: str = "") -> tuple[Diagnostic, ...]:
-        """A project's agents of this name that were passed over, since nobody approved them; and what of the chosen
-        one is not honoured. Raises: NotFound.
+        """Return warnings about the agent of a name: unapproved agents of the project that were skipped, and fields of
+        the chosen one that have no effect. Raises: NotFound.
         """
         named = self._list_agents(name or self.config.agents.defaults.agent)
         untrusted = [agent.found for agent in named if self._distrust_agent(agent.found)]
@@ -486,7 +485,7 @@ class App:
             self.approvals.add(kind, files, commit=commit)
 
     def user_file(self, name: str) -> str:
-        """A file of the user's folder, which is made if it is not there."""
+        """Return the path of a file in the user's folder, and create the folder if there is none."""
         os.makedirs(self.workspace.user_dir, mode=0o700, exist_ok=True)
         return os.path.join(self.workspace.user_dir, name)
 
@@ -509,7 +508,7 @@ class App:
         return make_host_programs(self.workspace, self.environ, writable)
 
     def open_runtime(self, only: str = "") -> "AbstractAsyncContextManager[Runtime]":
-        """Everything that turns need; ended, with all it started, on leaving. `only` is the one skill there is.
+        """Open everything that turns need; on leaving, end it with all it started. `only` restricts it to one skill.
 
         Raises: ClawftError.
         """
@@ -524,9 +523,9 @@ class App:
         return load_or_scan(found, self.scan_dir)
 
     def load_usable(self, found: DiscoveredSkill) -> "UsableSkill":
-        """The skill with its prompt, for use: what was edited meanwhile is scanned and judged first.
+        """Load a skill with its prompt for use, scanned and judged as it is now. Raises: ClawftError.
 
-        The text is of the very bytes that the digest was taken of. Raises: ClawftError.
+        Text and digest are taken of the same bytes, so that it cannot change in between.
         """
         from clawft.skills.discovery.digest import SnapshotReader
         from clawft.trust.permissions import UsableSkill
@@ -547,12 +546,12 @@ class App:
         return UsableSkill(skill, digest.value, is_untrusted=True, granted=approval.power)
 
     def load_prompt(self, found: DiscoveredSkill) -> Skill:
-        """The skill with its prompt, read now. Raises: ClawftError."""
+        """Load a skill with its prompt from disk. Raises: ClawftError."""
         return load_prompt(found, self.config.skills.max_skill_prompt_bytes)
 
 
 def open_app(environ: Mapping[str, str], cwd: str, dirs: Sequence[str] = ()) -> App:
-    """The app for an environment and a current folder."""
+    """Open the app for an environment and a current folder."""
     return App(find_workspace(environ, cwd), environ, dirs)
 
 

@@ -4,28 +4,27 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from clawft.config.registries import list_registries
 from clawft.errors import ClawftError, Diagnostic, NotFound, find_close
+from clawft.install.sources.selection import SkillSources
+from clawft.install.transaction.apply import TransactionContext, recover_transactions
+from clawft.install.transaction.installation import InstallContext
+from clawft.install.transaction.journal import TransactionJournals
+from clawft.trust.signing.publishers import load_publishers
 
 if TYPE_CHECKING:
     from clawft.app.app import App
     from clawft.install.publish.registry import PublishingRegistry
-    from clawft.install.sources.selection import SkillSources
-    from clawft.install.transaction.apply import TransactionContext
-    from clawft.install.transaction.installation import InstallContext
 
 
-def open_sources(app: "App") -> "SkillSources":
+def open_sources(app: "App") -> SkillSources:
     """Every place that skills come from, by the user's own config: `async with` it. Raises: ClawftError."""
-    from clawft.config.registries import list_registries
-    from clawft.install.sources.selection import SkillSources
-
     registries = list_registries(app.own_config.registries)
     return SkillSources(registries, app.config.tools.web, app.host_programs)
 
 
 def open_registry(app: "App", name: str = "") -> "PublishingRegistry":
     """The registry of a name, or the default one, to publish to: `async with` it. Raises: ClawftError."""
-    from clawft.config.registries import list_registries
     from clawft.install.publish.registry import UPLOAD, PublishingRegistry
     from clawft.install.sources.http import SourceConnection
 
@@ -46,11 +45,8 @@ def open_registry(app: "App", name: str = "") -> "PublishingRegistry":
     return PublishingRegistry(name, known[name].url, fetching, has_token=bool(token))
 
 
-def open_supplies(app: "App") -> "InstallContext":
+def open_supplies(app: "App") -> InstallContext:
     """Collect what an install transaction needs."""
-    from clawft.install.transaction.installation import InstallContext
-    from clawft.trust.signing.publishers import load_publishers
-
     limit, user_dir, environ = app.config.skills.max_skill_prompt_bytes, app.workspace.user_dir, app.environ
     publishers = partial(load_publishers, user_dir)
     signed_only = app.own_config.skills.security.require_signature
@@ -66,28 +62,15 @@ def open_supplies(app: "App") -> "InstallContext":
     )
 
 
-def is_interrupted(user_dir: str) -> bool:
-    """Return whether an installation is under way or was broken off: one look, for commands that only read."""
-    folder = os.path.join(user_dir, "installing")
-    try:
-        return any(name != "turn.lock" for name in os.listdir(folder))
-    except OSError:
-        return os.path.lexists(folder)  # errors in it are reported where it is read more closely
-
-
 def finish_interrupted(app: "App") -> tuple[Diagnostic, ...]:
     """End an installation that was broken off, before a lock is read; what could not be done. Raises: ClawftError."""
-    if not is_interrupted(app.workspace.user_dir):
+    if not app.workspace.has_unfinished_install():
         return ()
-    from clawft.install.transaction.apply import recover_transactions
 
     return recover_transactions(open_install_effects(app))
 
 
-def open_install_effects(app: "App") -> "TransactionContext":
+def open_install_effects(app: "App") -> TransactionContext:
     """Open what a transaction changes in addition to folders and lock files."""
-    from clawft.install.transaction.apply import TransactionContext
-    from clawft.install.transaction.journal import TransactionJournals
-
     journals = TransactionJournals(os.path.join(app.workspace.user_dir, "installing"), app.seal)
     return TransactionContext(journals, app.reviewer, app.overrides)

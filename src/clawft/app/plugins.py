@@ -2,33 +2,34 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from clawft.config import config_files
 from clawft.config.extensions import PluginsSettings
 from clawft.errors import NotFound, find_close
-from clawft.skills.discovery.plugins import DiscoveredPlugin, load_contents, load_plugins, plugin_folders
-from clawft.trust.plugins import PluginGrant, PluginGrants, PluginStatus, fit_plugins, get_plugin_entry, judge_plugins
+from clawft.skills.discovery.plugin_folders import PluginPlaces
+from clawft.skills.discovery.plugins import (
+    DiscoveredPlugin,
+    agent_places,
+    hook_files,
+    hook_place,
+    load_contents,
+    load_plugins,
+    plugin_folders,
+    skill_places,
+)
+from clawft.trust.plugins import PluginGrants, PluginStatus, fit_plugins, judge_plugins
 
 if TYPE_CHECKING:
-    from clawft.agent.extension import Extension
-    from clawft.agent.memory import MemoryBackend, MemoryFiles
-    from clawft.agent.runtime import Insertion
     from clawft.agent.tools.skill_tools import DeclaredTool
     from clawft.app.app import App
-    from clawft.contracts import Permissions
     from clawft.errors import Diagnostic
-    from clawft.plugins.host import Plugins
     from clawft.plugins.notices import MissingStages
-    from clawft.sandbox.sandbox import Sandbox
-    from clawft.scanner.findings import Report
-    from clawft.skills.discovery.catalog import DiscoveredSkill, ReviewSubject
+    from clawft.skills.discovery.catalog import DiscoveredSkill
     from clawft.skills.discovery.plugins import PluginContents
     from clawft.skills.parse.model import Skill
     from clawft.trust.approved_copies import ApprovedCopies
-    from clawft.trust.plugin_review import PluginReview, PluginReviewer
 
 
 T = TypeVar("T")
@@ -110,102 +111,6 @@ def check_skill_tools(
     return check_declared_tools(skill, found.folder, found.file, runtime)
 
 
-def open_plugin_review(app: "App") -> "PluginReviewer":
-    """Open the reviewer with which the user decides about plugins."""
-    from clawft.trust.plugin_review import PluginReviewer
-
-    return PluginReviewer(open_grants(app), open_granted(app), app.audit, app.load_report, partial(_object_to, app))
-
-
-def _object_to(app: "App", found: "ReviewSubject", report: "Report") -> "Diagnostic | None":
-    """Return the scanner finding that keeps a plugin from use; None if there is none, or the user allowed it."""
-    from clawft.scanner.screening import screen_report
-    from clawft.trust.overrides import ScreenedSkills, check_screening
-
-    screening = screen_report(report)
-    if screening is None:
-        return None
-    scanned = ScreenedSkills((screening,), app.overrides.load(), app.config.skills.security.block_critical)
-    blocked, diagnostics = check_screening(found, screening, scanned)
-    return diagnostics[0] if blocked else None
-
-
-def grant_plugin(app: "App", review: "PluginReview", permissions: "Permissions") -> "tuple[Diagnostic, ...]":
-    """Grant a plugin that was reviewed what was decided, and approve what it brings; what of that could not be.
-
-    Raises: ClawftError.
-    """
-    from clawft.app.plugin_contents import approve_contents
-
-    open_plugin_review(app).grant(review, permissions)
-    return approve_contents(app, review.found)
-
-
-def revoke_plugin(app: "App", found: DiscoveredPlugin) -> PluginGrant | None:
-    """Take back what a plugin was granted, if it was anything, and what it brings with it. Raises: ClawftError."""
-    from clawft.app.plugin_contents import revoke_contents
-
-    revoke_contents(app, found)
-    return open_plugin_review(app).revoke(found)
-
-
-def change_grant(app: "App", status: PluginStatus, permissions: "Permissions") -> PluginGrant:
-    """Grant more or less to a plugin that is granted something as it is now. Raises: ClawftError."""
-    assert status.grant is not None
-    return open_plugin_review(app).change(status.found, status.grant, permissions)
-
-
-def open_plugins(app: "App", sandbox: "Sandbox") -> "Plugins":
-    """The host of the plugins that may be used: entered where those that run are to be ended, too."""
-    from clawft.plugins.host import PluginGrantWatch, Plugins
-    from clawft.plugins.runtime import PluginEnvironment
-
-    def load() -> tuple[tuple[PluginStatus, ...], PluginsSettings]:
-        now = app.refresh()
-        return load_plugin_statuses(now), now.own_config.plugins
-
-    around = PluginEnvironment(app.workspace, app.environ, sandbox, app.secrets, app.audit)
-    latest = PluginGrantWatch((open_grants(app).path, *config_files(app.workspace)), load)
-    return Plugins(load_plugin_statuses(app), app.own_config.plugins, around, latest)
-
-
-def extend(plugins: "Plugins") -> "tuple[Extension, ...]":
-    """Return the extensions that plugins add to turns. Without plugins nothing is loaded."""
-    if not plugins.statuses:
-        return ()
-    from clawft.plugins.extensions import plugin_extensions
-
-    return plugin_extensions(plugins)
-
-
-def supply_plugin(app: "App", status: PluginStatus, settings: PluginsSettings) -> dict[str, str]:
-    """The variables that a plugin was granted, for its servers; no text may hold those that are secrets from then on.
-
-    Raises: ClawftError.
-    """
-    from clawft.plugins.settings import find_granted_env, record_secrets
-
-    env = find_granted_env(status, get_plugin_entry(status.found, settings), app.environ)
-    record_secrets(status, settings, ({}, env), app.secrets, app.audit)
-    return env
-
-
-def guard_turns(app: "App", plugins: "Plugins") -> "tuple[Insertion, ...]":
-    """Return the insertions that end every turn as long as a required stage of a plugin cannot run."""
-    from clawft.plugins.notices import make_stage_guard
-
-    seen = -1
-    known: tuple[MissingStages, ...] = ()
-
-    def find() -> "tuple[MissingStages, ...]":
-        nonlocal seen, known
-        if seen != plugins.changes:
-            seen, known = plugins.changes, load_missing(app, plugins.statuses, plugins.settings)
-        return known
-
-    return make_stage_guard(find)
-
-
 def load_missing(
     app: "App", statuses: Sequence[PluginStatus], settings: PluginsSettings
 ) -> "tuple[MissingStages, ...]":
@@ -220,23 +125,31 @@ def load_missing(
     return find_missing_stages(statuses, settings, grants.load, bases)
 
 
-def pick_memory(app: "App", files: "MemoryFiles", plugins: "Plugins") -> "MemoryBackend":
-    """The memory that the user chose: the files, or one that a plugin brings."""
-    from clawft.config.agents import FILES
+def find_places(app: "App") -> PluginPlaces:
+    """Find the folders in which plugins have skills, agents and hooks.
 
-    name = app.own_config.memory.backend
-    if name == FILES:
-        return files
-    from clawft.plugins.extensions import ChosenMemory
+    Only the manifests are read, since each skill, agent and hook is judged by itself.
+    """
+    statuses = load_plugin_statuses(app, by_digest=False)
+    listed_plugins = [status.found for status in statuses if _joins(status)]
+    hooked = [status.found for status in statuses if _keeps_hooks(status)]
+    skills, agents = map(skill_places, listed_plugins), map(agent_places, listed_plugins)
+    return PluginPlaces(
+        tuple(chain.from_iterable(skills)),
+        tuple(chain.from_iterable(agents)),
+        tuple(place for plugin in hooked if (place := hook_place(plugin)) is not None),
+        tuple(files for plugin in hooked if (files := hook_files(plugin)) is not None),
+    )
 
-    return ChosenMemory(name, lambda: extend(plugins))
+
+def _joins(one: PluginStatus) -> bool:
+    """Return whether what it brings is listed. What nobody granted yet is, to be looked at, unless a project brought
+    it."""
+    return one.state == "ready" or (one.state == "untrusted" and one.found.scope != "project")
 
 
-async def use_memory(app: "App", name: str, work: "Callable[[MemoryBackend], T]") -> T:
-    """Do something with the memory of a plugin, in a thread; it is started for it, and ended. Raises: ClawftError."""
-    from anyio import to_thread
-
-    from clawft.plugins.extensions import ChosenMemory
-
-    async with open_plugins(app, app.open_sandbox()) as plugins:
-        return await to_thread.run_sync(work, ChosenMemory(name, lambda: extend(plugins)))
+def _keeps_hooks(one: PluginStatus) -> bool:
+    """Return whether its hooks count. One that is not eligible keeps them: they may be there to forbid something; and a
+    folder without a manifest may be there for its hooks alone."""
+    unapproved = one.state in ("untrusted", "broken") and one.found.scope != "project"
+    return unapproved or one.state in ("ready", "ineligible")

@@ -1,4 +1,4 @@
-"""The rest of the composition root: from an app to all that turns need."""
+"""Composition root of the runtime: builds everything that turns need from an app."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -34,10 +34,11 @@ from clawft.agent.tools.skill import skill_tools
 from clawft.agent.tools.tool import Tool
 from clawft.app.hooks import make_skill_variables, open_hooks, open_hosts
 from clawft.app.mcp_skills.servers import ListingCheck, join_servers
-from clawft.app.plugins import extend, guard_turns, open_plugins, pick_memory
+from clawft.app.plugin_host import guard_turns, open_plugins, pick_memory
 from clawft.config.agents import BudgetSettings
 from clawft.contracts import MemoryBackend
 from clawft.errors import ClawftError
+from clawft.plugins.extensions import plugin_extensions
 from clawft.plugins.host import call_native, native_plugins
 from clawft.plugins.notices import make_plugin_refresh
 from clawft.trust.status import SkillStatus
@@ -52,12 +53,12 @@ _AWAY_S = 30.0  # how long the record of costs may be away when a runtime is ope
 
 
 def open_usage(app: "App", *, patient: bool = False) -> UsageDatabase:
-    """The file of costs and counts of the user, for who is patient with it or not. Raises: ClawftError."""
+    """Open the user's database of costs and counts. Raises: ClawftError."""
     return UsageDatabase(app.user_file("usage.sqlite"), patient=patient)
 
 
 def _until(deadline: float) -> Callable[[ClawftError], None]:
-    """Hears why something has to be tried again, and gives up in the end."""
+    """Return a callback for failed tries, which raises the error once the deadline has passed."""
 
     def tell(error: ClawftError) -> None:
         if anyio.current_time() > deadline:
@@ -100,7 +101,7 @@ async def open_runtime(
         )
 
         def join() -> JoinedExtensions:
-            joined = join_extensions((first, *built_in, *extend(plugins)))
+            joined = join_extensions((first, *built_in, *plugin_extensions(plugins)))
             return structs.replace(joined, native_plugins=native_plugins(plugins))
 
         def rejoin() -> None:

@@ -14,7 +14,8 @@ from msgspec import structs
 
 from clawft.agent.run_request import RunRequest, settings_of
 from clawft.app.jobs import open_app_runs
-from clawft.app.plugins import load_plugin_statuses, open_plugins
+from clawft.app.plugin_host import open_plugins
+from clawft.app.plugins import load_plugin_statuses
 from clawft.cli import restore_gc_thresholds
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, one_line, print_json, print_table, say, show_diagnostic, show_diagnostics
@@ -66,13 +67,9 @@ def _check_agent(app: "App", settings: "GatewaySettings", chosen: "ConfiguredCha
     return chosen
 
 
-def _open_lock(app: "App") -> int:
-    return os.open(app.user_file(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
 def take_lock(app: "App") -> int:
     """Be the only gateway of the user until the descriptor is closed. Raises: ClawftError."""
-    descriptor = _open_lock(app)
+    descriptor = os.open(app.user_file(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if not lock_file(descriptor, wait_s=2):
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
         os.close(descriptor)

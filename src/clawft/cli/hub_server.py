@@ -23,8 +23,6 @@ from clawft.server.hub.store import render_store_location
 from clawft.server.hub.tokens import HubTokens
 
 if TYPE_CHECKING:
-    import socket
-
     from clawft.server.hub.store import HubStore
 
 
@@ -112,7 +110,7 @@ def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_j
     ]  # `nohup` wants some ignored
     listening = listen(settings.host, settings.port, name="The hub", code="hub-address")
     try:
-        url = _name_address(settings, listening)
+        url = settings.public_url or f"http://{bracket(settings.host)}:{listening.getsockname()[1]}"
         hosts = _names(settings) if is_loopback(settings.host) else frozenset[str]()
         tell = make_worker_log(_SCHEMA if as_json else "")
         app = make_app(store, settings, hosts=hosts, log=None if quiet else tell)
@@ -139,10 +137,6 @@ def _serve(store: "HubStore", settings: HubSettings, announce: Announce, *, as_j
     finally:
         listening.close()
     return 0
-
-
-def _name_address(settings: HubSettings, listening: "socket.socket") -> str:
-    return settings.public_url or f"http://{bracket(settings.host)}:{listening.getsockname()[1]}"
 
 
 def _names(settings: HubSettings) -> frozenset[str]:

@@ -36,7 +36,7 @@ def find_backend(app: App) -> str:
 
 def run_with_plugin_memory(app: App, name: str, work: Callable[[MemoryBackend], T]) -> T:
     """Do something with the memory of a plugin. Raises: ClawftError."""
-    from clawft.app.plugins import use_memory  # few have one
+    from clawft.app.plugin_host import use_memory  # few have one
 
     return anyio.run(use_memory, app, name, work)
 

@@ -9,7 +9,6 @@ import click
 from msgspec import Struct
 
 from clawft.app.app import App, open_app
-from clawft.app.install import finish_interrupted
 from clawft.cli.completion import complete_agents, complete_folders, complete_models, complete_sessions
 from clawft.cli.output import CommandResult, print_result, scan_progress, show_diagnostic
 from clawft.errors import ClawftError, Refused
@@ -149,6 +148,10 @@ def open_here(dirs: tuple[str, ...] = ()) -> App:
 def finish_installation(app: App, *, change: bool = True) -> None:
     """End an installation that was broken off, and say what could not be done. Raises: ClawftError; with `change` also
     `install-unfinished`, since nothing new is begun before it is over."""
+    if not app.workspace.has_unfinished_install():
+        return
+    from clawft.app.install import finish_interrupted  # nearly always nothing was broken off
+
     try:
         diagnostics = finish_interrupted(app)
     except ClawftError as error:

@@ -3,10 +3,8 @@
 import os
 import socket
 from datetime import UTC, datetime
-from typing import Any
 
 import click
-from msgspec import Struct, structs
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
@@ -73,19 +71,6 @@ def make_key(app: App, *, passphrase: bool = False) -> PublicKey:
 MAX_BYTES = 64 << 10
 
 
-class _Options(Struct, frozen=True):
-    """Options of the command."""
-
-    to: str
-    new: bool
-    passphrase: bool
-    key: str
-    ssh: bool
-    to_file: str
-    dry_run: bool
-    yes: bool
-
-
 @click.command("rotate")
 @click.argument("file", required=False, type=click.Path())
 @click.option("--to", default="", metavar="KEY", help="Your new key: vouch for it, instead of reading FILE.")
@@ -97,64 +82,73 @@ class _Options(Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Check FILE, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def rotate_command(file: str | None, **values: Any) -> CommandResult | int:
+def rotate_command(  # noqa: PLR0913  (one for each option)
+    file: str | None,
+    to: str,
+    new: bool,
+    passphrase: bool,
+    key: str,
+    ssh: bool,
+    to_file: str,
+    dry_run: bool,
+    yes: bool,
+) -> CommandResult | int:
     """Take over a publisher's new key from FILE, which their old one signed; or write such a file with --to.
 
     The old key must be one that you trust and did not revoke. It keeps counting until you revoke it; what it vouched
     for is then trusted no more either, unless you revoke it --since a later day.
     """
-    options = _Options(**values)
-    if sum(map(bool, (file, options.to, options.new))) != 1:
+    if sum(map(bool, (file, to, new))) != 1:
         raise click.UsageError("Say FILE, which a publisher gave you; or --to KEY or --new, to write one for others")
-    if options.new and (options.key or options.ssh or options.dry_run):
+    if new and (key or ssh or dry_run):
         raise click.UsageError("--new is about the key in ~/.clawft/keys, and is done at once")
     app = open_here()
     if file:
-        return _accept(app, file, options)
-    return _vouch(app, _renew(app, options) if options.new else options)
+        return _accept(app, file, dry_run=dry_run, yes=yes)
+    if new:
+        key, to = _renew(app, passphrase=passphrase, yes=yes)
+    return _vouch(app, to, key, to_file, ssh=ssh)
 
 
-def _renew(app: App, options: _Options) -> _Options:
-    """Make the new key, and let the old one vouch for it."""
+def _renew(app: App, *, passphrase: bool, yes: bool) -> tuple[str, str]:
+    """Make the new key; return the files of the old one, which is to vouch for it, and of the new one."""
     user_dir = app.workspace.user_dir
-    if not options.yes and not confirm("Sign by a new key from now on?", "To replace your key"):
+    if not yes and not confirm("Sign by a new key from now on?", "To replace your key"):
         raise Refused("key-kept", "Your key was not replaced")
     comment = f"{current_user()}@{socket.gethostname()}"
-    old = replace_own_key(user_dir, app.host_programs, comment, passphrase=options.passphrase)
+    old = replace_own_key(user_dir, app.host_programs, comment, passphrase=passphrase)
     say(one_line(f"The old key is kept as {app.workspace.shorten(old)}; it vouches for the new one"))
-    return structs.replace(options, key=old, to=own_key_path(user_dir) + ".pub")
+    return old, own_key_path(user_dir) + ".pub"
 
 
-def _vouch(app: App, options: _Options) -> CommandResult:
-    new = load_key(app, options.to)
+def _vouch(app: App, to: str, key: str, to_file: str, *, ssh: bool) -> CommandResult:
+    new = load_key(app, to)
     home = app.workspace.home
-    key_path = (
-        resolve_path(options.key, os.getcwd(), home) if options.key else find_ssh_key(home) if options.ssh else ""
-    )
-    signer = open_signer(key_path or own_key_path(app.workspace.user_dir), app.host_programs, ssh=options.ssh)
+    key_path = resolve_path(key, os.getcwd(), home) if key else find_ssh_key(home) if ssh else ""
+    signer = open_signer(key_path or own_key_path(app.workspace.user_dir), app.host_programs, ssh=ssh)
     if signer.key == new:
         raise click.UsageError("The old key and the new one are the same")
     rotation = KeyRotation(signer.key.fingerprint, new, datetime.now(UTC).date().isoformat())
     text = render_rotation(rotation, signer.sign(ROTATION_SPACE, rotation.text))
     app.audit.write("publisher", f"vouch {new.fingerprint}", decision="done", detail={"old": rotation.old})
-    if options.to_file:
-        path = resolve_path(options.to_file, os.getcwd(), home)
+    if to_file:
+        path = resolve_path(to_file, os.getcwd(), home)
         try:
             replace_file(path, text.encode(), 0o644)
         except OSError as error:
             raise ClawftError("not-written", f"The file was not written: {error.strerror}", path=path) from error
 
     def show() -> None:
-        if options.to_file:
-            click.echo(one_line(f"Written: {options.to_file}. Others take it over: weft publishers rotate FILE"))
+        if to_file:
+            click.echo(one_line(f"Written: {to_file}. Others take it over: weft publishers rotate FILE"))
         else:
             click.echo(text, nl=False)
 
-    facts = {"old": rotation.old, "new": new.fingerprint, "path": options.to_file or None, "statement": text}
+    facts = {"old": rotation.old, "new": new.fingerprint, "path": to_file or None, "statement": text}
     return CommandResult("clawft.publishers.rotate.v1", {**facts, "changed": False}, show)
 
 
-def _accept(app: App, file: str, options: _Options) -> CommandResult | int:
+def _accept(app: App, file: str, *, dry_run: bool, yes: bool) -> CommandResult | int:
     path = resolve_path(file, os.getcwd(), app.workspace.home)
     content = read_optional(path, MAX_BYTES, follow=True)
     if content is None:
@@ -163,14 +157,14 @@ def _accept(app: App, file: str, options: _Options) -> CommandResult | int:
     publishers = load_trusted_publishers(app)
     _, name, rotation = accept_rotation(publishers, text, now)
     new = rotation.new.fingerprint
-    done = not options.dry_run
+    done = not dry_run
     lines = [f"{name} goes on under {rotation.new.kind} {new}, says {rotation.old} ({rotation.since})"]
     old = publishers.find_key(rotation.old)
     if old and old[1].until:
         lines.append(
             f"That one counts until {day_text(old[1].until, end=True)}; the new one would count without an end"
         )
-    if done and not options.yes and not confirm("Trust the new key?", "To take over a key", lines=lines):
+    if done and not yes and not confirm("Trust the new key?", "To take over a key", lines=lines):
         say("Nothing was changed")
         return 1
     if done:

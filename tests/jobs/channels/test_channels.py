@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from clawft.app.app import open_app
-from clawft.app.plugins import open_plugins
+from clawft.app.plugin_host import open_plugins
 from clawft.jobs.channels import gateway as sender
 from clawft.jobs.channels.gateway import Gateway
 from clawft.jobs.channels.inbox import REPEAT

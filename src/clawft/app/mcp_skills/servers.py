@@ -8,9 +8,10 @@ from clawft.agent.mcp import McpServerPool, RemoteError
 from clawft.agent.mcp.launch import ServerConfinement
 from clawft.agent.mcp.plugin_servers import PluginServers, name_server
 from clawft.app.mcp_skills.offers import MAX_NAMED, ServedStatus, judge_offer, judge_offered, load_known
-from clawft.app.plugins import load_plugin_statuses, supply_plugin
+from clawft.app.plugins import load_plugin_statuses
 from clawft.errors import Diagnostic
 from clawft.trust.modes import find_confined
+from clawft.trust.plugins import PluginStatus, get_plugin_entry
 
 if TYPE_CHECKING:
     from clawft.agent.mcp.skill_listing import SkillListing
@@ -24,7 +25,7 @@ def join_servers(app: "App", sandbox: "Sandbox", settings: "PluginsSettings") ->
     confine = ServerConfinement(sandbox, find_confined(app.config, app.workspace.user_dir), app.audit)
     pool = McpServerPool(app.config.mcp, app.workspace, app.environ, confine=confine)
     return pool, PluginServers(
-        pool, app.workspace, lambda one: supply_plugin(app, one, settings), app.config.mcp.servers
+        pool, app.workspace, lambda one: _supply_plugin(app, one, settings), app.config.mcp.servers
     )
 
 
@@ -114,3 +115,15 @@ def _tell_changed(one: ServedStatus) -> Diagnostic:
     return Diagnostic(
         "mcp-skill-changed", "warning", message, hint=f"Look at it, then: weft mcp trust {one.found.reference}"
     )
+
+
+def _supply_plugin(app: "App", status: PluginStatus, settings: "PluginsSettings") -> dict[str, str]:
+    """The variables that a plugin was granted, for its servers; no text may hold those that are secrets from then on.
+
+    Raises: ClawftError.
+    """
+    from clawft.plugins.settings import find_granted_env, record_secrets
+
+    env = find_granted_env(status, get_plugin_entry(status.found, settings), app.environ)
+    record_secrets(status, settings, ({}, env), app.secrets, app.audit)
+    return env

@@ -8,15 +8,8 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.app.plugins import (
-    find_plugin,
-    grant_plugin,
-    load_plugin_contents,
-    load_plugin_statuses,
-    open_grants,
-    open_plugin_review,
-    revoke_plugin,
-)
+from clawft.app.plugin_grants import grant_plugin, open_plugin_review, revoke_plugin
+from clawft.app.plugins import find_plugin, load_plugin_contents, load_plugin_statuses, open_grants
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostics

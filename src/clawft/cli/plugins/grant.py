@@ -3,13 +3,12 @@
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import click
-from msgspec import Struct
 
 from clawft.app.app import App
-from clawft.app.plugins import change_grant, find_plugin, load_plugin_statuses
+from clawft.app.plugin_grants import change_grant
+from clawft.app.plugins import find_plugin, load_plugin_statuses
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, is_json_asked, one_line, say
@@ -107,23 +106,6 @@ def _ask_part(key: tuple[str, str], text: str, held: list[str], workspace: Works
 _OPTIONS = {"filesystem": "--filesystem", "network": "--network", "env_vars": "--env", "shell": "--shell"}
 
 
-class _Options(Struct, frozen=True):
-    """Options of the command."""
-
-    network: tuple[str, ...]
-    filesystem: tuple[str, ...]
-    env_vars: tuple[str, ...]
-    shell: bool
-    every: bool
-    none: bool
-    revoke: bool
-
-    @property
-    def named(self) -> Keys:
-        named = {(kind, value) for kind in ("filesystem", "network", "env_vars") for value in getattr(self, kind)}
-        return named | ({("shell", "shell")} if self.shell else set())
-
-
 @click.command("grant")
 @click.argument("plugin_id", metavar="ID", shell_complete=complete_plugins)
 @click.option("--network", multiple=True, metavar="HOST", help="A host that it may reach (repeatable).")
@@ -134,18 +116,31 @@ class _Options(Struct, frozen=True):
 @click.option("--none", is_flag=True, help="Nothing: it may be used, and touches nothing.")
 @click.option("--revoke", is_flag=True, help="Take back what is named instead of granting it.")
 @format_option
-def command(plugin_id: str, **values: Any) -> CommandResult:
+def command(
+    plugin_id: str,
+    network: tuple[str, ...],
+    filesystem: tuple[str, ...],
+    env_vars: tuple[str, ...],
+    shell: bool,
+    every: bool,
+    none: bool,
+    revoke: bool,
+) -> CommandResult:
     """Show and change what a plugin may touch, of what it asks for.
 
     Less can be granted than is asked for: `--network imap.example.com:993` of `*:993`, `--filesystem ~/Mail/work` or
     `~/Mail:ro` of `~/Mail`. It takes the place of what was granted around it. Without options you are asked one by
     one. It holds for the plugin as it is now; put it into use first, with `weft plugins enable`.
     """
-    options = _Options(**values)
+    named = to_keys(Permissions(filesystem, network, env_vars, shell))
+    if sum((every, none, bool(named))) > 1:
+        raise click.UsageError("Say one of: --all, --none, or what is meant by name")
+    if revoke and (none or not (named or every)):
+        raise click.UsageError("Say what to take back: --revoke --network HOST, or --revoke --all")
     app = open_here()
     status = _find(app, plugin_id)
     granted = status.permissions
-    wanted = _choose(app, status, options)
+    wanted = _choose(app, status, named, every=every, none=none, revoke=revoke)
     if wanted is not None and wanted != to_keys(granted):
         granted = change_grant(app, status, from_keys(wanted)).permissions
     elif wanted is not None:
@@ -171,22 +166,18 @@ def _asked(status: PluginStatus) -> Permissions:
     return status.found.manifest.permissions
 
 
-def _choose(app: App, status: PluginStatus, options: _Options) -> Keys | None:
+def _choose(app: App, status: PluginStatus, named: Keys, *, every: bool, none: bool, revoke: bool) -> Keys | None:
     """Return the permissions to grant; None if no change was requested. Raises: ClawftError, UsageError."""
     asked, granted = to_keys(_asked(status)), to_keys(status.permissions)
-    if sum((options.every, options.none, bool(options.named))) > 1:
-        raise click.UsageError("Say one of: --all, --none, or what is meant by name")
-    if options.revoke:
-        if options.none or not (options.named or options.every):
-            raise click.UsageError("Say what to take back: --revoke --network HOST, or --revoke --all")
-        return set() if options.every else granted - _find_revoked(app, status, options.named)
-    if options.every:
+    if revoke:
+        return set() if every else granted - _find_revoked(app, status, named)
+    if every:
         return asked
-    if options.none:
+    if none:
         return set()
-    if options.named:
-        return _add(granted, _find_named(app, status, options.named), asked)
-    if is_json_asked() or not asked or not _is_terminal():
+    if named:
+        return _add(granted, _find_named(app, status, named), asked)
+    if is_json_asked() or not asked or not (sys.stdin is not None and sys.stdin.isatty()):
         return None
     return ask_each(status.id, _asked(status), status.permissions, app.workspace)
 
@@ -237,10 +228,6 @@ def _unknown(status: PluginStatus, key: tuple[str, str], known: Keys, verb: str)
     message = f"The plugin '{status.id}' {verb} {what}"
     hint = f"Of {_OPTIONS[kind]} there is: {have}" if have else f"Run: weft plugins grant {status.id}"
     return ClawftError("plugin-not-asked", message, path=status.found.file, hint=hint)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _report(status: PluginStatus, granted: Permissions) -> CommandResult:

@@ -12,7 +12,8 @@ import click
 from msgspec import structs
 
 from clawft.app.app import App
-from clawft.app.plugins import find_plugin, load_found, load_plugin_contents, load_plugin_statuses, revoke_plugin
+from clawft.app.plugin_grants import revoke_plugin
+from clawft.app.plugins import find_plugin, load_found, load_plugin_contents, load_plugin_statuses
 from clawft.cli.completion import complete_folders, complete_plugins
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, show_diagnostics
@@ -76,7 +77,8 @@ def install_command(source: str, dry_run: bool, yes: bool) -> CommandResult | in
             show_diagnostics(diagnostics)
         if dry_run:
             return _report(app, staged, diagnostics, came, installed=False)
-        if staged.old is not None and not yes and not _ask(staged):
+        question = f"Put it in the place of the {staged.found.id} that is there?"
+        if staged.old is not None and not yes and not confirm(question, "Replacing a plugin"):
             say("Nothing was installed")
             return 1
         detail = {"from": place} | ({"commit": came[0].commit} if came and came[0].commit else {})
@@ -110,11 +112,6 @@ def _find_source(app: App, source: str, came: "list[FetchedTree]") -> tuple[str,
 def _fetch(app: App, reference: "SkillReference", came: "list[FetchedTree]", folder: str) -> None:
     """Raises: ClawftError."""
     came.append(anyio.run(fetch_whole, reference, folder, PLUGIN, app.config.tools.web, app.host_programs))
-
-
-def _ask(staged: StagedPlugin) -> bool:
-    """Return whether a person agrees. Raises: Refused where there is nobody to ask."""
-    return confirm(f"Put it in the place of the {staged.found.id} that is there?", "Replacing a plugin")
 
 
 def _lines(app: App, staged: StagedPlugin) -> list[str]:

@@ -87,14 +87,14 @@ def plugin_detail_lines(app: App, status: PluginStatus) -> list[str]:
 
 
 def _manifest_lines(app: App, status: PluginStatus, manifest: PluginManifest, contents: PluginContents) -> list[str]:
-    digest = compute_digest(status.found.folder).value
+    digest, log = compute_digest(status.found.folder).value, log_path(app.workspace.user_dir, status.id)
     return [
         *render_contents(manifest, contents),
         *_permission_lines(status, manifest),
         *_setting_lines(app, status, manifest),
         *_component_lines(app, status),
         *([one_line(f"Data: {app.workspace.shorten(_data_dir(app, status))}")] if manifest.has_code else []),
-        *([one_line(f"Log: {app.workspace.shorten(_log_file(app, status))}")] if _has_log(app, status) else []),
+        *([one_line(f"Log: {app.workspace.shorten(log)}")] if os.path.exists(log) else []),
         f"Digest: {digest or 'none'}{_granted_on(status, digest)}",
     ]
 
@@ -172,14 +172,6 @@ def _data_dir(app: App, status: PluginStatus) -> str:
     return os.path.join(app.workspace.user_dir, "plugin-data", status.id)
 
 
-def _log_file(app: App, status: PluginStatus) -> str:
-    return log_path(app.workspace.user_dir, status.id)
-
-
-def _has_log(app: App, status: PluginStatus) -> bool:
-    return os.path.exists(_log_file(app, status))
-
-
 def _granted_on(status: PluginStatus, digest: str) -> str:
     grant = status.grant
     return f" (granted on {grant.at[:10]} by {grant.by})" if grant is not None and grant.digest == digest else ""
@@ -209,14 +201,14 @@ def _details(app: App, status: PluginStatus) -> dict[str, Any]:
             "stages": msgspec.to_builtins(manifest.stages),
             "servers": msgspec.to_builtins(manifest.servers),
         },
-        "withheld": permissions_json(_withheld(status, manifest)),
+        "withheld": permissions_json(compare_permissions(status.granted, manifest.permissions)),
         "settings": [
             {"name": name, "description": about, "value": value, "set": is_set}
             for name, about, value, is_set in _settings(app, status, manifest)
         ],
         "component": _component_json(component) if component else None,
         "data_dir": _data_dir(app, status),
-        "log": _log_file(app, status),
+        "log": log_path(app.workspace.user_dir, status.id),
         "digest": compute_digest(status.found.folder).value or None,
     }
 
@@ -224,8 +216,3 @@ def _details(app: App, status: PluginStatus) -> dict[str, Any]:
 def _component_json(component: _Component) -> dict[str, Any]:
     problem = diagnostic_json(component.problem) if component.problem else None
     return {"path": component.path, "bytes": component.bytes or None, "problem": problem}
-
-
-def _withheld(status: PluginStatus, manifest: PluginManifest) -> Permissions:
-
-    return compare_permissions(status.granted, manifest.permissions)

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class TaskContext(Generic[T]):
-    """One context, from `open` to `close`."""
+    """A context manager that is entered and left in a task of its own, from `open` to `close`."""
 
     def __init__(self, context: AbstractAsyncContextManager[T]) -> None:
         self._context = context
@@ -71,7 +71,7 @@ AGAIN_S = 3.0  # within this time a second Ctrl-C leaves
 
 
 class ReplContext:
-    """One person, one terminal, one conversation at a time."""
+    """State of the REPL: one user at one terminal, with one conversation at a time."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class ReplContext:
             raise
 
     async def talk(self) -> "Conversation":
-        """The conversation, opened when it is first needed. Raises: ClawftError."""
+        """Return the conversation, opened at first use. Raises: ClawftError."""
         if self._conversation is None:
             from clawft.agent.conversation import open_conversation
             from clawft.cli.repl.turn_display import ToolApprovalPrompt
@@ -149,7 +149,7 @@ class ReplContext:
             await held.close()
 
     def switch_mode(self, mode: str) -> None:
-        """From now on in this conversation. Raises: Refused if that cannot be written down."""
+        """Change the mode of this conversation. Raises: Refused if the change cannot be recorded."""
         self.mode = mode
         if self._conversation is not None:
             self._set_mode(self._conversation)
@@ -160,15 +160,15 @@ class ReplContext:
             conversation.set_mode(mode, "--mode" if self.mode == self._first_mode else "/mode")
 
     def switch_agent(self, agent: Agent) -> None:
-        """From the next message on; the conversation goes on."""
+        """Let another agent answer from the next message on, in the same conversation."""
         self.agent = agent
         if self._conversation is not None:
             self._conversation.agent = agent
 
     async def reload(self) -> None:
-        """See config, skills and agents as they are on disk now; the conversation goes on.
+        """Load config, skills and agents again; the conversation goes on.
 
-        Raises: ClawftError for what cannot be read; then nothing is changed.
+        Raises: ClawftError if they cannot be read; then nothing is changed.
         """
         app = App(self.app.workspace, self.app.environ, self.app.dirs)
         _, agent = app.config, app.choose_agent(self.agent.name)
@@ -182,7 +182,7 @@ class ReplContext:
             await held.close()
 
     async def run_turn(self, request: "TurnRequest") -> None:
-        """A turn, with Ctrl-C to stop it."""
+        """Run a turn, which Ctrl-C stops."""
         await self._watch(request)
 
     async def compact(self) -> None:
@@ -207,7 +207,7 @@ class ReplContext:
         return time.monotonic() - self.interrupted_at < AGAIN_S
 
     def stop(self) -> None:
-        """Ctrl-C while something runs: the turn ends, or the command. A second time the person leaves."""
+        """Handle Ctrl-C: end the turn or the command that runs; the second time, leave."""
         if self.is_interrupted:
             self.leaving = True
         if self._turn is not None and not self.is_interrupted:
@@ -221,7 +221,7 @@ class ReplContext:
         self.interrupted_at = time.monotonic()
 
     def hang_up(self) -> None:
-        """The terminal is gone."""
+        """Stop and leave, since the terminal is gone."""
         self.leaving = True
         self.stop()
 

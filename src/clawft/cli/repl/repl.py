@@ -235,7 +235,7 @@ def run_repl(app: App, options: TurnOptions, *, plain: bool) -> int:
         len(app.skills)  # while progress can be shown; later it happens behind the prompt
     app.tell_scan = None
     dumb = app.environ.get("TERM", "dumb") in ("dumb", "unknown")
-    output = _plain_output() if dumb else _full_output()
+    output = PlainTextOutput(sys.stdout) if dumb else _full_output()
     screen = Screen(output, plain=plain or dumb, colour=not app.environ.get("NO_COLOR"))
     repl = open_repl(app, options, create_input(), screen, output)
     repl.reader.on_shown = lambda: threading.Thread(target=load_ahead, args=(app,)).start()
@@ -258,10 +258,6 @@ def _full_output() -> Output:
     if isinstance(output, Vt100_Output):
         output.enable_cpr = False  # one that does not tell where its cursor is would be scolded for it
     return output
-
-
-def _plain_output() -> Output:
-    return PlainTextOutput(sys.stdout)
 
 
 def _handle_signals(repl: ReplContext, caught: list[int]) -> None:

@@ -3,12 +3,11 @@
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import anyio
 import click
-from msgspec import Struct
 
 from clawft.app.app import App
 from clawft.app.install import open_sources, open_supplies
@@ -91,7 +90,11 @@ def _brief(one: PlannedSkill) -> str:
 
 def _lines(app: App, transaction: Transaction, one: PlannedSkill, *, whole: bool) -> list[str]:
     place = transaction.site.folder(one.to[0], one.name)
-    shorten = _shorten(app, one.staged.folder, place)
+
+    def shorten(path: str) -> str:
+        """A path as people write it; what lies in a hidden folder is named by where it goes."""
+        return app.workspace.shorten(place if path == one.staged.folder else path)
+
     changed = one.old is not None and not one.is_same
     lines = review_lines(one.review, shorten) if whole or changed else short_lines(one.review, shorten)
     resolved = one.staged.resolved
@@ -131,11 +134,6 @@ def _edit_lines(one: PlannedSkill) -> list[str]:
     return ["Changed after it was installed:", *changed] if changed else []
 
 
-def _shorten(app: App, staged: str, place: str) -> Callable[[str], str]:
-    """A path as people write it; what lies in a hidden folder is named by where it goes."""
-    return lambda path: app.workspace.shorten(place if path == staged else path)
-
-
 def check_objections(named: Iterable[tuple[str, Sequence[Diagnostic]]], what: str = "installed") -> None:
     """Say all that speaks against any of them, each once. Raises: Refused for the first."""
     found = list_objections(named, what)
@@ -160,57 +158,19 @@ def list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-class InstallOptions(Struct, frozen=True):
-    """Options of the command."""
-
-    scope: Scope
-    to: tuple[str, ...]
-    skills: tuple[str, ...]
-    every: bool
-    registry: str
-    digest: str
-    signed: bool
-    dry_run: bool
-    force: bool
-    rules: tuple[str, ...]
-    because: str
-    yes: bool
-
-
-def install_skills(
-    app: App, references: Sequence[str], asked: InstallOptions, scans: ScanProcesses
-) -> CommandResult | int:
-    """Install skills. Raises: ClawftError."""
-    finish_installation(app)
-    site = find_site(app.workspace, asked.scope)
-    allowing = AllowedRules(asked.rules, one_line(asked.because))
-    options = InstallChoices(asked.force, allowing, asked.digest, asked.signed)
-    with (
-        open_transaction(f"install {' '.join(references)}"[:200], site, asked.to, open_supplies(app)) as transaction,
-        report_interrupt("installed", lambda: transaction.written),
-    ):
-        staged = anyio.run(_stage, app, transaction, references, asked, scans)
-        plans = transaction.plan(staged, options)
-        if not (asked.yes and is_json_asked()):
-            show_plans(app, transaction, plans)
-        check_objections((plan.name, plan.objections) for plan in plans)
-        if asked.dry_run:
-            return _report(app, transaction, plans, None)
-        if not asked.yes and not confirm_plans(app, plans, "Install"):
-            say("Nothing was installed")
-            return 1
-        diagnostics = transaction.commit(plans, options)
-    return _report(app, transaction, plans, diagnostics)
-
-
 async def _stage(
-    app: App, transaction: Transaction, references: Sequence[str], asked: InstallOptions, scans: ScanProcesses
+    app: App,
+    transaction: Transaction,
+    references: Sequence[str],
+    registry: str,
+    choice: SkillChoice,
+    scans: ScanProcesses,
 ) -> list[StagedSkill]:
     async with open_sources(app) as sources:
-        parsed = [_parse(app, text, asked.registry, sources.registries) for text in references]
+        parsed = [_parse(app, text, registry, sources.registries) for text in references]
         asking = SkillResolver(sources, scans, lambda: app.catalog.versions)
         progress = scan_progress("Fetching and scanning skills")
-        return await asking.stage(transaction, parsed, SkillChoice(asked.skills, asked.every), progress)
+        return await asking.stage(transaction, parsed, choice, progress)
 
 
 def _parse(app: App, text: str, registry: str, registries: Any) -> SkillReference:
@@ -274,7 +234,21 @@ def _name_outcome(one: PlannedSkill, installed: bool) -> str:
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Install and approve them as they are, without being asked.")
 @format_option
-def install_command(references: tuple[str, ...], **values: Any) -> CommandResult | int:
+def install_command(  # noqa: PLR0913  (one for each option)
+    references: tuple[str, ...],
+    scope: Scope,
+    to: tuple[str, ...],
+    skills: tuple[str, ...],
+    every: bool,
+    registry: str,
+    digest: str,
+    signed: bool,
+    dry_run: bool,
+    force: bool,
+    rules: tuple[str, ...],
+    because: str,
+    yes: bool,
+) -> CommandResult | int:
     """Install skills: each is downloaded, checked and scanned; you see what it could do, and are asked.
 
     REF is a name in a registry (slug, @owner/slug, slug@1.2.3, REGISTRY:slug), a repository (owner/repo, any address of
@@ -283,9 +257,27 @@ def install_command(references: tuple[str, ...], **values: Any) -> CommandResult
     that. See: weft help install
     """
     app = open_here()
-    count = max(len(references), 4 if values["every"] else len(values["skills"]))
+    count = max(len(references), 4 if every else len(skills))
+    options = InstallChoices(force, AllowedRules(rules, one_line(because)), digest, signed)
     with pause_garbage_collection(), ScanProcesses(count, app.scan_dir) as scans:
-        return install_skills(app, references, InstallOptions(**values), scans)
+        finish_installation(app)
+        site = find_site(app.workspace, scope)
+        with (
+            open_transaction(f"install {' '.join(references)}"[:200], site, to, open_supplies(app)) as transaction,
+            report_interrupt("installed", lambda: transaction.written),
+        ):
+            staged = anyio.run(_stage, app, transaction, references, registry, SkillChoice(skills, every), scans)
+            plans = transaction.plan(staged, options)
+            if not (yes and is_json_asked()):
+                show_plans(app, transaction, plans)
+            check_objections((plan.name, plan.objections) for plan in plans)
+            if dry_run:
+                return _report(app, transaction, plans, None)
+            if not yes and not confirm_plans(app, plans, "Install"):
+                say("Nothing was installed")
+                return 1
+            diagnostics = transaction.commit(plans, options)
+        return _report(app, transaction, plans, diagnostics)
 
 
 @click.command("remove")

@@ -1,7 +1,6 @@
 """`weft skills update` and `list --outdated`: newer versions, and what they change."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import anyio
 import click
@@ -51,7 +50,9 @@ class _Row(Struct, frozen=True):
         locked, newest = self.one.locked, self.one.newest
         held = f"pinned: {locked.pinned}" if locked.pinned else "older" if self.one.state == "older" else ""
         theirs = newest.verdict.status if newest and newest.verdict else "not scanned yet"
-        return locked.name, _version(locked.version, locked.commit), _newest(self.one), theirs, self.site.scope, held
+        ours = _version(locked.version, locked.commit)
+        new = _version(newest.version, newest.commit) if newest else ""
+        return locked.name, ours, new, theirs, self.site.scope, held
 
 
 def list_outdated(app: App, scope: str) -> CommandResult:
@@ -140,10 +141,6 @@ def _is_held_back(one: AvailableUpdate) -> bool:
     return one.state == "pinned" and newest is not None and newest.version != one.locked.version
 
 
-def _newest(one: AvailableUpdate) -> str:
-    return _version(one.newest.version, one.newest.commit) if one.newest else ""
-
-
 def _version(version: str, commit: str) -> str:
     return version or commit[:12] or "no version"
 
@@ -161,19 +158,6 @@ def _plain(row: _Row) -> dict[str, object]:
         "pinned": locked.pinned or None,
         "state": row.one.state,
     }
-
-
-class _Asked(Struct, frozen=True):
-    """Options of the command."""
-
-    every: bool
-    scope: Scope
-    signed: bool
-    dry_run: bool
-    force: bool
-    rules: tuple[str, ...]
-    because: str
-    yes: bool
 
 
 class _Outcome(Struct):
@@ -195,25 +179,32 @@ class _Outcome(Struct):
 @allow_options
 @click.option("--yes", "-y", is_flag=True, help="Replace and approve them as they are, without being asked.")
 @format_option
-def command(names: tuple[str, ...], **values: Any) -> CommandResult | int:
+def command(  # noqa: PLR0913  (one for each option)
+    names: tuple[str, ...],
+    every: bool,
+    scope: Scope,
+    signed: bool,
+    dry_run: bool,
+    force: bool,
+    rules: tuple[str, ...],
+    because: str,
+    yes: bool,
+) -> CommandResult | int:
     """Bring skills up to date: you see what changes in files, verdict and power, and are asked.
 
     What is pinned (`weft skills pin NAME --version`) stays as it is, and so does what you edited.
     """
-    asked = _Asked(**values)
-    if bool(names) == asked.every:
+    if bool(names) == every:
         raise click.UsageError("Say which: weft skills update NAME, or --all")
     app = open_here()
     finish_installation(app)
-    site = find_site(app.workspace, asked.scope)
+    site = find_site(app.workspace, scope)
     installed = choose_installed(site, load_lock(site.lock), names, load_other_scope(app, site))
     if not installed and not is_json_asked():
         say(f"weft installed no skills for this {site.scope}")
-        _tell_other(app, site, asked)
+        _tell_other(app, site, every=every)
         return 0
-    options = InstallChoices(
-        asked.force, AllowedRules(asked.rules, one_line(asked.because)), signed=asked.signed, stay=True
-    )
+    options = InstallChoices(force, AllowedRules(rules, one_line(because)), signed=signed, stay=True)
     to = sorted({client for skill in installed for client in skill.to if client in site.roots}) or ["clawft"]
     outcome = _Outcome()
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -224,29 +215,29 @@ def command(names: tuple[str, ...], **values: Any) -> CommandResult | int:
         ) as transaction,
         report_interrupt("updated", lambda: transaction.written),
     ):
-        staged = anyio.run(_stage, app, transaction, installed, asked, scans, outcome)
+        staged = anyio.run(_stage, app, transaction, installed, force, scans, outcome)
         for planned in transaction.plan(staged, options):
             if planned.is_same:
                 outcome.left.append((planned.name, "is up to date", None))
-            elif planned.objections and asked.every:  # one that is in the way does not keep the others back
+            elif planned.objections and every:  # one that is in the way does not keep the others back
                 outcome.left.append((planned.name, "is left as it is", planned.objections[0]))
             else:
                 outcome.plans.append(planned)
-        if not (asked.yes and is_json_asked()):
+        if not (yes and is_json_asked()):
             show_plans(app, transaction, outcome.plans)
         _tell_left(app, outcome)
         check_objections(((plan.name, plan.objections) for plan in outcome.plans), "updated")
-        if outcome.plans and not asked.dry_run:
-            if not asked.yes and not confirm_plans(app, outcome.plans, "Update"):
+        if outcome.plans and not dry_run:
+            if not yes and not confirm_plans(app, outcome.plans, "Update"):
                 say("Nothing was updated")
                 return 1
             diagnostics = transaction.commit(outcome.plans, options)
-    return _report(app, transaction, outcome, asked, diagnostics)
+    return _report(app, transaction, outcome, diagnostics, every=every, dry_run=dry_run)
 
 
-def _tell_other(app: App, site: InstallSite, asked: _Asked) -> None:
+def _tell_other(app: App, site: InstallSite, *, every: bool) -> None:
     """Print which outdated skills of the other scope --all leaves out, though `list --outdated` lists them."""
-    if asked.every and (other := load_other_scope(app, site)):
+    if every and (other := load_other_scope(app, site)):
         scope = "user" if site.scope == "project" else "project"
         many = "1 skill" if len(other) == 1 else f"{len(other)} skills"
         say(f"{many} installed for the {scope}: weft skills update --all --scope {scope}")
@@ -256,14 +247,14 @@ async def _stage(
     app: App,
     transaction: Transaction,
     installed: Sequence[LockedSkill],
-    asked: _Asked,
+    force: bool,
     scans: ScanProcesses,
     outcome: _Outcome,
 ) -> list[StagedSkill]:
     async with open_sources(app) as sources:
         renewed = await find_newer(sources, transaction.site, installed, scan_progress("Asking sources"))
         judge = make_signature_check(app.workspace)
-        wanted = [update for update in renewed if _take(transaction.site, update, asked, outcome, judge)]
+        wanted = [update for update in renewed if _take(transaction.site, update, outcome, judge, force=force)]
         staged = await transaction.stage(
             [
                 WantedSkill(update.source, update.newest, update.locked.requested, update.locked.name)
@@ -276,7 +267,7 @@ async def _stage(
         return await stage_dependencies(transaction, sources, staged, scans, lambda: app.catalog.versions)
 
 
-def _take(site: InstallSite, one: AvailableUpdate, asked: _Asked, outcome: _Outcome, judge: Signed) -> bool:
+def _take(site: InstallSite, one: AvailableUpdate, outcome: _Outcome, judge: Signed, *, force: bool) -> bool:
     """Return whether to fetch it; else it is noted why not."""
     name, newest = one.locked.name, one.newest.version if one.newest else ""
     if one.state == "failed":
@@ -286,7 +277,7 @@ def _take(site: InstallSite, one: AvailableUpdate, asked: _Asked, outcome: _Outc
         outcome.left.append((name, f"is pinned at {at}: {one.locked.pinned}", None))
     elif one.state == "same" and not any(found.any for found in compare_places(site, one.locked, judge).values()):
         outcome.left.append((name, "is up to date", None))
-    elif one.state == "older" and not asked.force:
+    elif one.state == "older" and not force:
         message = f"Its source has {newest}, which is older than {one.locked.version}"
         problem = Diagnostic("update-older", "warning", message, site.lock, 0, "To go back to it: --force")
         outcome.left.append((name, "is left as it is", problem))
@@ -303,7 +294,13 @@ def _tell_left(app: App, outcome: _Outcome) -> None:
 
 
 def _report(
-    app: App, transaction: Transaction, outcome: _Outcome, asked: _Asked, diagnostics: Sequence[Diagnostic]
+    app: App,
+    transaction: Transaction,
+    outcome: _Outcome,
+    diagnostics: Sequence[Diagnostic],
+    *,
+    every: bool,
+    dry_run: bool,
 ) -> CommandResult:
     show_diagnostics(diagnostics, str)
     failed = any(problem is not None and problem.code != "update-older" for _, _, problem in outcome.left)
@@ -311,16 +308,16 @@ def _report(
     def show() -> None:
         for plan in outcome.plans:
             before = plan.old.version if plan.old and plan.old.version != plan.staged.resolved.version else ""
-            done = "Would be updated" if asked.dry_run else "Updated"
+            done = "Would be updated" if dry_run else "Updated"
             click.echo(one_line(f"{done}: {plan.name} {before and f'{before} → '}{plan.staged.resolved.version}"))
-        _tell_other(app, transaction.site, asked)
+        _tell_other(app, transaction.site, every=every)
 
     left = [
         {"name": name, "why": why, "problem": diagnostic_json(problem) if problem else None}
         for name, why, problem in outcome.left
     ]
     document = {
-        "updated": not asked.dry_run,
+        "updated": not dry_run,
         "skills": [planned_json(transaction, plan) for plan in outcome.plans],
         "left": left,
         "diagnostics": [diagnostic_json(diagnostic) for diagnostic in diagnostics],

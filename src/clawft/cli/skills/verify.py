@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from clawft.app.app import open_app
-from clawft.app.install import finish_interrupted, is_interrupted
 from clawft.cli.completion import complete_installed
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, print_table, say, show_diagnostics
@@ -128,8 +127,9 @@ def _find_workspace() -> Workspace:
 
 def _finish_broken(workspace: Workspace) -> tuple[Any, ...]:
     """Finish first what a killed process left of an installation, if one did."""
-    if not is_interrupted(workspace.user_dir):
+    if not workspace.has_unfinished_install():
         return ()
+    from clawft.app.install import finish_interrupted  # nearly always nothing was broken off
 
     return finish_interrupted(open_here())
 

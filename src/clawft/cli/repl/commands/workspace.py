@@ -6,7 +6,7 @@ from contextlib import closing
 from clawft.agent.memory import MemoryFiles, open_memory
 from clawft.agent.tools.file_changes import UndoPlan, UndoStep, find_undo
 from clawft.agent.tools.file_changes import run_undo as restore_files
-from clawft.app.plugins import use_memory
+from clawft.app.plugin_host import use_memory
 from clawft.cli.memory import empty_text, find_backend
 from clawft.cli.output import clean, one_line, table_lines
 from clawft.cli.repl.command import complete_names, print_diagnostics, print_facts, print_lines

@@ -1,20 +1,25 @@
-"""Skills, agents, hooks and MCP servers that plugins bring: where they lie, and approving or revoking them."""
+"""Grants of plugins: review a plugin, approve or revoke it and the skills, agents and hooks that it brings."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from clawft.app.plugins import load_plugin_contents, load_plugin_statuses, open_granted, open_grants
+from clawft.app.plugins import load_plugin_contents, open_granted, open_grants
+from clawft.contracts import Permissions
 from clawft.errors import ClawftError, Diagnostic, Refused
 from clawft.files import is_within, read_regular
+from clawft.scanner.findings import Report
+from clawft.scanner.screening import screen_report
 from clawft.skills.discovery.agents import DiscoveredAgent
+from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.discovery.digest import compute_digest
-from clawft.skills.discovery.plugin_folders import PluginPlaces
-from clawft.skills.discovery.plugins import DiscoveredPlugin, agent_places, hook_files, hook_place, skill_places
+from clawft.skills.discovery.plugins import DiscoveredPlugin
 from clawft.skills.discovery.walk import MAX_FILE_BYTES
 from clawft.trust.approvals import hash_bytes
 from clawft.trust.command_hooks import approve_commands
-from clawft.trust.plugins import PluginStatus
+from clawft.trust.overrides import ScreenedSkills, check_screening
+from clawft.trust.plugin_review import PluginReview, PluginReviewer
+from clawft.trust.plugins import PluginGrant, PluginStatus
 
 if TYPE_CHECKING:
     from clawft.app.app import App
@@ -24,34 +29,40 @@ F = TypeVar("F", bound="Reviewed")
 _KINDS = ("skill", "agent", "hook", "claude-hooks")
 
 
-def find_places(app: "App") -> PluginPlaces:
-    """Find the folders in which plugins have skills, agents and hooks.
+def open_plugin_review(app: "App") -> PluginReviewer:
+    """Open the reviewer with which the user decides about plugins."""
+    return PluginReviewer(open_grants(app), open_granted(app), app.audit, app.load_report, partial(_object_to, app))
 
-    Only the manifests are read, since each skill, agent and hook is judged by itself.
+
+def _object_to(app: "App", found: ReviewSubject, report: Report) -> Diagnostic | None:
+    """Return the scanner finding that keeps a plugin from use; None if there is none, or the user allowed it."""
+    screening = screen_report(report)
+    if screening is None:
+        return None
+    scanned = ScreenedSkills((screening,), app.overrides.load(), app.config.skills.security.block_critical)
+    blocked, diagnostics = check_screening(found, screening, scanned)
+    return diagnostics[0] if blocked else None
+
+
+def grant_plugin(app: "App", review: PluginReview, permissions: Permissions) -> tuple[Diagnostic, ...]:
+    """Grant a plugin that was reviewed what was decided, and approve what it brings; what of that could not be.
+
+    Raises: ClawftError.
     """
-    statuses = load_plugin_statuses(app, by_digest=False)
-    listed_plugins = [status.found for status in statuses if _joins(status)]
-    hooked = [status.found for status in statuses if _keeps_hooks(status)]
-    skills, agents = map(skill_places, listed_plugins), map(agent_places, listed_plugins)
-    return PluginPlaces(
-        tuple(chain.from_iterable(skills)),
-        tuple(chain.from_iterable(agents)),
-        tuple(place for plugin in hooked if (place := hook_place(plugin)) is not None),
-        tuple(files for plugin in hooked if (files := hook_files(plugin)) is not None),
-    )
+    open_plugin_review(app).grant(review, permissions)
+    return approve_contents(app, review.found)
 
 
-def _joins(one: PluginStatus) -> bool:
-    """Return whether what it brings is listed. What nobody granted yet is, to be looked at, unless a project brought
-    it."""
-    return one.state == "ready" or (one.state == "untrusted" and one.found.scope != "project")
+def revoke_plugin(app: "App", found: DiscoveredPlugin) -> PluginGrant | None:
+    """Take back what a plugin was granted, if it was anything, and what it brings with it. Raises: ClawftError."""
+    revoke_contents(app, found)
+    return open_plugin_review(app).revoke(found)
 
 
-def _keeps_hooks(one: PluginStatus) -> bool:
-    """Return whether its hooks count. One that is not eligible keeps them: they may be there to forbid something; and a
-    folder without a manifest may be there for its hooks alone."""
-    unapproved = one.state in ("untrusted", "broken") and one.found.scope != "project"
-    return unapproved or one.state in ("ready", "ineligible")
+def change_grant(app: "App", status: PluginStatus, permissions: Permissions) -> PluginGrant:
+    """Grant more or less to a plugin that is granted something as it is now. Raises: ClawftError."""
+    assert status.grant is not None
+    return open_plugin_review(app).change(status.found, status.grant, permissions)
 
 
 def approve_contents(app: "App", found: DiscoveredPlugin) -> tuple[Diagnostic, ...]:
