@@ -50,7 +50,7 @@ def open_zip(data: bytes, room: UnpackBudget) -> Iterator[Part]:
             if not room.admit():
                 yield UnreadPart("It holds too much to unpack")
                 return
-            yield from _check_name(member.filename, member.external_attr >> 16, member.filename in listed)
+            yield from _check_name(member.filename, member.filename in listed)
             listed.add(member.filename)
             yield from _read_member(archive, member, room)
         yield from _find_unlisted(data, archive, room)
@@ -134,7 +134,7 @@ def open_tar(data: bytes, room: UnpackBudget) -> Iterator[Part]:
                 if not room.admit():
                     yield UnreadPart("It holds too much to unpack")
                     return
-                yield from _check_name(member.name, 0, seen=False)
+                yield from _check_name(member.name, seen=False)
                 if member.issym() or member.islnk():
                     yield from _check_link(name, member.linkname)
                 elif member.isfile() and (stream := archive.extractfile(member)):
@@ -234,13 +234,12 @@ def _read(stream: _Readable, room: UnpackBudget) -> tuple[bytes, bool]:
     return b"".join(pieces), size <= limit
 
 
-def _check_name(name: str, mode: int, seen: bool) -> Iterator[Part]:
+def _check_name(name: str, seen: bool) -> Iterator[Part]:
     """A member that would be unpacked outside, or over another one."""
     if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:3] == ":\\":
         yield ContentMark(Kind.LINK, _show(name), f"{_show(name)} would be unpacked outside the folder")
     if seen:
         yield ContentMark(Kind.HIDDEN, "unlisted-member", f"{_show(name)} stands twice in the archive")
-    del mode
 
 
 def _check_link(name: str, target: str) -> Iterator[Part]:

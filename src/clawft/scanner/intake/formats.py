@@ -167,8 +167,7 @@ def find_opener(form: str) -> Opener:
 
 
 def _leave(form: str) -> Opener:
-    def leave(data: bytes, room: UnpackBudget) -> Iterator[Part]:
-        del data, room
+    def leave(_data: bytes, _room: UnpackBudget) -> Iterator[Part]:
         yield ContentMark(Kind.LOCKED, form, f"an archive ({form}) that is not opened")
         yield UnreadPart(f"An archive of the kind {form} cannot be opened here")
 

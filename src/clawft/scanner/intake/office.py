@@ -48,9 +48,8 @@ def _find_external(name: str, xml: str) -> Iterator[Part]:
             yield ContentMark(Kind.FETCH, unescape(target[1]), f"a remote {kind[1]}", name)
 
 
-def open_ole(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_ole(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """An old office file or the macros of a new one: macros are named, and the readable strings kept."""
-    del room
     if b"VBA" in data or b"V\0B\0A\0" in data or b"Macros" in data or b"M\0a\0c\0r\0o\0s\0" in data:
         yield ContentMark(Kind.BINARY, "Office macros", "macros that run inside an office program")
         automatic = re.search(rb"Auto_?Open|Document_Open|Workbook_Open|AutoExec", data)
@@ -61,9 +60,8 @@ def open_ole(data: bytes, room: UnpackBudget) -> Iterator[Part]:
         yield EmbeddedText(strings, "", "strings")
 
 
-def open_rtf(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_rtf(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """Rich text: the words without the commands between them."""
-    del room
     if re.search(rb"\\objdata|\\objupdate|\\object\b", data):
         yield ContentMark(Kind.BINARY, "RTF object", "an object embedded in rich text")
         yield UnreadPart("An object embedded in rich text was not read")

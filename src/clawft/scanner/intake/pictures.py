@@ -31,7 +31,7 @@ def open_png(data: bytes, room: UnpackBudget) -> Iterator[Part]:
 
 
 def _png_text(kind: bytes, body: bytes, room: UnpackBudget) -> str:
-    keyword, _, rest = body.partition(b"\0")
+    _, _, rest = body.partition(b"\0")
     if kind == b"tEXt":
         return rest.decode("utf-8", "replace")
     packed = kind == b"zTXt"
@@ -46,13 +46,11 @@ def _png_text(kind: bytes, body: bytes, room: UnpackBudget) -> str:
         except zlib.error:
             return ""
         room.spend(len(rest))
-    del keyword
     return rest.decode("utf-8", "replace")
 
 
-def open_jpeg(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_jpeg(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """The comments, EXIF and XMP of a JPEG, and what follows its end."""
-    del room
     at = 2
     for _ in range(MAX_CHUNKS):
         if at + 4 > len(data) or data[at] != 0xFF:
@@ -77,9 +75,8 @@ def open_jpeg(data: bytes, room: UnpackBudget) -> Iterator[Part]:
     yield from _trailing(data, end + 2)
 
 
-def open_gif(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_gif(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """The comments of a GIF, and what follows its end."""
-    del room
     at = data.find(b"!\xfe")
     for _ in range(16):
         if at < 0:
@@ -119,16 +116,14 @@ def _gif_end(data: bytes) -> int:
     return 0
 
 
-def open_riff(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_riff(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """Yield the texts in a WebP and what follows its end."""
-    del room
     yield from _strings(data)
     yield from _trailing(data, 8 + int.from_bytes(data[4:8], "little"))
 
 
-def open_media(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_media(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """Fonts, sound, video: telling strings, and an archive appended to them."""
-    del room
     yield from _strings(data)
     yield from find_appended(data)
 

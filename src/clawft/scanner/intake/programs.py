@@ -135,8 +135,7 @@ Opener = Callable[[bytes, UnpackBudget], Iterator[Part]]
 def open_program(form: str) -> Opener:
     """The opener of a program: what it is, and the telling strings in it."""
 
-    def open_it(data: bytes, room: UnpackBudget) -> Iterator[Part]:
-        del room
+    def open_it(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
         known = render_imports(data) if form == "WebAssembly" else ""
         description = f"a program ({form}, {len(data)} bytes) that cannot be read" + (f"; it {known}" if known else "")
         yield ContentMark(Kind.BINARY, form, description)
@@ -170,8 +169,7 @@ def _split_script(data: bytes) -> Iterator[Part]:
 def open_unknown(form: str) -> Opener:
     """The opener of binary data of no known form."""
 
-    def open_it(data: bytes, room: UnpackBudget) -> Iterator[Part]:
-        del room
+    def open_it(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
         if not data.strip(b"\0"):
             return
         appended = [*find_appended(data), *_split_script(data)]
@@ -218,11 +216,10 @@ _OTHER = lazy(
 _HARMLESS = lazy(r"os\.(?:path\.\w+|PathLike|fspath|stat_result)$|sys\.(?:intern|maxsize)$")
 
 
-def open_pickle(data: bytes, room: UnpackBudget) -> Iterator[Part]:
+def open_pickle(data: bytes, _room: UnpackBudget) -> Iterator[Part]:
     """Yield what a pickle would import, and the strings it would call that with."""
     import pickletools  # slow to import, and pickles are rare
 
-    del room
     strings: list[str] = []
     memo: dict[int, str] = {}
     named: dict[str, None] = {}

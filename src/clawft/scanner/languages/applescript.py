@@ -127,5 +127,4 @@ class _Reader:
                     break
                 if name in self.variables:
                     pieces.append(self.variables[name])
-        text = "".join(piece.text for piece in pieces)
-        return self.world.join(text, pieces)
+        return self.world.join(pieces)

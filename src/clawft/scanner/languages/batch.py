@@ -1,6 +1,7 @@
 """Batch files of Windows: `^` and `%VAR%` undone, commands one by one; what programs do is known elsewhere."""
 
 import re
+from collections.abc import Callable
 
 from clawft.scanner.facts import Analysis, Document, Kind
 from clawft.scanner.languages.commands import (
@@ -124,7 +125,7 @@ class _Reader:
                 else CommandValue(match[0], known=False)
             )
         pieces.append(CommandValue(text[at:]))
-        return self.world.join("".join(piece.text for piece in pieces), pieces)
+        return self.world.join(pieces)
 
     def _variable(self, name: str, change: str, offset: int) -> CommandValue:
         held = self.variables.get(name)
@@ -218,11 +219,6 @@ def _set(reader: _Reader, call: CommandCall) -> CommandValue:
     return NOTHING
 
 
-def _echo(reader: _Reader, call: CommandCall) -> CommandValue:
-    text = " ".join(argument.text for argument in call.args)
-    return reader.world.join(text, call.args)
-
-
 def _type(reader: _Reader, call: CommandCall) -> CommandValue:
     values = [reader.world.read(argument, call) for argument in call.args if not argument.text.startswith("/")]
     return values[0] if values else NOTHING
@@ -269,8 +265,9 @@ def _persist_variable(reader: _Reader, call: CommandCall) -> CommandValue:
     return NOTHING
 
 
-_COMMANDS = {
-    "set": _set, "echo": _echo, "echo.": _echo, "type": _type, "more": _type, "copy": _copy, "xcopy": _copy,
+_COMMANDS: dict[str, Callable[[_Reader, CommandCall], CommandValue]] = {
+    "set": _set, "type": _type, "more": _type, "copy": _copy, "xcopy": _copy,
     "robocopy": _copy, "move": _copy, "ren": _copy, "del": _delete, "erase": _delete, "rd": _delete, "rmdir": _delete,
+    **dict.fromkeys(("echo", "echo."), lambda reader, call: reader.world.join(call.args, " ")),
     "format": _delete, "start": _start, "cd": _cd, "chdir": _cd, "pushd": _cd, "setx": _persist_variable,
 }  # fmt: skip

@@ -10,6 +10,7 @@ from clawft.scanner.languages.commands.world import (
     CommandContext,
     CommandValue,
     join_sources,
+    join_words,
     sources_of,
     split_options,
     tail_of,
@@ -233,9 +234,8 @@ def run_su(world: CommandContext, call: CommandCall) -> CommandValue:
 
 
 def run_eval(world: CommandContext, call: CommandCall) -> CommandValue:
-    text = " ".join(argument.text for argument in call.args)
-    code = CommandValue(text, sources_of(call.args), all(argument.known for argument in call.args))
-    return world.run_code(code, "shell", call, kind=Kind.EVAL) if text else NOTHING
+    code = join_words(call.args)
+    return world.run_code(code, "shell", call, kind=Kind.EVAL) if code.text else NOTHING
 
 
 def run_source(world: CommandContext, call: CommandCall) -> CommandValue:

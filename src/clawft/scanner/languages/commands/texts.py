@@ -50,7 +50,7 @@ def gather(world: CommandContext, call: CommandCall, paths: list[CommandValue]) 
     values = [call.stdin if path.text == "-" else world.read(path, call) for path in paths]
     if len(values) == 1:
         return values[0]
-    return world.join("".join(value.text for value in values), values)
+    return world.join(values)
 
 
 def decode_bytes(data: bytes) -> str:
@@ -95,7 +95,8 @@ def run_echo(world: CommandContext, call: CommandCall) -> CommandValue:
         escapes = escapes or "e" in args[0].text
         args = args[1:]
     text = " ".join(argument.text for argument in args)
-    return world.join(unescape_ansi(text) if escapes else text, args)
+    known = all(argument.known for argument in args)
+    return world.make(unescape_ansi(text) if escapes else text, sources_of(args), known=known)
 
 
 def run_printf(world: CommandContext, call: CommandCall) -> CommandValue:

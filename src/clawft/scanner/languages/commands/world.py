@@ -180,8 +180,9 @@ class CommandContext:
             return unknown(text[:MAX_TARGET], tuple(sources))
         return CommandValue(text, tuple(sources), known)
 
-    def join(self, text: str, values: Sequence[CommandValue]) -> CommandValue:
-        """A text made of some values: known when all of them are."""
+    def join(self, values: Sequence[CommandValue], glue: str = "") -> CommandValue:
+        """Values as one text: known when all of them are."""
+        text = glue.join([value.text for value in values])
         return self.make(text, sources_of(values), known=all(value.known for value in values))
 
     # Commands.

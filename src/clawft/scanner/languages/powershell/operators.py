@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 
-from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, sources_of, unknown
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_words, sources_of, unknown
 
 Item = CommandValue | list[CommandValue]
 
@@ -53,11 +53,8 @@ def as_text(value: Item) -> CommandValue:
     """A value as one text, the items of a list with blanks between them."""
     if isinstance(value, CommandValue):
         return value
-    return CommandValue(
-        " ".join(element.text for element in value)[: 1 << 18],
-        sources_of(value),
-        all(element.known for element in value),
-    )
+    joined = join_words(value)
+    return joined.with_text(joined.text[: 1 << 18])
 
 
 def apply_operator(world: CommandContext, name: str, left: Item, right: Item) -> Item:
@@ -81,9 +78,7 @@ def _plus(world: CommandContext, left: Item, right: Item) -> Item:
 def _join(world: CommandContext, left: Item, right: Item) -> Item:
     values = flatten(left)
     glue = as_text(right).text if right is not NOTHING else ""
-    return world.make(
-        glue.join(value.text for value in values), sources_of(values), known=all(value.known for value in values)
-    )
+    return world.join(values, glue)
 
 
 def _format(world: CommandContext, left: Item, right: Item) -> Item:

@@ -542,8 +542,7 @@ class PowerShellReader:
             else:
                 pieces.append(as_text(self._variable((match[3] or match[4]).lower(), self.at - 1)))
         pieces.append(CommandValue(body[at:]))
-        known = all(piece.known for piece in pieces)
-        return self.world.make("".join(piece.text for piece in pieces), sources_of(pieces), known=known)
+        return self.world.join(pieces)
 
     def _inner(self, text: str) -> CommandValue:
         if self._depth >= MAX_DEPTH:

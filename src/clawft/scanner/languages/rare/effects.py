@@ -3,24 +3,14 @@
 import base64
 import binascii
 import re
-from collections.abc import Callable
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.languages.commands import NOTHING, CommandCall, CommandValue, join_sources, sources_of, unknown
 from clawft.scanner.languages.commands.texts import decode_bytes
 from clawft.scanner.languages.rare.reader import RareEffect, RareLanguageReader
 
-EFFECTS: dict[str, RareEffect] = {}
 _ADDRESS = re.compile(r"(?:https?|ftp|wss?|tcp)://", re.IGNORECASE)
 _SENDING = re.compile(r"^:?(?:post|put|patch|upload)$|--data|-query", re.IGNORECASE)
-
-
-def _effect(name: str) -> Callable[[RareEffect], RareEffect]:
-    def add(effect: RareEffect) -> RareEffect:
-        EFFECTS[name] = effect
-        return effect
-
-    return add
 
 
 def _known_arguments(call: CommandCall) -> list[CommandValue]:
@@ -31,7 +21,6 @@ def _sources(values: list[CommandValue]) -> CommandValue:
     return unknown("", sources_of(values))
 
 
-@_effect("exec")
 def _exec(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandValue:
     """A command line: the first argument (`how` is first), all as they are (line), or a program and its words."""
     args = _known_arguments(call)
@@ -39,9 +28,7 @@ def _exec(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandVal
         return NOTHING
     if how == "first":
         args = args[:1]
-    line = (
-        reader.merge(args) if how != "line" else reader.world.join(" ".join(argument.text for argument in args), args)
-    )
+    line = reader.merge(args) if how != "line" else reader.world.join(args, " ")
     for name in (line.text, args[0].text):
         content = reader.world.content_of(name.strip("\"' "))
         if content is not None:
@@ -50,7 +37,6 @@ def _exec(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandVal
     return reader.world.run_code(line, reader.manner.shell, call)
 
 
-@_effect("eval")
 def _eval(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if not args:
@@ -61,15 +47,6 @@ def _eval(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue
     return reader.world.run_code(code, reader.language, call, kind=Kind.EVAL)
 
 
-@_effect("pipe")
-def _pipe(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
-    """Commands one after another, joined by pipes."""
-    args = _known_arguments(call)
-    text = " | ".join(argument.text for argument in args)
-    return reader.world.join(text, args)
-
-
-@_effect("http")
 def _http(reader: RareLanguageReader, call: CommandCall, method: str) -> CommandValue:
     """An address is asked; what else is given goes along."""
     args = _known_arguments(call)
@@ -90,7 +67,6 @@ def _http(reader: RareLanguageReader, call: CommandCall, method: str) -> Command
     return call.output((reader.world.output(fact),))
 
 
-@_effect("download")
 def _download(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """An address and the file that what it answers goes to."""
     args = _known_arguments(call)
@@ -101,7 +77,6 @@ def _download(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandV
     return received
 
 
-@_effect("read")
 def _read(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = [argument for argument in _known_arguments(call) if len(argument.text) > 2]
     if not args:
@@ -116,7 +91,6 @@ def _home(path: str) -> str:
     return re.sub(r"^(?:\$\{?HOME\}?|%USERPROFILE%|\$::?env\(HOME\)|\$env\(HOME\))", "~", path)
 
 
-@_effect("write")
 def _write(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandValue:
     """A path and what goes into it, in this order unless `how` is last."""
     args = _known_arguments(call)
@@ -130,7 +104,6 @@ def _write(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandVa
     return NOTHING
 
 
-@_effect("env")
 def _env(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     name = args[0].text.strip("%$") if args else "*"
@@ -140,28 +113,22 @@ def _env(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     return unknown("$" + name, (fact,))
 
 
-@_effect("home")
 def _as_home(_reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """The home folder, with what follows in the same call below it."""
     rest = "/".join(argument.text for argument in call.args if argument.known)
     return CommandValue("~/" + rest.lstrip("~/") if rest else "~")
 
 
-@_effect("path")
 def _path(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     text = "/".join(argument.text.strip("/") if at else argument.text.rstrip("/") for at, argument in enumerate(args))
-    return reader.world.join(text, args)
+    return reader.world.make(text, sources_of(args), known=all(argument.known for argument in args))
 
 
-@_effect("concat")
 def _concat(reader: RareLanguageReader, call: CommandCall, glue: str) -> CommandValue:
-    args = _known_arguments(call)
-    text = glue.join(argument.text for argument in args)
-    return reader.world.join(text, args)
+    return reader.world.join(_known_arguments(call), glue)
 
 
-@_effect("wrap")
 def _wrap(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if len(args) == 1:
@@ -169,7 +136,6 @@ def _wrap(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue
     return reader.world.make(" ".join(argument.text for argument in args), _sources(args).sources, known=False)
 
 
-@_effect("chars")
 def _chars(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     numbers = [argument.text for argument in call.args]
     if numbers and all(re.fullmatch(r"\d{1,6}", number) for number in numbers):
@@ -177,7 +143,6 @@ def _chars(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValu
     return _sources(call.args)
 
 
-@_effect("reverse")
 def _reverse(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if len(args) != 1 or not args[0].known:
@@ -186,7 +151,6 @@ def _reverse(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandVa
     return reader.world.make(args[0].text[::-1], (fact,))
 
 
-@_effect("decode")
 def _decode(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandValue:
     args = _known_arguments(call)
     arguments = max(args, key=lambda one: len(one.text), default=NOTHING)
@@ -200,14 +164,12 @@ def _decode(reader: RareLanguageReader, call: CommandCall, how: str) -> CommandV
     return reader.world.make(decode_bytes(data) if known else arguments.text, sources, known=known)
 
 
-@_effect("delete")
 def _delete(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
         reader.world.note(call, Kind.DELETE, _home(argument.text), argument.sources)
     return NOTHING
 
 
-@_effect("connect")
 def _connect(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     host = next((argument for argument in args if "." in argument.text or argument.text == "localhost"), None)
@@ -218,7 +180,6 @@ def _connect(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandVa
     return unknown("$(socket)", (fact,))
 
 
-@_effect("send")
 def _send(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """Something goes into what is connected already."""
     reached = [source for value in call.args for source in value.sources if source.kind in (Kind.CONNECT, Kind.FETCH)]
@@ -230,13 +191,11 @@ def _send(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue
     return NOTHING
 
 
-@_effect("source")
 def _source(reader: RareLanguageReader, call: CommandCall, what: str) -> CommandValue:
     fact = reader.world.note(call, Kind.READ, what)
     return unknown(f"$({what})", (fact,))
 
 
-@_effect("load")
 def _load(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
         content = reader.world.content_of(argument.text)
@@ -246,7 +205,6 @@ def _load(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue
     return NOTHING
 
 
-@_effect("persist")
 def _persist(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if args and re.search(r"currentversion\\run|startup|winlogon", args[0].text, re.IGNORECASE):
@@ -264,7 +222,6 @@ def _owner(reader: RareLanguageReader, call: CommandCall) -> str:
     return reader.plain(call.name).rpartition(".")[0]
 
 
-@_effect("request-open")
 def _request_open(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """`x.Open "GET", address`: the object holds the address from now on."""
     address = next((argument for argument in call.args if _ADDRESS.match(argument.text) or argument.sources), None)
@@ -274,7 +231,6 @@ def _request_open(reader: RareLanguageReader, call: CommandCall, _: str) -> Comm
     return NOTHING
 
 
-@_effect("request-send")
 def _request_send(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     owner = _owner(reader, call)
     if owner not in reader.requests:
@@ -287,7 +243,6 @@ def _request_send(reader: RareLanguageReader, call: CommandCall, _: str) -> Comm
     return received
 
 
-@_effect("stream-write")
 def _stream_write(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     """Write to an object: into the file that it refers to, or into memory until it is saved."""
     owner = _owner(reader, call)
@@ -300,7 +255,6 @@ def _stream_write(reader: RareLanguageReader, call: CommandCall, _: str) -> Comm
     return NOTHING
 
 
-@_effect("stream-save")
 def _stream_save(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     args = _known_arguments(call)
     if args:
@@ -308,13 +262,17 @@ def _stream_save(reader: RareLanguageReader, call: CommandCall, _: str) -> Comma
     return NOTHING
 
 
-@_effect("stream-load")
 def _stream_load(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     reader.keep(_owner(reader, call), _read(reader, call, ""))
     return NOTHING
 
 
-@_effect("none")
-def _none(_reader: RareLanguageReader, _call: CommandCall, _: str) -> CommandValue:
-    """A call whose arguments go nowhere."""
-    return NOTHING
+EFFECTS: dict[str, RareEffect] = {
+    "exec": _exec, "eval": _eval, "http": _http, "download": _download, "read": _read, "write": _write, "env": _env,
+    "home": _as_home, "path": _path, "concat": _concat, "wrap": _wrap, "chars": _chars, "reverse": _reverse,
+    "decode": _decode, "delete": _delete, "connect": _connect, "send": _send, "source": _source, "load": _load,
+    "persist": _persist, "request-open": _request_open, "request-send": _request_send, "stream-write": _stream_write,
+    "stream-save": _stream_save, "stream-load": _stream_load,
+    "pipe": lambda reader, call, _: _concat(reader, call, " | "),
+    "none": lambda _reader, _call, _: NOTHING,  # its arguments go nowhere
+}  # fmt: skip

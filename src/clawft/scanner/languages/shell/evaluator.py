@@ -219,7 +219,7 @@ class ShellEvaluator:
         if len(outputs) < 2:
             return outputs[0] if outputs else NOTHING
         text = "\n".join(output.text for output in outputs[:200])
-        return self.world.join(text, outputs)
+        return self.world.make(text, sources_of(outputs), known=all(output.known for output in outputs))
 
     def _node(self, node: Node, stdin: CommandValue, *, fed: bool) -> CommandValue:
         if isinstance(node, SimpleCommand):

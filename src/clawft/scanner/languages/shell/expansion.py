@@ -5,7 +5,7 @@ import re
 from typing import Protocol, TypeVar
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources, sources_of, unknown
+from clawft.scanner.languages.commands import NOTHING, CommandContext, CommandValue, join_sources, unknown
 from clawft.scanner.languages.shell.words import (
     CommandSubstitution,
     Node,
@@ -61,15 +61,11 @@ def expand_one(word: ShellWord | str, runner: SubstitutionRunner) -> CommandValu
     """A word that stays one: a redirect, an assignment."""
     if isinstance(word, str):
         return CommandValue(word)
-    values = [_part_value(part, runner) for part in word.parts]
-    return _concat(values, runner)
+    return _concat([_part_value(part, runner) for part in word.parts], runner)
 
 
 def _concat(values: list[CommandValue], runner: SubstitutionRunner) -> CommandValue:
-    if len(values) == 1:
-        return values[0]
-    text = "".join([value.text for value in values])
-    return runner.world.make(text, sources_of(values), known=all(value.known for value in values))
+    return values[0] if len(values) == 1 else runner.world.join(values)
 
 
 def _expand(word: ShellWord, runner: SubstitutionRunner) -> list[CommandValue]:
