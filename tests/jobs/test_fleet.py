@@ -70,7 +70,7 @@ class FollowedItem:
         return [one["line"] for one in self.results]
 
     def under_way(self) -> int:
-        counts = self.store.counts("f1")
+        counts = self.runs.store.counts("f1")
         return counts.get("queued", 0) + counts.get("running", 0)
 
 
@@ -154,7 +154,7 @@ def test_a_fleet_that_goes_on_starts_nothing_twice_and_tells_what_comes_after(ru
         told.end(line)
     assert told.step() == [3, 4, 5, 6]
     assert runs.store.get("f1.000001").attempt == 1
-    assert sum(told.store.counts("f1").values()) == 6
+    assert sum(runs.store.counts("f1").values()) == 6
 
 
 def test_bad_lines_and_runs_that_were_removed_are_told_as_failures_in_their_place(runs: Runs, tmp_path: Path) -> None:

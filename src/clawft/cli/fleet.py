@@ -61,10 +61,9 @@ class FleetSummary(Struct, frozen=True):
         return ", ".join(f"{self.counts[status]:,} {status}" for status in _ORDER if self.counts.get(status)) or "none"
 
 
-def load_summary(store: "FleetStore", fleet: "Fleet") -> FleetSummary:
+def load_summary(runs: "Runs", store: "FleetStore", fleet: "Fleet") -> FleetSummary:
     """Raises: ClawftError."""
-    counts = {str(status): number for status, number in store.counts(fleet.id).items()}
-    return FleetSummary(fleet, counts, store.last_line(fleet.id) >= fleet.spec.last)
+    return FleetSummary(fleet, runs.store.counts(fleet.id), store.last_line(fleet.id) >= fleet.spec.last)
 
 
 def fleet_json(summary: FleetSummary) -> dict[str, Any]:
@@ -248,7 +247,7 @@ def list_command(limit: int) -> CommandResult:
     runs = open_app_runs(open_here())
     try:
         store = FleetStore(runs.database)
-        found = [load_summary(store, fleet) for fleet in store.list(limit)]
+        found = [load_summary(runs, store, fleet) for fleet in store.list(limit)]
     finally:
         runs.close()
 
@@ -285,7 +284,7 @@ def show_command(fleet: str, limit: int) -> CommandResult:
     runs = open_app_runs(open_here())
     try:
         store = FleetStore(runs.database)
-        summary = load_summary(store, store.get(fleet))
+        summary = load_summary(runs, store, store.get(fleet))
         trouble = store.runs(summary.fleet.id, statuses=_TROUBLE, limit=limit)
     finally:
         runs.close()
@@ -330,7 +329,7 @@ def cancel_command(fleet: str) -> CommandResult:
             for run in page:
                 runs.store.ask_to_cancel(run.id)
             ended, line = ended + len(page), page[-1].line
-        summary = load_summary(store, found)
+        summary = load_summary(runs, store, found)
     finally:
         runs.close()
 

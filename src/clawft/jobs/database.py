@@ -355,11 +355,9 @@ def is_transient(error: BaseException) -> bool:
         return error.code == "runs-database" and error.__cause__ is not None and is_transient(error.__cause__)
     if _mentions(error, _OTHER_TABLES):
         return False
-    return _mentions(error, (*_FULL, *_LOCKED)) or (isinstance(error, DBAPIError) and _is_connection(error))
-
-
-def _is_connection(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
+    if _mentions(error, (*_FULL, *_LOCKED)) or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
+        return True
+    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def _mentions(error: BaseException, words: tuple[str, ...]) -> bool:

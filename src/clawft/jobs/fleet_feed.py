@@ -272,7 +272,7 @@ class FleetFeed:
 
     def step(self) -> None:
         """Start what there is room for, and tell what is over. Raises: ClawftError."""
-        self._counts = {str(status): number for status, number in self._store.counts(self.fleet.id).items()}
+        self._counts = self._runs.store.counts(self.fleet.id)
         fed = self._feed(self._ahead - self._under_way)
         if fed:
             self._counts["queued"] = self._counts.get("queued", 0) + fed

@@ -82,12 +82,6 @@ class FleetStore(RunTables):
 
     # the runs of one
 
-    def counts(self, fleet: str) -> dict[Status, int]:
-        """Count the runs by status."""
-        query = sa.select(RUN.c.status, sa.func.count()).where(RUN.c.fleet == fleet).group_by(RUN.c.status)
-        with self._connect() as connection:
-            return {row[0]: row[1] for row in connection.execute(query)}
-
     def last_line(self, fleet: str) -> int:
         """The last line that a run was started for; 0 if none was."""
         with self._connect() as connection:

@@ -176,14 +176,7 @@ def scan_cached(
 
 def scan_one_cached(target: ScannedPath, cache_dir: str) -> Report:
     """Return the report on one target, cached; a caller that makes many removes the oldest (`prune_reports`)."""
-    content = _content(target)
-    cached = load_report(cache_dir, content)
-    if cached is not None:
-        return move_report(cached, target.path)
-    report = scan_target(target)
-    if content and content == _content(target):
-        store_report(cache_dir, content, report)
-    return report
+    return next(scan_cached([target], cache_dir))  # what comes after the last report, the removal, is not reached
 
 
 def _content(target: ScannedPath) -> str:

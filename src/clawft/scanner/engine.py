@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clawft.scanner.disguises import undisguise
 from clawft.scanner.facts import MAX_DEPTH, Document, Fact, Kind
-from clawft.scanner.findings import ON_LOAD, Coverage, Finding, Gap, Power, Report, judge
+from clawft.scanner.findings import ON_LOAD, Coverage, Finding, Gap, Power, Report, judge, sort_findings
 from clawft.scanner.intake import ScannedFiles, read_files
 from clawft.scanner.languages import analyse
 from clawft.scanner.languages.embedded import find_carried
@@ -51,16 +51,12 @@ def mark_fixtures(files: ScannedFiles) -> list[Document]:
     others = [document for document in files.documents if not _FOLDER.search(document.path)]
     data = {document.path for document in files.documents if _FOLDER.search(document.path)}
     texts, names = [other.text for other in others], {other.path.rpartition("/")[2] for other in others}
-    entered = {folder for folder in _folders_of(data) if _is_entered(folder, texts)}
+    folders = {part for path in data for part in path.split("/")[:-1] if _FOLDER.search(f"{part}/")}
+    entered = {folder for folder in folders if _is_entered(folder, texts)}
     unused = {path for path in data if entered.isdisjoint(path.split("/")) and not _is_named(path, texts, names)}
     return [
         structs.replace(document, mention=True) if document.path in unused else document for document in files.documents
     ]
-
-
-def _folders_of(paths: Collection[str]) -> set[str]:
-    """The names of the folders of test data that files lie in."""
-    return {part for path in paths for part in path.split("/")[:-1] if _FOLDER.search(f"{part}/")}
 
 
 def _is_entered(folder: str, texts: Sequence[str]) -> bool:
@@ -237,8 +233,7 @@ def _check_rules(subject: Subject) -> list[Finding]:
             key = (finding.rule, finding.path, finding.line)
             if key not in found or found[key].confidence < finding.confidence:
                 found[key] = finding
-    order = ("critical", "high", "medium", "low", "info")
-    return sorted(found.values(), key=lambda one: (order.index(one.severity), one.path, one.line, one.rule))
+    return sort_findings(found.values())
 
 
 def _make_finding(rule: ScanRule, hit: RuleHit) -> Finding:
@@ -271,10 +266,8 @@ def _quote(fact: Fact) -> str:
         at = max(0, text.find(fact.via) if fact.via else 0)
         text = text[max(0, at - MAX_LINE // 2) : at + MAX_LINE]
     text = " ".join(text.split())
-    return text if len(text) <= MAX_EVIDENCE else _around(text, fact.via)
-
-
-def _around(text: str, via: str) -> str:
-    at = max(0, text.find(via) if via else 0)
+    if len(text) <= MAX_EVIDENCE:
+        return text
+    at = max(0, text.find(fact.via) if fact.via else 0)
     start = max(0, min(at - 60, len(text) - MAX_EVIDENCE))
     return ("…" if start else "") + text[start : start + MAX_EVIDENCE] + "…"

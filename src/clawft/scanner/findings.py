@@ -1,7 +1,7 @@
 """Findings, reports and verdicts of a scan, and how reports on one skill are merged."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -76,6 +76,11 @@ class Report(Struct, frozen=True):
         return any(gap.failed for gap in self.coverage.gaps)
 
 
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings, the worst first."""
+    return sorted(findings, key=lambda one: (SEVERITIES.index(one.severity), one.path, one.line, one.rule))
+
+
 def judge(findings: Sequence[Finding], gaps: Sequence[Gap]) -> tuple[Verdict, float]:
     """The verdict and how sure it is, from 0 to 1."""
     critical = [finding.confidence for finding in findings if finding.severity == "critical"]
@@ -109,9 +114,7 @@ def merge_reports(reports: Sequence[Report]) -> Report:
         first,
         verdict=worst.verdict,
         confidence=worst.confidence,
-        findings=tuple(
-            sorted(findings.values(), key=lambda one: (SEVERITIES.index(one.severity), one.path, one.line, one.rule))
-        ),
+        findings=tuple(sort_findings(findings.values())),
         power=Power(
             *(_join_merge([getattr(report.power, name) for report in reports]) for name in Power.__struct_fields__)
         ),

@@ -105,11 +105,7 @@ def names_host(name: str, address: str) -> bool:
     if first in VENDOR_KEYS:
         return any(part in host for part in VENDOR_KEYS[first])
     labels = [label for label in host.split(".") if len(label) >= 5]
-    return any(word in host or any(_alike(word, label) for label in labels) for word in _parties(name))
-
-
-def _alike(word: str, label: str) -> bool:
-    return len(word) >= 5 and word[:5] == label[:5]
+    return any(word in host or any(word[:5] == label[:5] for label in labels) for word in _parties(name))
 
 
 def _parties(name: str) -> list[str]:

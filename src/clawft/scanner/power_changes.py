@@ -38,11 +38,6 @@ class PowerChange(Struct, frozen=True):
     def __bool__(self) -> bool:
         return self.added != Power() or self.removed != Power()
 
-    @property
-    def grew(self) -> bool:
-        """Return whether there is anything new to agree to."""
-        return self.added != Power()
-
 
 def compare_power(old: Power, new: Power) -> PowerChange:
     """Compare the power of two versions of a skill."""

@@ -7,11 +7,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import count
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkContext, SpawnContext, SpawnProcess
+from multiprocessing.context import ForkContext, SpawnContext
 from typing import Any
 
 from msgspec import Struct, structs
@@ -28,37 +27,48 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class _Worker:
-    """One process, and what it is at."""
+    """One process that scans what it is given, and what it is at."""
 
-    def __init__(self, context: ForkContext | SpawnContext, others: "list[_Worker]") -> None:
+    def __init__(
+        self, context: ForkContext | SpawnContext, scan: Callable[[Any], Any], others: "Sequence[_Worker]" = ()
+    ) -> None:
         self.connection, theirs = context.Pipe()
         # A forked process has copies of our ends of all pipes: while it holds them, no worker sees us go.
         ours = [self.connection, *(other.connection for other in others)] if isinstance(context, ForkContext) else []
-        self.process = context.Process(target=run_worker, args=(theirs, ours), daemon=True)
+        self.process = context.Process(target=run_worker, args=(theirs, ours, scan), daemon=True)
         with isolated_imports():
             self.process.start()
         theirs.close()
         self.index = -1
-        self.target = ScannedPath("")
+        self.path = ""
         self.since = 0.0
 
-    def give(self, index: int, target: ScannedPath) -> None:
-        self.index, self.target, self.since = index, target, time.monotonic()
+    def give(self, index: int, target: "ScannedPath | ScanRequest") -> None:
+        self.index, self.path, self.since = index, target.path, time.monotonic()
         with suppress(OSError):  # it died meanwhile: then no answer comes, and that is seen
             self.connection.send(target)
 
-    def take(self) -> Report | None:
+    def take(self) -> Any:
         """Its answer; None if it died instead."""
         try:
-            report: Report = self.connection.recv()
+            return self.connection.recv()
         except (EOFError, OSError):
             return None
-        return report
 
     def stop(self) -> None:
         self.process.kill()
         self.process.join()
         self.connection.close()
+
+    def report_lost(self, patience_s: float = SCAN_TIMEOUT_S) -> Report:
+        """Stop a worker that died or hangs, and return the failed report on its target."""
+        self.process.join(0 if self.process.is_alive() and not self.connection.poll() else 1)
+        code = self.process.exitcode
+        self.stop()
+        if code is None:
+            return failed_report(self.path, f"The scan did not end within {patience_s:g} seconds")
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return failed_report(self.path, f"The process that scanned it died ({how})")
 
 
 @contextmanager
@@ -85,14 +95,14 @@ def scan_in_processes(targets: Sequence[ScannedPath], jobs: int) -> Iterator[tup
     try:
         while waiting or busy:
             while waiting and len(busy) < jobs:
-                worker = idle.pop() if idle else _Worker(context, [*busy.values(), *idle])
+                worker = idle.pop() if idle else _Worker(context, scan_target, [*busy.values(), *idle])
                 busy[worker.connection] = worker
                 worker.give(*waiting.popleft())
             for worker in _ready(busy):
                 del busy[worker.connection]
                 report = worker.take() if worker.connection.poll() else None
                 if report is None:
-                    yield worker.index, _lost(worker)
+                    yield worker.index, worker.report_lost()
                 else:
                     idle.append(worker)
                     yield worker.index, report
@@ -101,14 +111,15 @@ def scan_in_processes(targets: Sequence[ScannedPath], jobs: int) -> Iterator[tup
             worker.stop()
 
 
-def run_worker(connection: Connection, inherited: Sequence[Connection]) -> None:
+def run_worker(connection: Connection, inherited: Sequence[Connection], scan: Callable[[Any], Any]) -> None:
     """Scan what comes, until nothing more can come."""
     for other in inherited:
         other.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it tells it to stop
+    for interrupt in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(interrupt, signal.SIG_IGN)  # the one who started it tells it to stop
     with suppress(EOFError, OSError):
         while True:
-            connection.send(scan_target(connection.recv()))
+            connection.send(scan(connection.recv()))
 
 
 def _ready(busy: dict[Connection, _Worker]) -> list[_Worker]:
@@ -116,22 +127,6 @@ def _ready(busy: dict[Connection, _Worker]) -> list[_Worker]:
     answered = [busy[connection] for connection in wait(list(busy), _POLL_S) if isinstance(connection, Connection)]
     limit = time.monotonic() - SCAN_TIMEOUT_S
     return answered + [worker for worker in busy.values() if worker.since < limit and worker not in answered]
-
-
-def _lost(worker: _Worker) -> Report:
-    """Return the failed report for the target of a worker that died or hangs."""
-    worker.process.join(0 if worker.process.is_alive() and not worker.connection.poll() else 1)
-    code = worker.process.exitcode
-    worker.stop()
-    return failed_report(worker.target.path, render_exit_reason(code))
-
-
-def render_exit_reason(code: int | None, patience_s: float = SCAN_TIMEOUT_S) -> str:
-    """Render why there is no report: the exit code of the process, or None for one that did not end."""
-    if code is None:
-        return f"The scan did not end within {patience_s:g} seconds"
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return f"The process that scanned it died ({how})"
 
 
 def choose_context() -> ForkContext | SpawnContext:
@@ -164,79 +159,58 @@ class ScanProcess:
     def __init__(self, patience_s: float = SCAN_TIMEOUT_S) -> None:
         self._patience_s = patience_s
         self._alone = threading.Lock()
-        self._process: SpawnProcess | None = None
-        self._connection: Connection
+        self._worker: _Worker | None = None
         self._scans = 0
 
     def scan(self, order: ScanRequest) -> dict[str, Any]:
         """The report, as JSON can hold it; also where there is no telling, and then it says so."""
         with self._alone:
-            process = self._begin()
-            with suppress(OSError):  # it died meanwhile: then no answer comes, and that is seen
-                self._connection.send(order)
-            report = self._take(process)
-            if report is not None:
-                return report
-            process.join(0 if process.is_alive() else 1)
-            code = process.exitcode
-            self._end(process)
-        return plain_report(failed_report(order.path, render_exit_reason(code, self._patience_s)))
+            worker = self._begin()
+            worker.give(0, order)
+            report: dict[str, Any] | None = self._take(worker)
+            if report is None:
+                self._worker = None
+                return plain_report(worker.report_lost(self._patience_s))
+            if order.cache_dir and not self._scans % _PRUNE_AFTER:
+                prune_reports(order.cache_dir)
+            return report
 
     def kill(self) -> None:
         """Give up what is being scanned, if anything is."""
-        if (process := self._process) is not None:
-            process.kill()
+        if (worker := self._worker) is not None:
+            worker.process.kill()
 
     def close(self) -> None:
         self.kill()
         with self._alone:
-            if self._process is not None:
-                self._end(self._process)
+            self._end()
 
-    def _begin(self) -> SpawnProcess:
-        if self._process is not None and (self._scans >= MAX_SCANS or not self._process.is_alive()):
-            self._end(self._process)
-        if self._process is None:
+    def _begin(self) -> _Worker:
+        if self._worker is not None and (self._scans >= MAX_SCANS or not self._worker.process.is_alive()):
+            self._end()
+        if self._worker is None:
             context = multiprocessing.get_context("spawn")  # there are threads here, so a fork is not safe
-            self._connection, theirs = context.Pipe()
-            self._process = context.Process(target=run_scan_process, args=(theirs,), daemon=True)
-            with isolated_imports():
-                self._process.start()
-            theirs.close()
-            self._scans = 0
+            self._worker, self._scans = _Worker(context, _scan_plain), 0
         self._scans += 1
-        return self._process
+        return self._worker
 
-    def _take(self, process: SpawnProcess) -> dict[str, Any] | None:
+    def _take(self, worker: _Worker) -> Any:
         """Its answer; None if it died instead, or did not answer in time."""
         waited = 0.0
-        with suppress(EOFError, OSError):
-            while waited < self._patience_s:
-                if self._connection.poll(min(_APART_POLL_S, self._patience_s)):
-                    answer: dict[str, Any] = self._connection.recv()
-                    return answer
-                waited += _APART_POLL_S
-        if waited < self._patience_s:
-            process.join(1)
+        while waited < self._patience_s:
+            if worker.connection.poll(min(_APART_POLL_S, self._patience_s)):
+                return worker.take()
+            waited += _APART_POLL_S
         return None
 
-    def _end(self, process: SpawnProcess) -> None:
-        process.kill()
-        process.join()
-        self._connection.close()
-        self._process = None
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+        self._worker = None
 
 
-def run_scan_process(connection: Connection) -> None:
-    """Scan what comes, until nothing more can come."""
-    for interrupt in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(interrupt, signal.SIG_IGN)  # the one who started it tells it to stop
-    with suppress(EOFError, OSError):
-        for number in count(1):
-            order: ScanRequest = connection.recv()
-            connection.send(plain_report(truncate_report(_scan(order))))
-            if order.cache_dir and not number % _PRUNE_AFTER:
-                prune_reports(order.cache_dir)
+def _scan_plain(order: ScanRequest) -> dict[str, Any]:
+    return plain_report(truncate_report(_scan(order)))
 
 
 def _scan(order: ScanRequest) -> Report:

@@ -45,7 +45,7 @@ class Metrics:
         for result in ("ok", "failed"):
             self._reloads.labels(result)
         self._registry.register(_State(daemon))
-        daemon.registry.live.subscribe(self._reloaded)
+        daemon.registry.live.subscribe(lambda change: self._reloads.labels("failed" if change.failed else "ok").inc())
 
     def request(self, operation: str, status: int | str, seconds: float) -> None:
         """Count one that was answered; what is no operation has no name."""
@@ -68,9 +68,6 @@ class Metrics:
 
     def render(self) -> bytes:
         return generate_latest(self._registry)
-
-    def _reloaded(self, change: SkillsChanged) -> None:
-        self._reloads.labels("failed" if change.failed else "ok").inc()
 
 
 def is_well(part: SubsystemHealth) -> bool:

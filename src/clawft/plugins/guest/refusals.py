@@ -43,15 +43,16 @@ class RefusalMonitor:
     def explain(self, error: BaseException) -> str:
         """Return the missing permission that caused an error, '' where that is not the cause."""
         for cause in _chain(error):
-            if isinstance(cause, PermissionError) and cause.errno == errno.EPERM and self._has_reported("no-shell"):
+            if (
+                isinstance(cause, PermissionError)
+                and cause.errno == errno.EPERM
+                and any(rule == "no-shell" for rule, _ in self._reported)
+            ):
                 return f"Starting programs is not granted: weft plugins grant {self._start.id} --shell"
             if isinstance(cause, OSError) and isinstance(cause.filename, str) and self._is_closed(cause):
                 wanted = f"weft plugins grant {self._start.id} --filesystem"
                 return f"'{cause.filename[:_MAX_SUBJECT]}' lies in nothing that was granted: {wanted} PATH"
         return ""
-
-    def _has_reported(self, rule: Rule) -> bool:
-        return any(reported_rule == rule for reported_rule, _ in self._reported)
 
     def _is_closed(self, error: OSError) -> bool:
         """Return whether what is missing, or cannot be changed, lies where the plugin sees nothing."""

@@ -154,11 +154,6 @@ HIDDEN = words(
 )
 
 
-def is_prose(fact: Fact) -> bool:
-    """Return whether a fact was read in prose rather than in code."""
-    return fact.document.language in PROSE
-
-
 def is_hidden(fact: Fact) -> bool:
     """Return whether a fact stands in a text that a reader of the page does not see."""
     return not HIDDEN.isdisjoint(fact.document.origin)
@@ -166,7 +161,7 @@ def is_hidden(fact: Fact) -> bool:
 
 def list_orders(subject: Subject, *kinds: Kind) -> list[Fact]:
     """The orders of some kinds that prose gives and means."""
-    return [fact for fact in subject.of(*kinds) if is_prose(fact) and not fact.document.mention]
+    return [fact for fact in subject.of(*kinds) if fact.document.language in PROSE and not fact.document.mention]
 
 
 def find_near_orders(subject: Subject, fact: Fact, *kinds: Kind, lines: int = 6) -> list[Fact]:

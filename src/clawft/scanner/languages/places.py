@@ -4,6 +4,8 @@ A shell start-up file, a git hook or a build script needs no configuration that 
 which event runs it and in which language it is written.
 """
 
+import re
+
 from msgspec import Struct
 
 from clawft.scanner.facts import Document
@@ -89,6 +91,34 @@ _FORMATS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _NAMED = tuple((lazy(pattern), form) for pattern, form in _FORMATS)
 _ANY_NAMED = lazy("|".join(pattern for pattern, _ in _FORMATS))
+
+
+# Places that run again what is written there, each with the name that a program's report calls it by.
+_PERSISTENT = tuple(
+    (lazy(pattern, re.IGNORECASE), place)
+    for pattern, place in (
+        (r"(^|/)(etc/(cron|anacrontab)|var/spool/cron|crontab)", "crontab"),
+        (r"/Launch(Agents|Daemons)|/StartupItems/", "launch agent"),
+        (r"(^|/)(systemd/(user|system)/|lib/systemd/|etc/(systemd/|init\.d/|inittab\b|rc\.local))", "systemd unit"),
+        (
+            r"(^|/)\.((bash_?|zsh|ksh|csh|tcsh|xinit|input|vim)rc|zshenv|zprofile|zlogin|profile|bash_(profile|login|logout|aliases)"
+            r"|xprofile|xsession)$|(^|/)config\.fish$|fish/conf\.d/|/etc/(profile|bash\.bashrc|zsh|environment\b|update-motd\.d/)",
+            "shell rc file",
+        ),
+        (r"start menu.programs.startup|/\.config/autostart/|/etc/xdg/autostart/", "login item"),
+        (r"(^|/)\.git/hooks/|\.husky/|/git-core/templates/hooks", "git hook"),
+        (r"(^|/)(sitecustomize|usercustomize)\.py$|site-packages/[^/]*\.pth$", "python startup file"),
+        (r"microsoft\.powershell_profile|windowspowershell/profile|/etc/ld\.so\.preload", "startup file"),
+        (r"/currentversion/(run|runonce|winlogon|policies/explorer/run)/", "startup file"),
+        (r"(^|/)\.ssh/(authorized_keys|rc)\b", "ssh login"),
+    )
+)
+
+
+def find_persistent_place(path: str) -> str:
+    """Return the kind of place that a path is, when what is written there runs again; empty for an ordinary one."""
+    path = path.replace("\\", "/")
+    return next((place for pattern, place in _PERSISTENT if pattern.search(path)), "")
 
 
 def plain_path(path: str) -> str:

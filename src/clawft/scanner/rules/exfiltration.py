@@ -189,14 +189,10 @@ def check_quiet_upload(subject: Subject) -> Iterator[RuleHit]:
         if "fence" in sink.document.origin or not is_foreign(subject, sink.target) or is_named(subject, sink):
             continue
         files = [fact.target for fact in subject.trace(sink) if fact.kind is Kind.READ and fact.target]
-        if files and _is_quiet(sink):
+        if files and any(_QUIET.search(sink.document.text_of(sink.line + step)) for step in range(REACH)):
             yield RuleHit(
                 sink, f"{files[0]} is sent to {host_of(sink.target)}, which no text names, without a word", 0.75
             )
-
-
-def _is_quiet(sink: Fact) -> bool:
-    return any(_QUIET.search(sink.document.text_of(sink.line + step)) for step in range(REACH))
 
 
 # Whose credentials a tool may well send to its own vendor.

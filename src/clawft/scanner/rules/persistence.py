@@ -162,12 +162,9 @@ _PLACES = re.compile(
 )
 def check_auto_run_place(subject: Subject) -> Iterator[RuleHit]:
     for fact in subject.of(Kind.HOOK):
-        if _PLACES.match(fact.target) and _is_file(fact):
+        own = not fact.document.origin or fact.document.origin[-1] in ("archive", "symlink")
+        if own and _PLACES.match(fact.target):
             yield RuleHit(fact, f"It is run by itself on {fact.target}", 0.6)
-
-
-def _is_file(fact: Fact) -> bool:
-    return not fact.document.origin or fact.document.origin[-1] in ("archive", "symlink")
 
 
 @ScanRule(

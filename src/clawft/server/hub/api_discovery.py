@@ -49,18 +49,13 @@ def _answer_index(document: bytes) -> Response:
 
 async def agent_index(request: Request) -> Response:
     """The same of one skill, as ClawHub has it: the only address whose digest names the zip."""
-    hub = get_hub(request)
     owner, slug = request.path_params["owner"].removeprefix("@").lower(), request.path_params["slug"]
-    found = await hub.read(hub.store.find, slug, owner)
-    if not found or found[0].deleted:
-        raise WebError(410, "Skill was deleted") if found else WebError(404, "Skill not found")
-    version = await hub.read(hub.store.find_version, found[0].id, request.query_params.get("version", ""))
-    if version is None:
-        raise WebError(404, "Version not found")
+    skill = await find_skill(request, slug, owner=owner)
+    version = await read_version(request, skill)
     entry = {
-        "name": found[0].slug,
+        "name": skill.slug,
         "type": "archive",
-        "description": summarize_skill(found[0]),
+        "description": summarize_skill(skill),
         "url": f"./archive?version={quote(version.version)}",
         "digest": f"sha256:{version.archive}",
         "version": version.version,

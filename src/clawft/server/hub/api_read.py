@@ -319,15 +319,10 @@ async def archive(request: Request) -> Response:
 
 async def serve_archive(request: Request, owner: str, slug: str, named: str) -> Response:
     """A version's plain zip. Raises: WebError."""
-    hub = get_hub(request)
-    found = await hub.read(hub.store.find, slug, owner.removeprefix("@").lower())
-    if not found:
-        raise WebError(404, "Skill not found")
-    if found[0].deleted:
-        raise WebError(410, "Skill was deleted")
-    version = await read_version(request, found[0], named)
+    skill = await find_skill(request, slug, owner=owner.removeprefix("@").lower())
+    version = await read_version(request, skill, named)
     check_not_malicious(version)
-    count_download(request, found[0])
+    count_download(request, skill)
     name = f"{slug}-{version.version}.zip"
     return await send_blob(request, version.archive, version.archive_size, media_type="application/zip", name=name)
 

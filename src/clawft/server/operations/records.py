@@ -1,9 +1,10 @@
 """Operations that read what is on record: sessions, usage and costs, and the audit log."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
+from typing import TypeVar
 
 from anyio import to_thread
 from msgspec import Struct
@@ -19,22 +20,29 @@ from clawft.jobs import is_installed
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon
 from clawft.server.protocol import records as messages
-from clawft.server.protocol.base import copy_fields, to_problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, copy_fields, to_problem
 from clawft.server.views.records import page_of, view_audit_line, view_audit_verdict, view_session
 from clawft.server.views.runs import view_skill_usage
 from clawft.trust.audit.log import make_unreadable_error
 from clawft.trust.audit.reader import AuditQuery, select_lines, verify_log
 
+Q = TypeVar("Q", bound=DaemonRequest)
+A = TypeVar("A", bound=DaemonAnswer)
 MOST = 100_000  # lines that are looked at for one list
 
 
-async def list_audit(daemon: Daemon, _call: DaemonCall, request: messages.ListAudit) -> messages.AuditList:
+def reads(load: Callable[[App, Q], A]) -> Callable[[Daemon, DaemonCall, Q], Awaitable[A]]:
+    """Make an operation of what reads with the current app, in a thread."""
+
+    async def read(daemon: Daemon, _call: DaemonCall, request: Q) -> A:
+        return await to_thread.run_sync(load, daemon.app, request, limiter=daemon.reading)
+
+    return read
+
+
+@reads
+def list_audit(app: App, request: messages.ListAudit) -> messages.AuditList:
     """Raises: ClawftError."""
-    app = daemon.app
-    return await to_thread.run_sync(lambda: _list(app, request), limiter=daemon.reading)
-
-
-def _list(app: App, request: messages.ListAudit) -> messages.AuditList:
     wanted = copy_fields(AuditQuery, request, text=request.text.strip(), since=_parse_time(request.since))
     try:
         found = select_lines(app.audit, request.limit, wanted, most=MOST)
@@ -44,11 +52,11 @@ def _list(app: App, request: messages.ListAudit) -> messages.AuditList:
     return messages.AuditList(lines=lines, next=found.reached, unreadable=found.unreadable)
 
 
-async def verify_audit(daemon: Daemon, _call: DaemonCall, _request: messages.VerifyAudit) -> messages.AuditVerdict:
+@reads
+def verify_audit(app: App, _request: messages.VerifyAudit) -> messages.AuditVerdict:
     """Raises: ClawftError."""
-    app = daemon.app
     try:
-        return view_audit_verdict(await to_thread.run_sync(verify_log, app.audit, limiter=daemon.reading))
+        return view_audit_verdict(verify_log(app.audit))
     except OSError as error:
         raise make_unreadable_error(error, app.audit) from error
 
@@ -67,12 +75,8 @@ def _parse_time(text: str) -> datetime | None:
 MAX_BYTES = 64 << 20  # of a session that is read whole for one answer
 
 
-async def list_sessions(daemon: Daemon, _call: DaemonCall, request: messages.ListSessions) -> messages.SessionsList:
-    app = daemon.app
-    return await to_thread.run_sync(lambda: _list_sessions(app, request), limiter=daemon.reading)
-
-
-def _list_sessions(app: App, request: messages.ListSessions) -> messages.SessionsList:
+@reads
+def list_sessions(app: App, request: messages.ListSessions) -> messages.SessionsList:
     store = app.sessions
     if query := request.search.strip():
         hits = store.search(query, request.limit * MAX_PER_SESSION)
@@ -88,13 +92,9 @@ def _list_sessions(app: App, request: messages.ListSessions) -> messages.Session
     )
 
 
-async def get_session(daemon: Daemon, _call: DaemonCall, request: messages.GetSession) -> messages.SessionAnswer:
+@reads
+def get_session(app: App, request: messages.GetSession) -> messages.SessionAnswer:
     """Raises: ClawftError."""
-    app = daemon.app
-    return await to_thread.run_sync(lambda: _read(app, request), limiter=daemon.reading)
-
-
-def _read(app: App, request: messages.GetSession) -> messages.SessionAnswer:
     store = app.sessions
     summary = store.get(request.key)
     if summary.bytes > MAX_BYTES:
@@ -122,15 +122,12 @@ MAX_SKILLS = 500
 MAX_NAMES = 1_000  # of models and sessions that are looked at, those first that cost most
 
 
-async def get_usage(daemon: Daemon, _call: DaemonCall, request: messages.GetUsage) -> messages.UsageAnswer:
+@reads
+def get_usage(app: App, request: messages.GetUsage) -> messages.UsageAnswer:
     """Raises: ClawftError."""
-    app = daemon.app
-    return await to_thread.run_sync(lambda: _load(app, request), limiter=daemon.reading)
-
-
-def _load(app: App, request: messages.GetUsage) -> messages.UsageAnswer:
     since, until = _parse_range(request)
-    own, problem = _load_own(app, since, until), None
+    with closing(open_usage(app)) as usage:
+        own, problem = _sum_up(usage, since, until), None
     try:
         shared = _load_shared(app, since, until)
     except ClawftError as error:  # what is known here is shown all the same
@@ -155,12 +152,6 @@ class _Sums(Struct, frozen=True):
     days: Sequence[LedgerSum] = ()
     models: Sequence[LedgerSum] = ()
     sessions: Sequence[LedgerSum] = ()
-
-
-def _load_own(app: App, since: str, until: str) -> _Sums:
-    """Load the usage on this machine. Raises: ClawftError."""
-    with closing(open_usage(app)) as records:
-        return _sum_up(records, since, until)
 
 
 def _load_shared(app: App, since: str, until: str) -> _Sums:

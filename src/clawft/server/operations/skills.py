@@ -74,14 +74,12 @@ async def scan_skill(daemon: Daemon, call: DaemonCall, request: messages.ScanSki
         call.caller.need("admin")  # any folder of the machine
         reports = await to_thread.run_sync(_scan_path, request.path, limiter=daemon.installing)
     else:
-        reports = await to_thread.run_sync(_scan_named, daemon.app, request.name, limiter=daemon.reading)
+        app = daemon.app
+        reports = await to_thread.run_sync(
+            lambda: [app.load_report(app.get_skill(request.name).found)], limiter=daemon.reading
+        )
     results: tuple[dict[str, Any], ...] = tuple(msgspec.to_builtins(report_fields(report)) for report in reports)
     return messages.ScanResult(verdict=max((report.verdict for report in reports), key=VERDICTS.index), results=results)
-
-
-def _scan_named(app: App, name: str) -> list[Report]:
-    """Raises: ClawftError."""
-    return [app.load_report(app.get_skill(name).found)]
 
 
 def _scan_path(path: str) -> list[Report]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Literal
@@ -367,7 +367,7 @@ class LiveRuntimes:
         generation = self._live.current
         held = self._open.get(generation.base)
         if held is None:
-            opening = open_runtime(generation.app.copy(), load_skills=self._load_skills)
+            opening = open_runtime(generation.app.copy(), load_skills=lambda: self._live.current.app.skills)
             held = self._open[generation.base] = SharedRuntime(opening, lambda: self._open.pop(generation.base, None))
         async with held.use() as runtime:
             yield runtime
@@ -376,6 +376,3 @@ class LiveRuntimes:
         """End them all."""
         for held in tuple(self._open.values()):
             await held.close()
-
-    def _load_skills(self) -> Sequence[SkillStatus]:
-        return self._live.current.app.skills

@@ -1,6 +1,5 @@
 """The flow of values: the environment, paths, conversions, and how unknown calls pass values on."""
 
-import re
 from typing import Any
 
 from clawft.scanner.facts import Kind
@@ -17,34 +16,7 @@ from clawft.scanner.languages.code.values import (
     merge_marks,
     text_of,
 )
-
-_PLACES = tuple(
-    (re.compile(pattern, re.IGNORECASE), what)
-    for pattern, what in (
-        (r"(^|/)(etc/cron|var/spool/cron|crontab)", "crontab"),
-        (r"/(LaunchAgents|LaunchDaemons)/", "launch agent"),
-        (r"(^|/)(systemd/(user|system)/|etc/init\.d/|etc/rc\.local)", "systemd unit"),
-        (
-            r"(^|/)\.(bash_?rc|zshrc|zshenv|zprofile|profile|bash_profile|bash_login|bash_logout|zlogin|kshrc|cshrc|xprofile|xinitrc)$",
-            "shell rc file",
-        ),
-        (r"(^|/)(\.config/fish/config\.fish|fish/conf\.d/)|/etc/(profile|bash\.bashrc|zsh/)", "shell rc file"),
-        (r"start menu.programs.startup|/\.config/autostart/", "login item"),
-        (r"(^|/)\.git/hooks/|\.husky/", "git hook"),
-        (r"(^|/)(sitecustomize|usercustomize)\.py$|site-packages/[^/]+\.pth$", "python startup file"),
-        (r"microsoft\.powershell_profile|/etc/ld\.so\.preload", "startup file"),
-        (r"(^|/)\.ssh/(authorized_keys|rc)$", "ssh login"),
-    )
-)
-
-
-def find_persistent_place(path: str) -> str:
-    """Return the kind of autorun place that a path is; empty for an ordinary one."""
-    folded = path.replace("\\", "/")
-    for pattern, what in _PLACES:
-        if pattern.search(folded):
-            return what
-    return ""
+from clawft.scanner.languages.places import find_persistent_place
 
 
 def find_paths(value: ProgramValue) -> list[str]:

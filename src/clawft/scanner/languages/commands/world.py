@@ -8,26 +8,7 @@ from msgspec import Struct, structs
 
 from clawft.scanner.facts import Analysis, Document, Fact, Kind, make_child
 from clawft.scanner.intake.language import find_language
-from clawft.scanner.languages.places import find_format
-
-_PLACES = re.compile(
-    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc"
-    r"|xinitrc|xsession|xprofile|inputrc|vimrc)$|(?:^|/)config\.fish$|/fish/conf\.d/|/etc/(?:profile|bash\.bashrc|zshrc|zshenv|rc\.local"
-    r"|environment|crontab|anacrontab|ld\.so\.preload|inittab)\b|/etc/(?:profile\.d|cron[.\w]*|init\.d|systemd|xdg/autostart|update-motd\.d)/"
-    r"|/var/spool/cron|/systemd/(?:system|user)/|/(?:usr/)?lib/systemd/|library/launch(?:agents|daemons)|/startupitems/"
-    r"|\.config/autostart/|\.git/hooks/|/git-core/templates/hooks|\.ssh/(?:authorized_keys|rc)\b"
-    r"|\\currentversion\\(?:run|runonce|winlogon|policies\\explorer\\run)|start menu[\\/]programs[\\/]startup"
-    r"|microsoft\.powershell_profile"
-    r"|windowspowershell[\\/]profile|sitecustomize\.py$|usercustomize\.py$|site-packages/[^/]*\.pth$"
-    r"|(?:^|/)\.husky/[a-z-]+$",
-    re.IGNORECASE,
-)
-
-
-def find_persistence(path: str) -> str:
-    """The place that runs a file of this path again; empty when there is none."""
-    return path if _PLACES.search(path) else ""
-
+from clawft.scanner.languages.places import find_format, find_persistent_place
 
 _CRON_LINE = re.compile(r"^[ \t]*(?:@\w+|(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]+)$", re.MULTILINE)
 _CRON_USER = re.compile(r"[a-z_][a-z0-9_-]*[ \t]+(?=\S)")
@@ -241,8 +222,8 @@ class CommandContext:
         else:
             self.files[where] = content
         self.note(call, Kind.WRITE, where, content.sources)
-        if place := find_persistence(where):
-            self.note(call, Kind.PERSIST, place, content.sources)
+        if find_persistent_place(where):
+            self.note(call, Kind.PERSIST, where, content.sources)
         if content.known and not content.text and not append and _TRACES.search(where):
             self.note(call, Kind.DELETE, where)
         if content.known and len(content.text) > 3:
@@ -256,7 +237,7 @@ class CommandContext:
         if commands:
             return
         language = find_language(where, content.text)
-        if language in ("text", "binary") and (find_persistence(where) or content.text.startswith("#!")):
+        if language in ("text", "binary") and (find_persistent_place(where) or content.text.startswith("#!")):
             language = "shell"
         if language not in ("text", "binary") or find_format(where):
             self.child(content.text, language, "written", call.offset, where)

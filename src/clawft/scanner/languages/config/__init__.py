@@ -62,9 +62,9 @@ def _read_tree(sheet: ConfigSheet, tree: Any, path: str) -> None:
     known = False
     if isinstance(tree, dict):
         known = read_agent_settings(sheet, tree)
-        known |= read_packages(sheet, tree, path)
-        known |= read_editor_settings(sheet, tree, path)
-        known |= read_pipeline(sheet, tree, path)
-        known |= read_sections(sheet, tree, path)
+        before = sheet.size
+        for read in (read_packages, read_editor_settings, read_pipeline, read_sections):
+            read(sheet, tree, path)
+        known |= sheet.size > before
         known |= read_frontmatter(sheet, tree)
     read_strings(sheet, tree, commands=not known)

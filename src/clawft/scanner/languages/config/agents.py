@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from clawft.scanner.facts import Fact, Kind
-from clawft.scanner.languages.config.sheet import ConfigSheet, as_command, strings_of
+from clawft.scanner.languages.config.sheet import ConfigSheet, as_command, dict_of, list_of, strings_of
 from clawft.scanner.regex import lazy
 
 _CONTAINER = lazy(r"^(initialize|onCreate|updateContent|postCreate|postStart|postAttach)Command$")
@@ -16,9 +16,8 @@ _PROGRAM = lazy(
 )
 
 
-def read_editor_settings(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
-    """Note the tasks and programs that an editor starts; whether it was such a file."""
-    before = len(sheet.facts) + len(sheet.children)
+def read_editor_settings(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> None:
+    """Note the tasks and programs that an editor starts."""
     for key, value in tree.items():
         if _CONTAINER.match(key):
             sheet.run(value, key, hook=f"devcontainer:{key}")
@@ -27,14 +26,12 @@ def read_editor_settings(sheet: ConfigSheet, tree: dict[str, Any], path: str) ->
         _read_tasks(sheet, tree)
     elif isinstance(tree.get("tasks"), dict) and "tasks" in tree["tasks"]:  # a code-workspace nests them
         _read_tasks(sheet, tree["tasks"])
-    if isinstance(tree.get("configurations"), list):
-        for configuration in tree["configurations"]:
-            if isinstance(configuration, dict) and "request" in configuration:
-                _read_launch(sheet, configuration)
+    for configuration in list_of(tree.get("configurations")):
+        if isinstance(configuration, dict) and "request" in configuration:
+            _read_launch(sheet, configuration)
     settings = tree.get("settings") if path.endswith(".code-workspace") else tree
     if isinstance(settings, dict) and (".vscode/" in path or "/user/" in path or path.endswith(".code-workspace")):
         _read_settings(sheet, settings)
-    return len(sheet.facts) + len(sheet.children) > before
 
 
 def _read_reach(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
@@ -48,19 +45,17 @@ def _read_reach(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
 
 
 def _read_tasks(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
-    for task in tree.get("tasks", ()) if isinstance(tree.get("tasks"), list) else ():
+    for task in list_of(tree.get("tasks")):
         if not isinstance(task, dict):
             continue
-        options = task.get("runOptions")
-        opened = isinstance(options, dict) and str(options.get("runOn", "")).lower() == "folderopen"
+        opened = str(dict_of(task.get("runOptions")).get("runOn", "")).lower() == "folderopen"
         hook = "vscode:folderOpen" if opened else ""
-        env = task["options"].get("env") if isinstance(task.get("options"), dict) else None
+        env = dict_of(task.get("options")).get("env")
         for part in (task, *(task[key] for key in ("linux", "osx", "windows") if isinstance(task.get(key), dict))):
             command = part.get("command")
             if isinstance(command, dict):
                 command = command.get("value")
-            words = part.get("args") if isinstance(part.get("args"), list) else []
-            args = [word.get("value", "") if isinstance(word, dict) else word for word in words]
+            args = [word.get("value", "") if isinstance(word, dict) else word for word in list_of(part.get("args"))]
             if isinstance(command, str):
                 line = f"{command} {as_command([str(argument) for argument in args])}".strip()
                 sheet.run(line, "tasks", hook=hook, env=env)
@@ -105,7 +100,7 @@ _COMMANDS = ("command", "commands", "cmd", "run", "script", "shell", "exec", "ba
 def read_frontmatter(sheet: ConfigSheet, tree: dict[str, Any]) -> bool:
     """Note the programs of a skill's tools, and its install blocks; whether there were any of these."""
     _read_tools(sheet, tree.get("tools"))
-    before = len(sheet.facts) + len(sheet.children)
+    before = sheet.size
     metadata = tree.get("metadata")
     holders = [tree, metadata]
     if isinstance(metadata, dict):
@@ -116,12 +111,12 @@ def read_frontmatter(sheet: ConfigSheet, tree: dict[str, Any]) -> bool:
         for key in ("install", "installer", "setup", "dependencies", "prerequisites"):
             if isinstance(block := holder.get(key), list | dict) and (holder is not tree or "description" in tree):
                 _read_install(sheet, block, key)
-    return len(sheet.facts) + len(sheet.children) > before
+    return sheet.size > before
 
 
 def _read_tools(sheet: ConfigSheet, tools: Any) -> None:
     """Strings that look like commands are read in any case; a list of words looks like nothing."""
-    for tool in tools if isinstance(tools, list) else ():
+    for tool in list_of(tools):
         if isinstance(tool, dict) and "name" in tool:
             sheet.run(tool.get("command"), "tools", "command")
 
@@ -281,7 +276,7 @@ def _read_servers(sheet: ConfigSheet, value: Any, *keys: str, sure: bool) -> Non
 
 def _carried(sheet: ConfigSheet, headers: Any, *keys: str) -> list[Fact]:
     """The variables that the headers of a server carry to it."""
-    text = " ".join(str(header) for header in headers.values()) if isinstance(headers, dict) else ""
+    text = " ".join(str(header) for header in dict_of(headers).values())
     names = re.findall(r"\$\{(?:env:|input:)?(\w{1,80})[^}]{0,80}\}|\$(\w{1,80})", text)
     return [sheet.add(Kind.ENV, a or b, *keys, via="headers") for a, b in names]
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.config.sheet import ConfigSheet, as_command, strings_of, walk
+from clawft.scanner.languages.config.sheet import ConfigSheet, as_command, dict_of, list_of, strings_of, walk
 from clawft.scanner.regex import lazy, words
 
 _NPM_HOOKS = lazy(r"^((pre|post)?(install|prepare|uninstall)|prepublish|dependencies)$")
@@ -23,12 +23,11 @@ _REGISTRY_HOSTS = lazy(
 )
 
 
-def read_packages(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
-    """Note what a manifest installs and runs; whether it was one."""
-    before = len(sheet.facts) + len(sheet.children)
+def read_packages(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> None:
+    """Note what a manifest installs and runs."""
     name = path.rpartition("/")[2]
     if isinstance(tree.get("scripts"), dict):
-        settings = {f"npm_package_config_{key}": value for key, value in _dict(tree.get("config")).items()}
+        settings = {f"npm_package_config_{key}": value for key, value in dict_of(tree.get("config")).items()}
         _read_scripts(sheet, tree["scripts"], settings, composer=name == "composer.json")
     if "lockfileVersion" in tree:
         _read_lock(sheet, tree)
@@ -43,7 +42,6 @@ def read_packages(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
     if name in ("environment.yml", "environment.yaml", "conda.yml", "pipfile"):
         _read_lists(sheet, tree)
     _read_registries(sheet, tree, name)
-    return len(sheet.facts) + len(sheet.children) > before
 
 
 def _read_scripts(sheet: ConfigSheet, scripts: dict[str, Any], settings: dict[str, Any], *, composer: bool) -> None:
@@ -71,24 +69,16 @@ def _read_scripts(sheet: ConfigSheet, scripts: dict[str, Any], settings: dict[st
 
 def _read_npm(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     for section in _NPM_DEPENDENCIES:
-        if isinstance(entries := tree.get(section), dict):
-            for keys, spec in walk(entries):
-                _add_npm(sheet, section, keys[-1] if keys else "", spec.strip())
-    hooks = tree.get("husky", {}).get("hooks") if isinstance(tree.get("husky"), dict) else None
-    for holder, found in (
-        ("husky", hooks),
-        ("simple-git-hooks", tree.get("simple-git-hooks")),
-        ("gitHooks", tree.get("gitHooks")),
-    ):
-        if isinstance(found, dict):
-            for event, command in found.items():
-                sheet.run(command, holder, event, hook=f"git:{event}")
-    for extension in strings_of(_dict(tree.get("openclaw")).get("extensions")):
+        for keys, spec in walk(dict_of(tree.get(section))):
+            _add_npm(sheet, section, keys[-1] if keys else "", spec.strip())
+    for holder in ("husky", "simple-git-hooks", "gitHooks"):
+        found = dict_of(tree.get(holder))
+        for event, command in dict_of(found.get("hooks")).items() if holder == "husky" else found.items():
+            sheet.run(command, holder, event, hook=f"git:{event}")
+    for extension in strings_of(dict_of(tree.get("openclaw")).get("extensions")):
         sheet.add(Kind.HOOK, "openclaw:extension", "extensions", via=extension)
-    staged = tree.get("lint-staged")
-    if isinstance(staged, dict):
-        for _, command in walk(staged):
-            sheet.run(command, "lint-staged")
+    for _, command in walk(dict_of(tree.get("lint-staged"))):
+        sheet.run(command, "lint-staged")
 
 
 def _add_npm(sheet: ConfigSheet, section: str, name: str, spec: str) -> None:
@@ -109,9 +99,8 @@ def _read_lock(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     """A lock file: only what comes from elsewhere than the public registry tells something."""
     odd = 0
     for holder in ("packages", "dependencies"):
-        entries = tree.get(holder)
-        for name, entry in entries.items() if isinstance(entries, dict) else ():
-            address = entry.get("resolved") if isinstance(entry, dict) else None
+        for name, entry in dict_of(tree.get(holder)).items():
+            address = dict_of(entry).get("resolved")
             if isinstance(address, str) and "://" in address and not _REGISTRY_HOSTS.match(address) and odd < 200:
                 odd += 1
                 sheet.add(
@@ -120,8 +109,8 @@ def _read_lock(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
 
 
 def _read_pyproject(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
-    project, system, tool = (_dict(tree.get(key)) for key in ("project", "build-system", "tool"))
-    optional, groups = _dict(project.get("optional-dependencies")), _dict(tree.get("dependency-groups"))
+    project, system, tool = (dict_of(tree.get(key)) for key in ("project", "build-system", "tool"))
+    optional, groups = dict_of(project.get("optional-dependencies")), dict_of(tree.get("dependency-groups"))
     for holder in (project.get("dependencies"), system.get("requires"), *optional.values(), *groups.values()):
         for text in strings_of(holder):
             add_requirement(sheet, text)
@@ -130,60 +119,55 @@ def _read_pyproject(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
             [*strings_of(system["backend-path"])[:1], str(system.get("build-backend", "")).replace(".", "/")]
         )
         sheet.add(Kind.HOOK, "pip:build-backend", "build-system", "backend-path", via=f"python {where}.py")
-    hatch = _dict(_dict(_dict(_dict(tool.get("hatch")).get("build")).get("hooks")).get("custom"))
-    if "custom" in _dict(_dict(_dict(tool.get("hatch")).get("build")).get("hooks")):
+    hatch = dict_of(dict_of(dict_of(dict_of(tool.get("hatch")).get("build")).get("hooks")).get("custom"))
+    if "custom" in dict_of(dict_of(dict_of(tool.get("hatch")).get("build")).get("hooks")):
         sheet.add(Kind.HOOK, "pip:hatch-build", "hooks.custom", via=f"python {hatch.get('path', 'hatch_build.py')}")
-    poetry = _dict(tool.get("poetry"))
-    script = poetry.get("build") if isinstance(poetry.get("build"), str) else _dict(poetry.get("build")).get("script")
+    poetry = dict_of(tool.get("poetry"))
+    script = poetry.get("build") if isinstance(poetry.get("build"), str) else dict_of(poetry.get("build")).get("script")
     if isinstance(script, str):
         sheet.add(Kind.HOOK, "pip:poetry-build", "build", via=f"python {script}")
     for key in ("dependencies", "dev-dependencies"):
-        _read_table(sheet, "pip", _dict(poetry.get(key)), key)
+        _read_table(sheet, "pip", dict_of(poetry.get(key)), key)
     for source in (
-        *_list(poetry.get("source")),
-        *_list(_dict(tool.get("uv")).get("index")),
-        *_list(_dict(tool.get("pdm")).get("source")),
+        *list_of(poetry.get("source")),
+        *list_of(dict_of(tool.get("uv")).get("index")),
+        *list_of(dict_of(tool.get("pdm")).get("source")),
     ):
         if isinstance(source, dict) and isinstance(source.get("url"), str):
             sheet.add(Kind.INSTALL, f"pip:*@{source['url']}", "url", via=source["url"])
-    for key, source in _dict(_dict(tool.get("uv")).get("sources")).items():
+    for key, source in dict_of(dict_of(tool.get("uv")).get("sources")).items():
         if isinstance(source, dict):
             _read_table(sheet, "pip", {key: source}, "sources")
 
 
 def _read_table(sheet: ConfigSheet, installer: str, table: dict[str, Any], *keys: str) -> None:
     for name, spec in table.items():
-        address = (
-            next((spec[key] for key in ("git", "url", "registry-index") if isinstance(spec.get(key), str)), "")
-            if isinstance(spec, dict)
-            else ""
+        fields = dict_of(spec)
+        address = next(
+            (fields[key] for key in ("git", "url", "registry-index") if isinstance(fields.get(key), str)), ""
         )
         if address:
             sheet.add(Kind.INSTALL, f"{installer}:{address}", *keys, name, via=address)
-        elif name.lower() != "python" and not (isinstance(spec, dict) and "path" in spec):
-            real = (
-                spec.get("package", name)
-                if isinstance(spec, dict) and isinstance(spec.get("package", name), str)
-                else name
-            )
+        elif name.lower() != "python" and "path" not in fields:
+            real = fields["package"] if isinstance(fields.get("package"), str) else name
             sheet.add(Kind.INSTALL, f"{installer}:{real}", *keys, via=real)
 
 
 def _read_cargo(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
-    build = _dict(tree.get("package")).get("build")
+    build = dict_of(tree.get("package")).get("build")
     if isinstance(build, str):
         sheet.add(Kind.HOOK, "cargo:build", "build", via=build)
     for key in ("dependencies", "dev-dependencies", "build-dependencies"):
-        _read_table(sheet, "cargo", _dict(tree.get(key)), key)
-    settings = _dict(tree.get("build"))
+        _read_table(sheet, "cargo", dict_of(tree.get(key)), key)
+    settings = dict_of(tree.get("build"))
     for key in ("rustc", "rustc-wrapper", "rustc-workspace-wrapper", "rustdoc"):
         if isinstance(settings.get(key), str):
             sheet.run(settings[key], "build", key, hook=f"cargo:{key}")
-    for target in _dict(tree.get("target")).values():
+    for target in dict_of(tree.get("target")).values():
         for key in ("runner", "linker"):
-            if isinstance(target, dict) and target.get(key):
-                sheet.run(target[key], key, hook=f"cargo:{key}")
-    for source in (*_dict(tree.get("source")).values(), *_dict(tree.get("registries")).values()):
+            if command := dict_of(target).get(key):
+                sheet.run(command, key, hook=f"cargo:{key}")
+    for source in (*dict_of(tree.get("source")).values(), *dict_of(tree.get("registries")).values()):
         if isinstance(source, dict) and isinstance(address := source.get("registry", source.get("index")), str):
             sheet.add(Kind.INSTALL, f"cargo:*@{address}", via=address)
 
@@ -192,19 +176,19 @@ def _read_gyp(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     for keys, text in walk(tree):
         for match in _GYP_COMMAND.finditer(text):
             sheet.run(match[1], *keys, hook="npm:gyp")
-    for target in _list(tree.get("targets")):
-        for action in _list(_dict(target).get("actions")):
+    for target in list_of(tree.get("targets")):
+        for action in list_of(dict_of(target).get("actions")):
             if isinstance(action, dict) and as_command(action.get("action")):
                 sheet.run(action["action"], "action", hook="npm:gyp")
 
 
 def _read_lists(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     for key in ("packages", "dev-packages"):
-        _read_table(sheet, "pip", _dict(tree.get(key)), key)
-    for entry in _list(tree.get("dependencies")):
+        _read_table(sheet, "pip", dict_of(tree.get(key)), key)
+    for entry in list_of(tree.get("dependencies")):
         for requirement in strings_of(entry.get("pip")) if isinstance(entry, dict) else ():
             add_requirement(sheet, requirement)
-    for source in _list(tree.get("source")):
+    for source in list_of(tree.get("source")):
         if isinstance(source, dict) and isinstance(source.get("url"), str):
             sheet.add(Kind.INSTALL, f"pip:*@{source['url']}", "url", via=source["url"])
 
@@ -239,11 +223,3 @@ def add_requirement(sheet: ConfigSheet, line: str, *keys: str, index: str = "") 
         sheet.add(Kind.INSTALL, f"pip:{line}", *keys, via=line)
     elif match := _NAME.match(name):
         sheet.add(Kind.INSTALL, f"pip:{match[1]}{index}", *keys, via=match[1])
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -6,7 +6,7 @@ from html import unescape
 from typing import Any
 
 from clawft.scanner.facts import Kind
-from clawft.scanner.languages.config.sheet import ConfigSheet, strings_of
+from clawft.scanner.languages.config.sheet import ConfigSheet, dict_of, list_of, strings_of
 from clawft.scanner.regex import lazy
 from clawft.scanner.vocabulary.hosts import HostKind, judge_address
 
@@ -77,33 +77,29 @@ _HOST_PATHS = lazy(
 )
 
 
-def read_pipeline(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
-    """Note the steps of a pipeline and the reach of containers; whether it was such a file."""
-    before = len(sheet.facts) + len(sheet.children)
+def read_pipeline(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> None:
+    """Note the steps of a pipeline and the reach of containers."""
     if isinstance(tree.get("jobs"), dict) or isinstance(tree.get("runs"), dict):
         _read_workflow(sheet, tree)
     elif "gitlab-ci" in path or any(
         isinstance(tree.get(key), list) for key in ("stages", "steps", "before_script", "pipeline")
     ):
         _read_steps(sheet, tree)
-    if isinstance(tree.get("repos"), list):
-        _read_pre_commit(sheet, tree["repos"])
+    _read_pre_commit(sheet, list_of(tree.get("repos")))
     for key, value in tree.items():
         if _GIT_EVENT.match(key) and isinstance(value, dict):
             _read_lefthook(sheet, key, value)
-    if isinstance(tree.get("services"), dict):
-        for name, service in tree["services"].items():
-            if isinstance(service, dict):
-                _read_service(sheet, name, service)
+    for name, service in dict_of(tree.get("services")).items():
+        if isinstance(service, dict):
+            _read_service(sheet, name, service)
     _read_others(sheet, tree)
-    return len(sheet.facts) + len(sheet.children) > before
 
 
 def _read_others(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     if "kind" in tree and "apiVersion" in tree:
         _read_manifest(sheet, tree, 0)
     for key in ("runcmd", "bootcmd"):
-        for command in tree[key] if isinstance(tree.get(key), list) else ():
+        for command in list_of(tree.get(key)):
             sheet.run(command, key, hook="cloud-init")
     if isinstance(tree.get("tasks"), dict):  # a Taskfile
         _read_steps(sheet, tree["tasks"])
@@ -113,11 +109,11 @@ def _read_workflow(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
     events = tree.get("on", tree.get("True", tree.get("true")))
     if "pull_request_target" in (events if isinstance(events, dict | list) else [events]):
         sheet.add(Kind.HOOK, "github:pull_request_target", via="pull_request_target")
-    for job in (*_values(tree.get("jobs")), tree.get("runs")):
+    for job in (*dict_of(tree.get("jobs")).values(), tree.get("runs")):
         if not isinstance(job, dict):
             continue
-        outer = {**_dict(tree.get("env")), **_dict(job.get("env"))}
-        for step in job.get("steps") or () if isinstance(job.get("steps"), list) else ():
+        outer = {**dict_of(tree.get("env")), **dict_of(job.get("env"))}
+        for step in list_of(job.get("steps")):
             if isinstance(step, dict):
                 _read_step(sheet, step, outer)
         for key in ("pre", "main", "post"):
@@ -126,14 +122,14 @@ def _read_workflow(sheet: ConfigSheet, tree: dict[str, Any]) -> None:
 
 
 def _read_step(sheet: ConfigSheet, step: dict[str, Any], outer: dict[str, Any]) -> None:
-    env = {key: _plain(str(value)) for key, value in {**outer, **_dict(step.get("env"))}.items()}
+    env = {key: _plain(str(value)) for key, value in {**outer, **dict_of(step.get("env"))}.items()}
     run = step.get("run", step.get("script", step.get("bash")))
     if isinstance(run, dict):
         run = run.get("command")
     if isinstance(run, str):
         language = _SHELLS.get(str(step.get("shell", "")).split(" ")[0], "shell")
         sheet.run(_plain(run), "steps", env=env, language=language)
-    script = _dict(step.get("with")).get("script")
+    script = dict_of(step.get("with")).get("script")
     if isinstance(script, str):
         sheet.hold(_plain(script), "javascript", "config", "script")
 
@@ -167,7 +163,7 @@ def _read_pre_commit(sheet: ConfigSheet, repos: list[Any]) -> None:
             continue
         if "://" in repo["repo"]:
             sheet.add(Kind.INSTALL, f"pre-commit:{repo['repo']}", "repo", via=repo["repo"])
-        for hook in repo.get("hooks") or () if isinstance(repo.get("hooks"), list) else ():
+        for hook in list_of(repo.get("hooks")):
             if isinstance(hook, dict) and isinstance(hook.get("entry"), str):
                 words = [hook["entry"], *strings_of(hook.get("args"))]
                 sheet.run(" ".join(words), "entry", hook="git:pre-commit")
@@ -204,7 +200,7 @@ def _read_service(sheet: ConfigSheet, name: str, service: dict[str, Any]) -> Non
 def _mounts(volumes: Any) -> list[tuple[str, str]]:
     """Return the path of each volume in the container, and the folder of the host that it is."""
     found = []
-    for volume in volumes if isinstance(volumes, list) else ():
+    for volume in list_of(volumes):
         if isinstance(volume, dict):
             found.append((str(volume.get("target", "")), str(volume.get("source", ""))))
         else:
@@ -254,18 +250,10 @@ def _read_manifest(sheet: ConfigSheet, tree: Any, depth: int) -> None:
             _add_mount(sheet, str(where.get("path", "")), "hostPath")
         for key, value in tree.items():
             if key in ("postStart", "preStop") and isinstance(value, dict):
-                sheet.run(_dict(value.get("exec")).get("command"), key, hook=f"kubernetes:{key}")
+                sheet.run(dict_of(value.get("exec")).get("command"), key, hook=f"kubernetes:{key}")
             elif isinstance(value, dict | list):
                 _read_manifest(sheet, value, depth + 1)
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _values(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else []
-
-
 def _items(value: Any) -> list[tuple[Any, Any]]:
-    return list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    return list(enumerate(value)) if isinstance(value, list) else list(dict_of(value).items())

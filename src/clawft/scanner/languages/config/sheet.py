@@ -26,6 +26,11 @@ class ConfigSheet:
         self._cursor = 0
         self._held: set[tuple[str, str]] = set()
 
+    @property
+    def size(self) -> int:
+        """The number of things found so far."""
+        return len(self.facts) + len(self.children)
+
     def locate(self, value: str, *keys: str) -> int:
         """Find the line of a value, searched behind the keys that lead to it."""
         text = self.document.text
@@ -122,6 +127,15 @@ def strings_of(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [element for element in value if isinstance(element, str)] if isinstance(value, list) else []
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    """A value that should be an object; an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def walk(value: Any) -> "list[tuple[tuple[str, ...], str]]":

@@ -163,9 +163,8 @@ _HARMLESS = lazy(
 )
 
 
-def read_sections(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
-    """Note the programs that sections start; whether there were any."""
-    before = len(sheet.facts) + len(sheet.children)
+def read_sections(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> None:
+    """Note the programs that sections start."""
     if "Service" in tree and isinstance(tree["Service"], dict):
         _read_unit(sheet, tree["Service"], path)
     if isinstance(entry := tree.get("Desktop Entry"), dict):
@@ -183,7 +182,6 @@ def read_sections(sheet: ConfigSheet, tree: dict[str, Any], path: str) -> bool:
     if path.endswith(("mise.toml", "mise.local.toml")):
         for keys, value in walk(tree.get("hooks")):
             sheet.run(value, "hooks", *keys, hook=f"mise:{keys[0] if keys else 'hook'}")
-    return len(sheet.facts) + len(sheet.children) > before
 
 
 def _read_unit(sheet: ConfigSheet, service: dict[str, Any], path: str) -> None:

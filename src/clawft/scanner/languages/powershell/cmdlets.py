@@ -16,7 +16,7 @@ from clawft.scanner.languages.commands import (
     sources_of,
     unknown,
 )
-from clawft.scanner.languages.commands.world import find_persistence
+from clawft.scanner.languages.places import find_persistent_place
 from clawft.scanner.languages.powershell.members import call_member
 from clawft.scanner.languages.powershell.operators import Item, as_text, flatten
 from clawft.scanner.languages.powershell.reader import PowerShellReader
@@ -268,7 +268,7 @@ def _task_action(reader: PowerShellReader, parameters: CmdletParameters, call: C
 
 def _property(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     path, value = parameters.get("path", "literalpath", place=0), parameters.get("value", place=2)
-    if path and find_persistence(path.text + "\\"):
+    if path and find_persistent_place(path.text + "\\"):
         reader.world.note(call, Kind.PERSIST, path.text, value.sources if value else ())
         if value and value.known:
             reader.world.child(value.text, "batch", "exec", call.offset)

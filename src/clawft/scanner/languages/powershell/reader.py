@@ -468,7 +468,8 @@ class PowerShellReader:
                 if called and self._depth < MAX_DEPTH:
                     self.at += 1
                     self._depth += 1
-                    args = self._flat_args(self.read_until(")"))
+                    outputs = self.read_until(")")
+                    args = [*outputs[0]] if len(outputs) == 1 and isinstance(outputs[0], list) else outputs
                     self._depth -= 1
                 value = self._call_member(self, value, name if called else "." + name, args, offset)
             elif (
@@ -485,10 +486,6 @@ class PowerShellReader:
             else:
                 return value
         return value
-
-    @staticmethod
-    def _flat_args(outputs: list[Item]) -> list[Item]:
-        return list(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], list) else outputs
 
     def _single(self) -> CommandValue:
         at = self.at + 1
