@@ -1,14 +1,25 @@
-"""Regular expressions that are compiled at first use, lazy properties, and word lists."""
+"""Regular expressions that are compiled at first use, automata of words, lazy properties, and word lists."""
 
 import re
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
 
 
 def words(text: str) -> frozenset[str]:
     """The words of a text that lists them."""
     return frozenset(text.split())
+
+
+@cache
+def make_automaton(words: tuple[bytes, ...]) -> "BytesAhoCorasick":
+    """The automaton that finds all of some words in one pass."""
+    from ahocorasick_rs import BytesAhoCorasick, Implementation  # loaded when a text is read
+
+    return BytesAhoCorasick(words, implementation=Implementation.DFA)
 
 
 T = TypeVar("T")

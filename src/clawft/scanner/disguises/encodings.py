@@ -8,19 +8,13 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Document, Fact, Kind, make_child
 from clawft.scanner.intake.files import IntakeResult, take_bytes, take_compiled
 from clawft.scanner.intake.formats import ARCHIVES, PROGRAMS, UnpackBudget, find_form
 from clawft.scanner.intake.language import guess_language
-from clawft.scanner.regex import lazy
-
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
-
+from clawft.scanner.regex import lazy, make_automaton
 
 # A few words in rot13: a command or an order in rot13 can hardly do without one of them.
 ROTATED = (b"uggc", b"phey ", b"onfu", b"vafgehp", b"gur ")
@@ -35,15 +29,8 @@ Signs = Counter[bytes]
 
 def find_signs(low: bytes) -> Signs:
     """Count how often each of the words occurs in a text in lower case."""
-    found = _build().find_matches_as_indexes(low, overlapping=True)
+    found = make_automaton(_WORDS).find_matches_as_indexes(low, overlapping=True)
     return Counter([_WORDS[which] for which, _, _ in found]) if found else Counter()
-
-
-@cache
-def _build() -> "BytesAhoCorasick":
-    from ahocorasick_rs import BytesAhoCorasick
-
-    return BytesAhoCorasick(_WORDS)
 
 
 MAX_RESULT = 1 << 20

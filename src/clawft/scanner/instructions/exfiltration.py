@@ -2,16 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING
 
 from clawft.scanner.facts import Kind
 from clawft.scanner.instructions.patterns import LateRegex, SentenceOrder, find_address, find_data
 from clawft.scanner.instructions.sentences import Sentence
-
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
-
+from clawft.scanner.regex import make_automaton
 
 VERB = LateRegex(
     r"\b(?:sends?|sending|sent|posts?|posting|uploads?|uploaded|uploading|transmits?|transmitted|transmitting|forwards?"
@@ -45,26 +40,17 @@ PLACE = LateRegex(
 
 # Where an address may stand: surely, or a host without more.
 _MARKS = (
-    "://",
-    "@",
-    *(".com", ".net", ".org", ".io", ".dev", ".app", ".xyz", ".top", ".site", ".online", ".cc", ".ru", ".cn"),
-    *(".me", ".sh", ".co", ".info"),
-)
+    b"://", b"@", b".com", b".net", b".org", b".io", b".dev", b".app", b".xyz", b".top", b".site", b".online", b".cc",
+    b".ru", b".cn", b".me", b".sh", b".co", b".info",
+)  # fmt: skip
 _SURE = 2
 _NUMBERS = LateRegex(r"\.\d{1,3}\.\d{1,3}\.\d")
 _PLACES = LateRegex(r"(?<![a-z])(?:ser|end|col|ana|bac|clo|web|sys|inf)|\w\.\w+/", re.IGNORECASE)
 
 
-@cache
-def _marks() -> "BytesAhoCorasick":
-    from ahocorasick_rs import BytesAhoCorasick, Implementation
-
-    return BytesAhoCorasick([mark.encode() for mark in _MARKS], implementation=Implementation.DFA)
-
-
 def find_addresses(text: str) -> list[tuple[int, bool]]:
     """Find where addresses may stand in a text, and whether each is more than a bare host."""
-    found = _marks().find_matches_as_indexes(text.encode("latin-1", "replace").lower())
+    found = make_automaton(_MARKS).find_matches_as_indexes(text.encode("latin-1", "replace").lower())
     spots = [(start, mark < _SURE) for mark, start, _ in found]
     return spots + [(match.start(), False) for match in _NUMBERS.finditer(text)]
 

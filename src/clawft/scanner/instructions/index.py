@@ -12,6 +12,7 @@ from operator import or_
 from typing import Generic, Protocol, TypeVar
 
 from clawft.scanner.instructions.needs import find_commonness
+from clawft.scanner.regex import make_automaton
 
 MAX_CACHED = 2_000
 MAX_WORD = 64
@@ -74,8 +75,6 @@ class _Tables:
     """The words of all things of a pool: which needs each meets, for which things it stands, what each thing needs."""
 
     def __init__(self, things: list[HasNeeds]) -> None:
-        from ahocorasick_rs import BytesAhoCorasick, Implementation
-
         numbers: dict[frozenset[str], int] = {}
         meets: dict[str, int] = {}
         stands: dict[str, int] = {}  # for those things whose rarest need it meets
@@ -90,7 +89,7 @@ class _Tables:
             self.wanted.append(reduce(or_, (numbers[need] for need in needs)))
             for word in min(needs, key=find_commonness):
                 stands[word] = stands.get(word, 0) | 1 << number
-        self.automaton = BytesAhoCorasick([word.encode() for word in meets], implementation=Implementation.DFA)
+        self.automaton = make_automaton(tuple(word.encode() for word in meets))
         self.meets = list(meets.values())
         self.stands = [stands.get(word, 0) for word in meets]
         self.things = [[(1 << number, self.wanted[number]) for number in members(own)] for own in self.stands]

@@ -2,14 +2,10 @@
 
 import os
 from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
-
+from clawft.scanner.regex import make_automaton
 
 _BOMS = (
     (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"), (b"\xff\xfe", "utf-16-le"),
@@ -195,20 +191,13 @@ def _reduce(read: Read, size: int, parts: list[tuple[int, int]]) -> ReducedText:
 
 def _search(chunk: bytes, at: int, hits: dict[bytes, list[int]]) -> None:
     low = chunk.lower()
-    for index in {which for which, _, _ in _find_words().find_matches_as_indexes(low, overlapping=True)}:
+    for index in {which for which, _, _ in make_automaton(_WORDS).find_matches_as_indexes(low, overlapping=True)}:
         word = _WORDS[index]
         places = hits.setdefault(word, [])
         found = low.find(word)
         while found >= 0 and len(places) < _PER_WORD:
             places.append(at + found)
             found = low.find(word, found + AFTER)
-
-
-@cache
-def _find_words() -> "BytesAhoCorasick":
-    from ahocorasick_rs import BytesAhoCorasick
-
-    return BytesAhoCorasick(_WORDS)
 
 
 def _choose(hits: dict[bytes, list[int]], solid: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -11,9 +11,8 @@ from clawft.scanner.languages.commands.files import FILE_PROGRAMS
 from clawft.scanner.languages.commands.interpreters import INTERPRETER_PROGRAMS, WRAPPER_PROGRAMS
 from clawft.scanner.languages.commands.network import NETWORK_PROGRAMS, TRANSFER_PROGRAMS
 from clawft.scanner.languages.commands.packages import GIT_PROGRAMS, INSTALLER_PROGRAMS
-from clawft.scanner.languages.commands.system import SYSTEM_PROGRAMS
+from clawft.scanner.languages.commands.system import SYSTEM_PROGRAMS, WINDOWS_PROGRAMS
 from clawft.scanner.languages.commands.texts import TEXT_PROGRAMS
-from clawft.scanner.languages.commands.windows import WINDOWS_PROGRAMS
 from clawft.scanner.languages.commands.world import (
     NOTHING,
     CommandCall,
