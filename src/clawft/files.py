@@ -1,4 +1,4 @@
-"""Read a file that may be hostile without blocking; replace files and folders atomically; lock files."""
+"""Read a file that may be hostile without blocking; replace files and folders atomically; lock files; encode JSON."""
 
 import errno
 import fcntl
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -415,3 +416,20 @@ def _empty(folder: int) -> list[str]:
     for name in (name for name, is_folder in listed if not is_folder):
         os.unlink(name, dir_fd=folder)
     return [name for name, is_folder in listed if is_folder]
+
+
+def encode_json(value: object) -> bytes:
+    """Encode as JSON; halves of characters, as odd names of files hold them, become question marks."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
+
+
+def replace_surrogates(value: Any) -> Any:
+    """A value with question marks for what is no Unicode in its texts."""
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode()
+    if isinstance(value, dict):
+        return {replace_surrogates(key): replace_surrogates(inner) for key, inner in value.items()}
+    return [replace_surrogates(inner) for inner in value] if isinstance(value, list | tuple) else value

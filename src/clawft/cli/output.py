@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, Diagnostic
-from clawft.files import get_hint
-from clawft.server.protocol.base import diagnostic_json, encode
+from clawft.files import encode_json, get_hint
+from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.parse.model import HIDDEN, escape_invisible
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # could rewrite the screen
@@ -69,7 +69,7 @@ def print_json(schema: str, **values: Any) -> None:
 
 def json_text(document: dict[str, Any]) -> str:
     """A document as text, safe on a terminal."""
-    return escape_unsafe(msgspec.json.format(encode(document), indent=2).decode())
+    return escape_unsafe(msgspec.json.format(encode_json(document), indent=2).decode())
 
 
 def escape_unsafe(document: str) -> str:
@@ -122,7 +122,7 @@ def show_error(error: ClawftError) -> None:
 def print_error_json(error: ClawftError) -> None:
     """One line on stdout, which may also end a stream of lines."""
     problem = diagnostic_json(error.diagnostic) | {"hint": _find_hint(error) or None}
-    click.echo(escape_unsafe(encode({"schema": "clawft.error.v1", "error": problem}).decode()))
+    click.echo(escape_unsafe(encode_json({"schema": "clawft.error.v1", "error": problem}).decode()))
 
 
 def _find_hint(error: ClawftError) -> str:

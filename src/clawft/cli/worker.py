@@ -19,11 +19,10 @@ from clawft.cli.events import render_event
 from clawft.cli.options import open_here
 from clawft.cli.output import escape_unsafe, one_line, say, show_error
 from clawft.errors import ClawftError
-from clawft.files import lock_file
+from clawft.files import encode_json, lock_file
 from clawft.jobs import is_installed, missing
 from clawft.jobs.run_state import now_text
 from clawft.messages import Noticed
-from clawft.server.protocol.base import encode
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -93,7 +92,7 @@ def make_worker_log(schema: str) -> WorkerLog:
     def tell(text: str, about: Mapping[str, object] | None = None) -> None:
         if schema:
             line = {"schema": schema, "at": now_text(), "text": text, **(about or {})}
-            click.echo(escape_unsafe(encode(line).decode()))
+            click.echo(escape_unsafe(encode_json(line).decode()))
         else:
             say(f"{datetime.now().strftime(stamp)}  {one_line(text)}")
 

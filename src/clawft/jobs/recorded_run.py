@@ -116,7 +116,9 @@ class RecordedRun:
         if key in self._done:
             before: R = msgspec.convert(self._done[key]["result"], result)
             return before
-        await self._check_ending()
+        if self.ending:
+            self.stop()
+            await anyio.sleep_forever()
         self._tell_going_on()
         started, begun = now_text(), time.monotonic()
         self.active += 1
@@ -281,11 +283,6 @@ class RecordedRun:
                 self.watched.retried()
             await anyio.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
             attempt += 1
-
-    async def _check_ending(self) -> None:
-        if self.ending:
-            self.stop()
-            await anyio.sleep_forever()
 
     def _tell_going_on(self) -> None:
         """Once, where a run goes on after steps that are recorded."""

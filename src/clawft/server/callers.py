@@ -5,7 +5,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.errors import Refused
-from clawft.server.protocol.base import DaemonAnswer, Scope, encode
+from clawft.files import encode_json
+from clawft.server.protocol.base import DaemonAnswer, Scope
 from clawft.server.protocol.subscriptions import Topic
 
 ALL_SCOPES: frozenset[Scope] = frozenset({"read", "run", "approve", "admin"})
@@ -93,7 +94,7 @@ class Topics:
         self.note(message)
         listeners = tuple(self._listeners.get(topic, ()))
         if listeners:
-            encoded = encode(message)
+            encoded = encode_json(message)
             for listener in listeners:
                 listener.put(encoded)
             self.pushed += len(listeners)

@@ -15,10 +15,11 @@ from clawft.app.jobs import open_app_runs
 from clawft.config.jobs import RunsSettings
 from clawft.config.serve import ServeSettings
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import encode_json
 from clawft.jobs import is_installed, is_used, missing
 from clawft.server.callers import DaemonCall, DaemonCaller, Topics
 from clawft.server.executions import Executions, Questions
-from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, encode, to_problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, to_problem
 from clawft.server.protocol.executions import Question, Verdict
 from clawft.server.protocol.operations import find_operation
 from clawft.server.protocol.records import RunEntry, RunsChanged
@@ -67,7 +68,7 @@ class EncodedSkills:
         self.answer = SkillsList(
             generation=generation.number, skills=skills, diagnostics=tuple(map(to_problem, diagnostics))
         )
-        self.encoded = Raw(encode(self.answer))
+        self.encoded = Raw(encode_json(self.answer))
 
 
 class SkillRegistry:
@@ -117,10 +118,10 @@ class SkillRegistry:
         """An answer with the id of its request. The list of all skills, which is large, is not encoded anew."""
         described = self._described
         if described is None or answer is not described.answer:
-            return encode(structs.replace(answer, id=request) if request else answer)
+            return encode_json(structs.replace(answer, id=request) if request else answer)
         if not request:
             return bytes(described.encoded)
-        return _NAMED % encode(request) + memoryview(described.encoded)[len(_NAMELESS) :]
+        return _NAMED % encode_json(request) + memoryview(described.encoded)[len(_NAMELESS) :]
 
     def _describe(self, generation: Generation) -> EncodedSkills:
         statuses = sorted(generation.app.skills, key=lambda one: one.name)

@@ -7,9 +7,10 @@ import anyio
 from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import encode_json
 from clawft.server.http.exchange import Receive, Scope, Send
 from clawft.server.middleware import RECHECK_S, RequestClient
-from clawft.server.protocol.base import DaemonAnswer, Refusal, encode, to_problem
+from clawft.server.protocol.base import DaemonAnswer, Refusal, to_problem
 from clawft.server.protocol.executions import TurnEvent
 from clawft.server.protocol.operations import type_name
 
@@ -161,7 +162,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 def frame_answer(answer: DaemonAnswer) -> bytes:
     """One message. What happens in a turn is numbered, so that a client sees that it missed nothing."""
     number = answer.sequence if isinstance(answer, TurnEvent) else 0
-    return _frame(type_name(type(answer)).encode(), encode(answer), number)
+    return _frame(type_name(type(answer)).encode(), encode_json(answer), number)
 
 
 def frame_refusal(why: Diagnostic) -> bytes:

@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused
+from clawft.files import encode_json
 from clawft.server.callers import DaemonCaller
 from clawft.server.executions import stopping
 from clawft.server.http.addresses import ServerNames
@@ -17,7 +18,7 @@ from clawft.server.http.exchange import HttpExchange, Log, Scope, parse_host
 from clawft.server.http.limits import ClientLimits, Kind, WebError
 from clawft.server.http.server import IS_KNOWN
 from clawft.server.observability import Metrics
-from clawft.server.protocol.base import Refusal, encode, to_problem
+from clawft.server.protocol.base import Refusal, to_problem
 from clawft.server.tokens import ServeTokens
 
 BUG = Diagnostic("bug", "error", "Internal error", hint="The daemon's log says more")
@@ -47,7 +48,7 @@ _CODES = {
 
 
 def answer_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(encode(document), status, headers, "application/json")
+    return Response(encode_json(document), status, headers, "application/json")
 
 
 def make_refusal(status: int, why: Diagnostic, headers: Mapping[str, str] | None = None) -> WebError:

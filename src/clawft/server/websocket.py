@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clawft.errors import ClawftError, Diagnostic, find_close
+from clawft.files import encode_json
 from clawft.server.callers import DaemonCall, Listener, Subscriptions
 from clawft.server.daemon import Daemon
 from clawft.server.event_stream import ClientOutbox, TokenBacklog
@@ -17,7 +18,7 @@ from clawft.server.http.exchange import Log, Receive, Scope, Send
 from clawft.server.http.limits import WebError
 from clawft.server.middleware import BUG, RECHECK_S, RequestClient, get_request_client
 from clawft.server.observability import Metrics
-from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Id, Refusal, encode, to_problem
+from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Id, Refusal, to_problem
 from clawft.server.protocol.operations import (
     OPERATIONS,
     AnyOperation,
@@ -203,7 +204,7 @@ class _Connection:
 
     def _refuse(self, request: str, why: Diagnostic, closing: _Closing) -> None:
         self._bad += 1
-        self._put(encode(Refusal(id=request, error=to_problem(why))))
+        self._put(encode_json(Refusal(id=request, error=to_problem(why))))
         if self._bad >= MAX_BAD:
             self._end(closing)
 
@@ -229,7 +230,7 @@ class _Connection:
 
     def _sender(self, request: str) -> Callable[[DaemonAnswer], None]:
         def send(answer: DaemonAnswer) -> None:
-            self._put(encode(structs.replace(answer, id=request)))
+            self._put(encode_json(structs.replace(answer, id=request)))
 
         return send
 

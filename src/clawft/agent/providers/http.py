@@ -4,11 +4,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from itertools import count
-from typing import Any
 
 import anyio
 import httpx2
-import msgspec
 
 from clawft.agent.providers.endpoint import Endpoint
 from clawft.agent.providers.http_client import (
@@ -24,6 +22,7 @@ from clawft.agent.providers.http_client import (
 )
 from clawft.agent.providers.request import Chunk, ModelRequest, ProviderError, RetryChunk
 from clawft.agent.providers.wire import AnswerReader, ProviderWire, ServerError, find_error, is_json
+from clawft.files import encode_json
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024  # a whole tool call may come in one event
 _BOM = b"\xef\xbb\xbf"
@@ -139,7 +138,7 @@ class HttpProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         """The answer. Closing the generator closes the connection. Raises: ProviderError, ClawftError."""
-        body = _encode(self._wire.build_body(request, self._endpoint))
+        body = encode_json(self._wire.build_body(request, self._endpoint))
         for attempt in count(1):
             started = False
             try:
@@ -267,21 +266,6 @@ class HttpProvider:
                 return ProviderError(failure.code, str(failure), hint=failure.hint)
             failure.retry_after_s = parse_retry_after(headers, self._now())
         return failure
-
-
-def _encode(body: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(body)
-    except UnicodeEncodeError:  # names of files may hold half characters, which no server takes
-        return msgspec.json.encode(_mended(body))
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_mended(key): _mended(part) for key, part in value.items()}
-    return [_mended(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 async def _drain(pieces: AsyncGenerator[bytes]) -> None:

@@ -165,7 +165,6 @@ class ClawHubInstall(Struct, frozen=True, rename="camel"):
     """The answer of `/skills/{slug}/install`."""
 
     ok: bool
-    install_kind: str | None = None
     archive: _Archive | None = None
     github: GitHubHandoff | None = None
     reason: str | None = None

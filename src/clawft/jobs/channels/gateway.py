@@ -269,7 +269,9 @@ class Gateway:
                 self.stop()
                 with anyio.CancelScope(shield=True):
                     await self._flush()
-                    await self._stop_channels()
+                    async with anyio.create_task_group() as stopping:
+                        for keeper in self._keepers:
+                            stopping.start_soon(keeper.stop)
                 group.cancel_scope.cancel()
 
     def stop(self) -> None:
@@ -316,8 +318,3 @@ class Gateway:
                     await anyio.sleep(_GATEWAY_LOOK_S)
         except ClawftError as error:
             self._context.warn(error)
-
-    async def _stop_channels(self) -> None:
-        async with anyio.create_task_group() as group:
-            for keeper in self._keepers:
-                group.start_soon(keeper.stop)

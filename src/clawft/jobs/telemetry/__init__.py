@@ -24,11 +24,11 @@ def open_telemetry(url: str, worker: "RunWorker", environ: Mapping[str, str]) ->
         worker.warn(error)
         return RunObserver()
     from clawft.jobs.telemetry.export import TelemetryDelivery, open_exporters
-    from clawft.jobs.telemetry.observer import Telemetry, TelemetryRecords
+    from clawft.jobs.telemetry.observer import Telemetry
 
     delivery = TelemetryDelivery(where, worker.warn)
     pipes = open_exporters(url.rstrip("/"), worker.id, delivery, environ, is_local=_is_local(url))
-    return Telemetry(pipes, delivery, TelemetryRecords(worker.store, worker.recorded))
+    return Telemetry(pipes, delivery, worker.store, worker.recorded)
 
 
 def _check(url: str) -> str:

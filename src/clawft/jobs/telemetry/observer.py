@@ -1,7 +1,7 @@
 """The observer that reports a worker's runs and steps as spans and metrics."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec
 
@@ -20,36 +20,6 @@ from clawft.jobs.telemetry.export import (
     read_ns,
     span_id,
 )
-
-
-class TelemetryRecords:
-    """Every method raises a ClawftError where the database cannot be used."""
-
-    def __init__(self, store: RunStore, recorded: Callable[[Run], Sequence[RecordedStep]]) -> None:
-        self._store = store
-        self._recorded = recorded
-
-    def counts(self) -> Mapping[str, int]:
-        return self._store.counts()
-
-    def workers(self) -> int:
-        return len(self._store.roster.workers())
-
-    def held_by(self, worker: str) -> Iterator[tuple[Run, int, int]]:
-        """The runs that a worker has, with the times of its first and its last sign of life in each, in nanoseconds."""
-        for run in self._store.list(statuses=("running",), worker=worker):
-            yield run, *self._find_times(run)
-
-    def _find_times(self, run: Run) -> tuple[int, int]:
-        """From its first step to the end of its last one, as far as any is recorded; else after what others did."""
-        steps: list[dict[str, Any]] = [
-            recorded_step.value for recorded_step in self._recorded(run) if isinstance(recorded_step.value, dict)
-        ]
-        own = [_times(step) for step in steps if step.get("worker") == run.worker]
-        others = [_times(step) for step in steps if step.get("worker") != run.worker]
-        begun = max((end for _, end in others), default=read_ns(run.started or run.created))
-        start = min((start for start, _ in own), default=begun)
-        return start, max((end for _, end in own), default=start)
 
 
 def _times(step: Mapping[str, Any]) -> tuple[int, int]:
@@ -81,14 +51,6 @@ class _Open(Struct):
         return self.start_ns + self.took_ns
 
 
-class _Held(Struct, frozen=True):
-    """An attempt that a dead worker was doing."""
-
-    seen: Run
-    start_ns: int
-    end_ns: int
-
-
 def _safe(method: "Callable[Concatenate[Telemetry, P], None]") -> "Callable[Concatenate[Telemetry, P], None]":
     """No run fails because it is watched."""
 
@@ -105,12 +67,19 @@ def _safe(method: "Callable[Concatenate[Telemetry, P], None]") -> "Callable[Conc
 class Telemetry(RunObserver):
     """Sends what it sees. Called by the event loop, and by the thread that looks after dead workers."""
 
-    def __init__(self, pipes: TelemetryExporters, delivery: TelemetryDelivery, records: TelemetryRecords) -> None:
+    def __init__(
+        self,
+        pipes: TelemetryExporters,
+        delivery: TelemetryDelivery,
+        store: RunStore,
+        recorded: Callable[[Run], Sequence[RecordedStep]],
+    ) -> None:
         self._pipes = pipes
         self._delivery = delivery
-        self._records = records
+        self._store = store
+        self._recorded = recorded
         self._spans = SpanSender(pipes.tracing, pipes.ids)
-        self._meters = Meters(pipes.metering, records.counts, records.workers)
+        self._meters = Meters(pipes.metering, store.counts, lambda: len(store.roster.workers()))
         self._attempts: dict[tuple[str, int], _Open] = {}
         self._steps: dict[tuple[str, str], _Open] = {}
 
@@ -197,19 +166,32 @@ class Telemetry(RunObserver):
         self._meters.retried.add(1)
 
     def find_held(self, worker: WorkerRow) -> object:
+        """The runs that a worker has, with the times of its first and its last sign of life in each."""
         try:
-            return [_Held(run, *times) for run, *times in self._records.held_by(worker.id)]
+            running = self._store.list(statuses=("running",), worker=worker.id)
+            return [(run, *self._find_times(run)) for run in running]
         except Exception as error:
             self.complain(error)
             return []
+
+    def _find_times(self, run: Run) -> tuple[int, int]:
+        """From its first step to the end of its last one, as far as any is recorded; else after what others did."""
+        steps: list[dict[str, Any]] = [
+            recorded_step.value for recorded_step in self._recorded(run) if isinstance(recorded_step.value, dict)
+        ]
+        own = [_times(step) for step in steps if step.get("worker") == run.worker]
+        others = [_times(step) for step in steps if step.get("worker") != run.worker]
+        begun = max((end for _, end in others), default=read_ns(run.started or run.created))
+        start = min((start for start, _ in own), default=begun)
+        return start, max((end for _, end in own), default=start)
 
     @_safe
     def died(self, worker: WorkerRow, held: object) -> None:
         self._meters.died.add(1)
         assert isinstance(held, list)
-        for attempt in held:
-            end_ns = max(attempt.end_ns, read_ns(worker.seen))
-            self._send_attempt(attempt.seen, attempt.start_ns, end_ns, ObservedOutcome(error="worker-died"))
+        for run, start_ns, last_ns in held:
+            end_ns = max(last_ns, read_ns(worker.seen))
+            self._send_attempt(run, start_ns, end_ns, ObservedOutcome(error="worker-died"))
 
     def close(self) -> None:
         self._pipes.close()

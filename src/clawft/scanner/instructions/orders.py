@@ -236,7 +236,9 @@ class _Reader:
         if things & _PREREQUISITES.set:
             self._read_prerequisite(start, end, things & _PREREQUISITES.set)
         if acts:
-            self._read_acts(start, end, acts)
+            blocks = [self._block(number) for number in range(start, end)]
+            for order, block, sentence in find_harmful_acts(blocks, [number - start for number in acts]):
+                self._keep(block, sentence, order, negative=True)
 
     def _read_prerequisite(self, start: int, end: int, things: int) -> None:
         first, last = self.parts[start], self.parts[end - 1]
@@ -253,8 +255,3 @@ class _Reader:
         part, before, after = (self.parts[max(0, min(len(self.parts) - 1, number + step))] for step in (0, -1, 1))
         own = self.reading.could_match(part.start, part.end)
         return could_be_harmful(own, lambda: self.reading.could_match(before.start, after.end))
-
-    def _read_acts(self, start: int, end: int, acts: list[int]) -> None:
-        blocks = [self._block(number) for number in range(start, end)]
-        for order, block, sentence in find_harmful_acts(blocks, [number - start for number in acts]):
-            self._keep(block, sentence, order, negative=True)

@@ -233,13 +233,8 @@ def _delete(reader: _Reader, call: CommandCall) -> CommandValue:
     flags = " ".join(argument.text for argument in call.args if argument.text.startswith("/"))
     for argument in call.args:
         if not argument.text.startswith("/"):
-            reader.world.note(
-                call,
-                Kind.DELETE,
-                reader.world.resolve(argument.text),
-                argument.sources,
-                via=f"{call.name} {flags}".strip(),
-            )
+            target, via = reader.world.resolve(argument.text), f"{call.name} {flags}".strip()
+            reader.world.note(call, Kind.DELETE, target, argument.sources, via=via)
     return NOTHING
 
 

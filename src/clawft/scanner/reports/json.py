@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from clawft import __version__
+from clawft.files import replace_surrogates
 from clawft.scanner.findings import VERDICTS, Report
 from clawft.scanner.rule import ScanRule
 
@@ -53,12 +54,12 @@ def encode_report(report: Report) -> bytes:
     try:
         return msgspec.msgpack.encode(report)
     except UnicodeEncodeError:
-        return msgspec.msgpack.encode(_encodable(msgspec.to_builtins(report)))
+        return msgspec.msgpack.encode(replace_surrogates(msgspec.to_builtins(report)))
 
 
 def plain_report(report: Report) -> dict[str, Any]:
     """A report as JSON can hold it, in the order of `clawft.scan.v1`; what is no text is written with �."""
-    plain: dict[str, Any] = _encodable(msgspec.to_builtins(report_fields(report)))
+    plain: dict[str, Any] = replace_surrogates(msgspec.to_builtins(report_fields(report)))
     return plain
 
 
@@ -68,11 +69,3 @@ def decode_report(content: bytes | memoryview) -> Report | None:
         return _decoder.decode(content)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", errors="replace").decode()
-    if isinstance(value, dict):
-        return {key: _encodable(inner) for key, inner in value.items()}
-    return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -25,6 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from clawft.errors import ClawftError, NotFound, Refused
+from clawft.files import replace_surrogates
 from clawft.messages import (
     Event,
     ForkFinished,
@@ -47,7 +48,7 @@ from clawft.server.mcp.requests import (
     read_arguments,
     recheck_of,
 )
-from clawft.server.protocol.base import DaemonAnswer, Problem, copy_fields, replace_surrogates
+from clawft.server.protocol.base import DaemonAnswer, Problem, copy_fields
 from clawft.server.protocol.executions import (
     ExecuteSkill,
     Question,

@@ -10,10 +10,11 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextConten
 from msgspec import Meta, Struct, structs
 
 from clawft.errors import ClawftError
+from clawft.files import replace_surrogates
 from clawft.messages import Usage
 from clawft.server.callers import DaemonCaller
 from clawft.server.middleware import get_request_client
-from clawft.server.protocol.base import Key, Name, Problem, Scope, Words, replace_surrogates, to_problem
+from clawft.server.protocol.base import Key, Name, Problem, Scope, Words, to_problem
 from clawft.server.protocol.executions import Ended
 from clawft.server.protocol.skills import State
 

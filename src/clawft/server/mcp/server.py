@@ -42,6 +42,7 @@ from starlette.types import Receive, Scope, Send
 
 from clawft import __version__
 from clawft.agent.mcp.skills_server import SkillsServer
+from clawft.files import encode_json
 from clawft.server.callers import DaemonCaller
 from clawft.server.daemon import Daemon
 from clawft.server.mcp.execution import ExecuteTool
@@ -50,7 +51,6 @@ from clawft.server.mcp.skills import CatalogResources, SkillPrompts
 from clawft.server.mcp.tools import SkillTools
 from clawft.server.middleware import get_request_client
 from clawft.server.protocol.base import Scope as OperationScope
-from clawft.server.protocol.base import encode
 from clawft.server.protocol.subscriptions import SkillsChanged
 
 _CHUNK = 64 * 1024
@@ -140,7 +140,7 @@ def _encode(one: SessionMessage) -> bytes:
     try:
         return one.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except PydanticSerializationError:  # a text in it is no Unicode
-        return encode(one.message.model_dump(by_alias=True, exclude_unset=True))
+        return encode_json(one.message.model_dump(by_alias=True, exclude_unset=True))
 
 
 def _start_reader(source: int) -> MemoryObjectReceiveStream[bytes]:

@@ -36,11 +36,11 @@ from clawft.agent.runtime import Runtime
 from clawft.agent.tools.dynamic import render_dynamic
 from clawft.app.app import App
 from clawft.errors import ClawftError, NotFound, Refused
-from clawft.files import read_regular
+from clawft.files import read_regular, replace_surrogates
 from clawft.server.callers import DaemonCaller
 from clawft.server.daemon import Daemon
 from clawft.server.mcp.requests import NAMESPACE, CallerOf, Context, require_scope, to_mcp_error
-from clawft.server.protocol.base import replace_surrogates, to_problem
+from clawft.server.protocol.base import to_problem
 from clawft.server.protocol.subscriptions import SkillsChanged
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.skills.discovery.digest import hash_content, join_digest, list_covered

@@ -22,6 +22,7 @@ from msgspec import Struct, structs
 
 from clawft.agent.mcp.skills_server import TTL_MS
 from clawft.errors import ClawftError
+from clawft.files import replace_surrogates
 from clawft.server.callers import DaemonCall, DaemonCaller
 from clawft.server.daemon import Daemon
 from clawft.server.mcp.execution import ExecuteTool
@@ -44,14 +45,7 @@ from clawft.server.mcp.requests import (
     read_arguments,
     schema_of,
 )
-from clawft.server.protocol.base import (
-    DaemonAnswer,
-    DaemonRequest,
-    Scope,
-    copy_fields,
-    replace_surrogates,
-    to_problem,
-)
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Scope, copy_fields, to_problem
 from clawft.server.protocol.skills import (
     ListSkills,
     ScanResult,

@@ -2,29 +2,9 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct, structs
 
 from clawft.errors import Diagnostic
-
-
-def encode(value: object) -> bytes:
-    """Encode as `msgspec.json.encode` does; text that is no valid Unicode, such as an odd file name, gets replacement
-    characters."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
-
-
-def replace_surrogates(value: Any) -> Any:
-    """A value with question marks for what is no Unicode in its texts."""
-    if isinstance(value, str):
-        return value.encode("utf-8", errors="replace").decode()
-    if isinstance(value, dict):
-        return {replace_surrogates(key): replace_surrogates(inner) for key, inner in value.items()}
-    return [replace_surrogates(inner) for inner in value] if isinstance(value, list | tuple) else value
-
 
 T = TypeVar("T", bound=Struct)
 

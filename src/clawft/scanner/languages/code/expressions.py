@@ -98,18 +98,15 @@ class ExpressionParser(ABC):
         if self.room < 0:
             raise UnreadableProgram
         if self.depth > MAX_NESTING:
-            return self._skip_nested()
+            offset = self.offsets[self.at]
+            self.at = self.match.get(self.at, self.at) + 1
+            return ("const", offset, None)
         self.depth += 1
         try:
             left = self._unary()
             return self._binary(left, level)
         finally:
             self.depth -= 1
-
-    def _skip_nested(self) -> Node:
-        offset = self.offsets[self.at]
-        self.at = self.match.get(self.at, self.at) + 1
-        return ("const", offset, None)
 
     def _binary(self, left: Node, level: int) -> Node:
         while True:

@@ -195,13 +195,8 @@ def run_remove(world: CommandContext, call: CommandCall) -> CommandValue:
     options = split_options(call.args, "ns" if call.name == "shred" else "")
     flags = "".join(sorted({name.lstrip("-") for name, _ in options.pairs if len(name) == 2}))
     for operand in options.operands:
-        world.note(
-            call,
-            Kind.DELETE,
-            world.resolve(operand.text),
-            operand.sources,
-            via=f"{call.name} -{flags}" if flags else call.name,
-        )
+        via = f"{call.name} -{flags}" if flags else call.name
+        world.note(call, Kind.DELETE, world.resolve(operand.text), operand.sources, via=via)
     return NOTHING
 
 
@@ -272,14 +267,8 @@ def run_mode(world: CommandContext, call: CommandCall) -> CommandValue:
             for path in paths:
                 world.note(call, Kind.PRIVILEGE, f"setuid {world.resolve(path.text)}", via="chmod")
         for path in paths if opens else ():
-            content = world.content_of(path.text)
-            world.note(
-                call,
-                Kind.PERMIT,
-                f"{mode.text} {world.resolve(path.text)}",
-                content.sources if content else (),
-                via="chmod",
-            )
+            target = f"{mode.text} {world.resolve(path.text)}"
+            world.note(call, Kind.PERMIT, target, world.sources_in(path.text), via="chmod")
     elif call.name in ("setcap", "setfacl") and options.operands:
         world.note(call, Kind.PRIVILEGE, call.line)
     elif call.name == "chown" and operands and operands[0].text.partition(":")[0] in ("root", "0"):

@@ -44,9 +44,7 @@ def interpreter_language(name: str) -> str:
 
 def run_file(world: CommandContext, path: CommandValue, call: CommandCall) -> CommandValue:
     """A file is run: what was written to it, in this document, is what runs."""
-    content = world.content_of(path.text)
-    sources = join_sources(path.sources, content.sources if content else ())
-    fact = world.note(call, Kind.EXEC, call.line, sources)
+    fact = world.note(call, Kind.EXEC, call.line, join_sources(path.sources, world.sources_in(path.text)))
     return call.output((world.output(fact), *call.stdin.sources))
 
 
@@ -295,8 +293,8 @@ def run_installer(world: CommandContext, call: CommandCall) -> CommandValue:
 
 def run_make(world: CommandContext, call: CommandCall) -> CommandValue:
     where = split_options(call.args, "Cfj").get("-C")
-    content = world.content_of(f"{where.text}/Makefile" if where else "Makefile")
-    world.note(call, Kind.EXEC, call.line, content.sources if content else ())
+    sources = world.sources_in(f"{where.text}/Makefile" if where else "Makefile")
+    world.note(call, Kind.EXEC, call.line, sources)
     return CommandValue("$(make)", (), known=False)
 
 

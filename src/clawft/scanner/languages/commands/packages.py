@@ -191,9 +191,8 @@ def _other_verbs(world: CommandContext, call: CommandCall, name: str) -> Command
     ):
         world.note(call, Kind.INSTALL, f"{name}:*@{texts[-1].partition('=')[2] or texts[-1]}", via=call.line)
     elif name in ("npm", "yarn", "pnpm", "cargo", "go", "bun", "poetry", "composer"):
-        content = world.content_of("package.json")
         if texts:
-            world.note(call, Kind.EXEC, call.line, content.sources if content else ())
+            world.note(call, Kind.EXEC, call.line, world.sources_in("package.json"))
     elif name == "gem" and texts[:1] == ["sources"]:
         world.note(call, Kind.INSTALL, f"gem:*@{texts[-1]}", via=call.line)
     return call.output(())
@@ -222,8 +221,7 @@ def _install(world: CommandContext, call: CommandCall, name: str, verb: str, arg
     if not packages and index:
         world.note(call, Kind.INSTALL, f"{name}:@{index}", via=call.line)
     for requirements in options.every("-r", "--requirement") if name == "pip" else ():
-        content = world.content_of(requirements.text)
-        world.note(call, Kind.INSTALL, f"{name}:-r {requirements.text}", content.sources if content else ())
+        world.note(call, Kind.INSTALL, f"{name}:-r {requirements.text}", world.sources_in(requirements.text))
 
 
 def _install_one(world: CommandContext, call: CommandCall, name: str, package: CommandValue, index: str) -> None:

@@ -325,8 +325,7 @@ def run_script_host(world: CommandContext, call: CommandCall) -> CommandValue:
     for url in _URL.findall(line):
         sources = join_sources(sources, (world.note(call, Kind.FETCH, url),))
     for argument in call.args:
-        content = world.content_of(argument.text)
-        sources = join_sources(sources, content.sources if content else ())
+        sources = join_sources(sources, world.sources_in(argument.text))
     world.note(call, Kind.EXEC, call.line, sources)
     if match := re.search(r"(javascript|vbscript):(.+)", line, re.IGNORECASE | re.DOTALL):
         world.child(match[2], "javascript", "exec", call.offset)
@@ -361,8 +360,7 @@ def run_powershell(world: CommandContext, call: CommandCall) -> CommandValue:
             code = join_words(rest)
             return world.run_code(call.stdin if code.text == "-" else code, "powershell", call)
         if re.fullmatch(r"[-/]f(?:i[a-z]*)?", low) and rest:
-            content = world.content_of(rest[0].text)
-            world.note(call, Kind.EXEC, call.line, join_sources(rest[0].sources, content.sources if content else ()))
+            world.note(call, Kind.EXEC, call.line, join_sources(rest[0].sources, world.sources_in(rest[0].text)))
             return NOTHING
         if re.fullmatch(
             r"[-/](?:w|windowstyle|ep|ex|exec|executionpolicy|version|inputformat|outputformat|configurationname)", low

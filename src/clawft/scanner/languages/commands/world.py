@@ -112,7 +112,7 @@ class CommandContext:
         self.files: dict[str, CommandValue] = {}
         self.folders: dict[str, tuple[Fact, ...]] = {}  # what was unpacked or cloned into a folder
         self.fifos: set[str] = set()
-        self.writers: dict[str, Callable[[CommandValue], None]] = {}  # what takes the text written to a `>( )`
+        self.writers: dict[str, Callable[[CommandValue], object]] = {}  # what takes the text written to a `>( )`
         self.cwd = ""
         self.anchor: int | None = None  # the place of an inner text, whose own offsets mean nothing
         self.run_shell: Callable[[str, CommandCall], CommandValue] | None = (
@@ -259,6 +259,11 @@ class CommandContext:
         if found is None and (folder := self._folder_of(where)):
             return unknown(where, folder)
         return found
+
+    def sources_in(self, path: str) -> tuple[Fact, ...]:
+        """Return what flowed into a file earlier in the same document."""
+        content = self.content_of(path)
+        return content.sources if content else ()
 
     def _folder_of(self, where: str) -> tuple[Fact, ...]:
         if not self.folders:

@@ -57,6 +57,10 @@ class CmdletParameters(Struct):
                     return as_text(value)
         return as_text(self.plain[place]) if 0 <= place < len(self.plain) else None
 
+    def every(self, *names: str) -> list[CommandValue]:
+        """The values of those parameters that are given."""
+        return [value for name in names if (value := self.get(name))]
+
     def has(self, name: str) -> bool:
         return any(name.startswith(argument) for argument in self.named if len(argument) > 2)
 
@@ -135,17 +139,8 @@ def _web_request(reader: PowerShellReader, parameters: CmdletParameters, call: C
     world = reader.world
     url = parameters.get("uri", place=0) or NOTHING
     method = parameters.get("method")
-    body = [value for value in (parameters.get("body"), parameters.get("form")) if value]
-    headers = [
-        value
-        for value in (
-            parameters.get("headers"),
-            parameters.get("credential"),
-            parameters.get("useragent"),
-            parameters.get("websession"),
-        )
-        if value
-    ]
+    body = parameters.every("body", "form")
+    headers = parameters.every("headers", "credential", "useragent", "websession")
     if file := parameters.get("infile"):
         body.append(world.read(file, call))
     if call.fed and not body and call.stdin.sources and not url.sources:
@@ -233,11 +228,8 @@ def _remove(reader: PowerShellReader, parameters: CmdletParameters, call: Comman
 
 
 def _pack(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
-    source, target = (
-        parameters.get("path", "literalpath", place=0) or call.stdin,
-        parameters.get("destinationpath", place=1),
-    )
-    if target:
+    source = parameters.get("path", "literalpath", place=0) or call.stdin
+    if target := parameters.get("destinationpath", place=1):
         content = reader.world.read(source, call)
         reader.world.write(target, unknown("$(archive)", content.sources), call)
     return NOTHING
@@ -311,17 +303,14 @@ def _clears(reader: PowerShellReader, _parameters: CmdletParameters, call: Comma
 def _bits(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     source, target = parameters.get("source", place=0) or NOTHING, parameters.get("destination", place=1)
     fact = reader.world.note(call, Kind.FETCH, source.text, source.sources)
-    reader.world.write(
-        target or CommandValue(source.text.rpartition("/")[2]),
-        unknown("$(bits)", (reader.world.output(fact),)),
-        call,
-    )
+    target = target or CommandValue(source.text.rpartition("/")[2])
+    reader.world.write(target, unknown("$(bits)", (reader.world.output(fact),)), call)
     return NOTHING
 
 
 def _mail(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     to = parameters.get("to") or NOTHING
-    files = [reader.world.read(value, call) for value in (parameters.get("attachments"),) if value]
+    files = [reader.world.read(value, call) for value in parameters.every("attachments")]
     values = [as_text(value) for value in parameters.named.values()]
     reader.world.note(call, Kind.SEND, "mailto:" + to.text, sources_of((*values, *files)))
     return NOTHING
@@ -384,9 +373,7 @@ def _import(reader: PowerShellReader, parameters: CmdletParameters, call: Comman
 
 def _wmi(reader: PowerShellReader, parameters: CmdletParameters, call: CommandCall) -> Item:
     line = parameters.get("argumentlist", "arguments")
-    if line:
-        return reader.world.run_code(line, "batch", call)
-    return NOTHING
+    return reader.world.run_code(line, "batch", call) if line else NOTHING
 
 
 def _location(reader: PowerShellReader, parameters: CmdletParameters, _call: CommandCall) -> Item:

@@ -33,21 +33,13 @@ def call_member(reader: PowerShellReader, base: Item, name: str, args: list[Item
     owner = as_text(base)
     arguments = [as_text(argument) for argument in args]
     if low in _FETCHES and arguments:
-        fact = world.fact(
-            Kind.FETCH,
-            arguments[0].text,
-            offset,
-            name,
-            sources_of((arguments[0], *[element for element in flatten(base) if element.text.startswith("$")])),
-        )
+        sources = sources_of((arguments[0], *[element for element in flatten(base) if element.text.startswith("$")]))
+        fact = world.fact(Kind.FETCH, arguments[0].text, offset, name, sources)
         return unknown(f"$({name})", (world.output(fact),))
     if low in ("downloadfile", "downloadfileasync", "downloadfiletaskasync") and len(arguments) > 1:
         fact = world.fact(Kind.FETCH, arguments[0].text, offset, name, arguments[0].sources)
-        world.write(
-            arguments[1],
-            unknown("$(download)", (world.output(fact),)),
-            CommandCall(name, [], NOTHING, offset),
-        )
+        received = unknown("$(download)", (world.output(fact),))
+        world.write(arguments[1], received, CommandCall(name, [], NOTHING, offset))
         return NOTHING
     if low in _SENDS and arguments:
         data = (

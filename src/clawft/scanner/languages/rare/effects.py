@@ -198,10 +198,8 @@ def _source(reader: RareLanguageReader, call: CommandCall, what: str) -> Command
 
 def _load(reader: RareLanguageReader, call: CommandCall, _: str) -> CommandValue:
     for argument in _known_arguments(call)[:1]:
-        content = reader.world.content_of(argument.text)
-        reader.world.note(
-            call, Kind.LOAD, argument.text, join_sources(argument.sources, content.sources if content else ())
-        )
+        sources = join_sources(argument.sources, reader.world.sources_in(argument.text))
+        reader.world.note(call, Kind.LOAD, argument.text, sources)
     return NOTHING
 
 

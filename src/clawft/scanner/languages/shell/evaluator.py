@@ -154,15 +154,11 @@ class ShellEvaluator:
 
     def run_script(self, nodes: list[Node]) -> None:
         """Everything, functions that nobody calls included."""
-        self._body(nodes, NOTHING, fed=False)
+        self.run_nodes(nodes)
         for name, body in list(self.functions.items()):
             if name not in self._called:
                 self._called.add(name)
                 self._call_function(body, [], NOTHING, fed=False)
-
-    def run_nodes(self, nodes: list[Node]) -> CommandValue:
-        """Some commands, and what they write."""
-        return self._body(nodes, NOTHING, fed=False)
 
     # What expansion asks for.
 
@@ -171,7 +167,7 @@ class ShellEvaluator:
         if self._depth >= MAX_DEPTH:
             return CommandValue("", known=False)
         cwd = self.world.cwd
-        value = self._body(body, NOTHING, fed=False)
+        value = self.run_nodes(body)
         self.world.cwd = cwd
         return value
 
@@ -179,13 +175,10 @@ class ShellEvaluator:
         self._processes += 1
         path = f"/dev/fd/{62 + self._processes}"
         if into:
-            self.world.writers[path] = lambda value: self._feed(body, value)
+            self.world.writers[path] = lambda value: self.run_nodes(body, value, fed=True)
         else:
             self.world.files[path] = self.capture(body)
         return path
-
-    def _feed(self, body: list[Node], value: CommandValue) -> None:
-        self._body(body, value, fed=True)
 
     def run_inner(self, text: str, call: CommandCall) -> CommandValue:
         """The text of `eval` or `sh -c`, in this same world."""
@@ -194,13 +187,13 @@ class ShellEvaluator:
             return CommandValue("", known=False)
         before, offset = self.world.anchor, self.offset
         self.world.anchor = before if before is not None else call.offset
-        value = self._body(ShellParser(text, 1, fish=self.fish).read(), call.stdin, fed=call.fed)
+        value = self.run_nodes(ShellParser(text, 1, fish=self.fish).read(), call.stdin, fed=call.fed)
         self.world.anchor, self.offset = before, offset
         return value
 
     # Nodes.
 
-    def _body(self, nodes: list[Node], stdin: CommandValue, *, fed: bool) -> CommandValue:
+    def run_nodes(self, nodes: list[Node], stdin: CommandValue = NOTHING, *, fed: bool = False) -> CommandValue:
         """Commands one after another; what they write is joined."""
         if self._depth >= MAX_DEPTH:
             return NOTHING
@@ -247,7 +240,7 @@ class ShellEvaluator:
         call = CommandCall("{", [], stdin, node.offset, fed=fed)
         outputs = self._redirects(node.redirects, call)
         cwd = self.world.cwd
-        value = self._loop(node, call) if node.variable else self._body(node.body, call.stdin, fed=call.fed)
+        value = self._loop(node, call) if node.variable else self.run_nodes(node.body, call.stdin, fed=call.fed)
         if node.subshell:
             self.world.cwd = cwd
         return self._written(value, outputs, call)
@@ -256,16 +249,16 @@ class ShellEvaluator:
         values = expand_words(node.values, self)
         if not values:
             self.variables[node.variable] = CommandValue("$" + node.variable, known=False)
-            return self._body(node.body, call.stdin, fed=call.fed)
+            return self.run_nodes(node.body, call.stdin, fed=call.fed)
         # Turns that only differ in a name that is looked up: few are enough unless the loop is short.
         outputs = []
         for value in values[:MAX_TURNS]:
             self.variables[node.variable] = value
-            outputs.append(self._body(node.body, call.stdin, fed=call.fed))
+            outputs.append(self.run_nodes(node.body, call.stdin, fed=call.fed))
         rest = values[MAX_TURNS:]
         if rest:
             self.variables[node.variable] = unknown("$" + node.variable, sources_of(rest))
-            outputs.append(self._body(node.body, call.stdin, fed=call.fed))
+            outputs.append(self.run_nodes(node.body, call.stdin, fed=call.fed))
         return self._joined([output for output in outputs if output.text or output.sources])
 
     # Simple commands.
@@ -334,7 +327,7 @@ class ShellEvaluator:
         self.variables["in a function"] = CommandValue("yes")
         if args:
             self.variables["@"] = self.variables["*"] = args
-        value = self._body([body], stdin, fed=fed)
+        value = self.run_nodes([body], stdin, fed=fed)
         for key, held in before.items():
             if held is None:
                 self.variables.pop(key, None)
