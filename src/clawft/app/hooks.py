@@ -71,7 +71,6 @@ def load_hook_statuses(
 
 def line_policy(app: "App") -> "LinePolicy":
     """Return the policy by which the lines of command hooks are judged. Raises: ClawftError."""
-
     rules = load_rules(app.config, app.workspace.project)
     return LinePolicy(app.config.tools.exec, rules, app.workspace)
 

@@ -70,7 +70,6 @@ def load_plugin_statuses(
 
 def load_plugin_contents(app: "App", found: DiscoveredPlugin) -> "PluginContents":
     """Load what a plugin brings apart from its own code, as it is on disk now."""
-
     return load_contents(found, app.config.skills.max_skill_prompt_bytes)
 
 

@@ -121,7 +121,6 @@ def run_command(**values: Any) -> int:
 
     Exit code: 0, or 1 if any line failed or waits for a person.
     """
-
     options = FeedOptions(**{name: values.pop(name) for name in FeedOptions.__struct_fields__})
     wanted = _Asked(**values)
     if options.goes_on:
@@ -193,7 +192,6 @@ def scan_command(sources: tuple[str, ...], fresh: bool, **values: Any) -> int:
 
     Exit code: 0, or 1 if anything could not be scanned. Verdicts do not change it.
     """
-
     options = FeedOptions(**values)
     if options.goes_on:
         options.check_alone(bool(sources or fresh))
@@ -274,7 +272,6 @@ _TROUBLE = ("failed", "cancelled", "waiting")
 @format_option
 def show_command(fleet: str, limit: int) -> CommandResult:
     """Tell how far a fleet is, and which of its runs failed or wait for a person."""
-
     from clawft.jobs.fleets import FleetStore
 
     def describe(run: Run) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clawft.app.jobs import open_app_runs
 from clawft.cli.options import check_queue, open_here
-from clawft.cli.output import escape_unsafe, one_line, say, show_error
+from clawft.cli.output import escape_unsafe, one_line, say, say_lines, show_error
 from clawft.errors import ClawftError
 from clawft.files import lock_file
 
@@ -370,8 +370,7 @@ class _ResultWriter:
 
     def conclude(self, fleet: "Fleet") -> int:
         """Say what came of it; the exit code."""
-        for line in self._troubles:
-            say(line)
+        say_lines(self._troubles)
         open_lines = sum(number for status, number in self._counts.items() if status != "done")
         if open_lines > len(self._troubles):
             say(f"… and {open_lines - len(self._troubles)} more. Run: weft fleet show {fleet.id}")

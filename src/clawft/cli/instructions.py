@@ -16,7 +16,7 @@ from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Turn
 from clawft.app.app import App
 from clawft.cli.options import TurnOptions
-from clawft.cli.output import CommandResult, clean, one_line, print_result, say
+from clawft.cli.output import CommandResult, clean, one_line, print_result, say, say_lines
 from clawft.cli.prompts import confirm
 from clawft.cli.review import agent_lines, text_lines
 from clawft.errors import Refused
@@ -46,8 +46,7 @@ def review_instructions(app: App, *, yes: bool) -> None:
     refusal: Refused | None = None
     for file in [*_find_files(app), *_find_agents(app)]:
         shown = one_line(app.workspace.shorten(file.path))
-        for line in file.lines:
-            say(line)
+        say_lines(file.lines)
         try:
             agreed = yes or confirm(f"Approve {shown}?", "To approve what a model is told", _HINT)
         except Refused as error:

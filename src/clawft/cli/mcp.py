@@ -22,7 +22,7 @@ from clawft.app.mcp_skills.offers import (
 from clawft.app.mcp_skills.servers import open_servers
 from clawft.cli.completion import completes, open_app_for
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostics
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, say_lines, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.review import review_lines
 from clawft.errors import Diagnostic, NotFound
@@ -235,8 +235,7 @@ def _show(app: App, looked: Sequence[_FetchedSkill]) -> None:
                 f"({fetched_skill.one.found.origin.uri})"
             )
         )
-        for line in review_lines(fetched_skill.review, app.workspace.shorten)[1:]:
-            say(line)
+        say_lines(review_lines(fetched_skill.review, app.workspace.shorten)[1:])
         say()
 
 

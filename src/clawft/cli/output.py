@@ -36,6 +36,11 @@ def say(text: str = "") -> None:
     click.echo(text, err=True)
 
 
+def say_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)
+
+
 class CommandResult(Struct, frozen=True):
     """The answer of a command, printed once as `--format` asks."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from clawft.cli.output import one_line, say
+from clawft.cli.output import one_line, say, say_lines
 from clawft.config.redaction import looks_secret
 from clawft.errors import Refused
 
@@ -23,8 +23,7 @@ def confirm(question: str, what: str, hint: str = "Pass --yes", lines: Iterable[
     if sys.stdin is None or not sys.stdin.isatty():
         note_answer("nobody to ask")
         raise Refused("needs-yes", f"{what} needs a yes, and there is no terminal to ask on", hint=hint)
-    for line in lines:
-        say(line)
+    say_lines(lines)
     note_answer(LEFT)
     agreed = click.confirm(one_line(question), err=True)
     note_answer(AT_TERMINAL)

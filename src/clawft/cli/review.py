@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import click
 
 from clawft.app.app import App
-from clawft.cli.output import clean, one_line, say
+from clawft.cli.output import clean, one_line, say_lines
 from clawft.config.extensions import HookPermissions
 from clawft.errors import Refused
 from clawft.scanner.findings import Power, Report
@@ -202,8 +202,7 @@ def ask_approval(app: App, status: SkillStatus, *, yes: bool) -> None:
                 hint = f"{objection.hint}. {hint}"
                 refusal = f"The skill '{status.name}' of {where}: {objection.message}"
             raise Refused("skill-untrusted", refusal, path=status.found.file, hint=hint)
-        for line in review_lines(review, app.workspace.shorten):
-            say(line)
+        say_lines(review_lines(review, app.workspace.shorten))
         answer = click.prompt(
             one_line(f"Use {status.name}? [a]lways as it is now, [o]nce, [n]o"),
             type=click.Choice(["a", "o", "n"]),

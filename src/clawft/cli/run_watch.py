@@ -188,7 +188,6 @@ async def _keep_served(runs: "Runs", run: str) -> None:
 
 def _end(run: "Run", last: "Event | None", printer: "TurnPrinter | JsonLines") -> int:
     """Say what the events did not; the exit code of a turn in the foreground."""
-
     if run.error is not None and not isinstance(last, TurnFailed):
         printer.note(f"{click.style(f'error[{run.error.code}]', fg='red')}: {one_line(run.error.message)}")
         if run.error.hint:

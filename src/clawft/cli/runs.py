@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.jobs import open_app_runs
 from clawft.cli.completion import MAX_OFFERED, completes, open_app_for
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, clean, one_line, say, show_error, terminal_width
+from clawft.cli.output import CommandResult, clean, one_line, say, say_lines, show_error, terminal_width
 from clawft.cli.prompts import confirm
 from clawft.cli.run_display import (
     ask_lines,
@@ -239,8 +239,7 @@ def answer_command(run: str, words: tuple[str, ...]) -> CommandResult | int:
     with open_runs_here() as (_, runs):
         question = find_question(runs, runs.store.resolve(run), words[0] if len(words) == 2 else "")
         check_answer(question, words[-1])
-        for line in ask_lines(question):
-            say(line)
+        say_lines(ask_lines(question))
         if question.event.dangerous and words[-1] in LETS and not _agrees(question, words[-1]):
             say("Nothing was answered")
             return 1

@@ -310,7 +310,6 @@ def _document(reports: Sequence[Report], kind: str) -> str:
 
 
 def _table_lines(reports: Sequence[Report], verbose: bool) -> Iterator[str]:
-
     table = TablePrinter(os.getcwd(), None, verbose=verbose, few=len(reports) <= FEW_SHOWN)
     for report in reports:
         yield from table.block(report)

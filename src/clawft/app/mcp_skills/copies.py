@@ -24,7 +24,6 @@ async def fetch_offered(pool: McpServerPool, one: ServedStatus, place: str) -> s
 
     Raises: ClawftError, OSError.
     """
-
     if one.found.offered is None:
         message = f"The MCP server '{one.found.origin.server}' does not offer '{one.name}' any more"
         raise NotFound("skill-not-found", message, hint=f"To give it back: weft mcp untrust {one.found.reference}")

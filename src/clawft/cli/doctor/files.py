@@ -109,7 +109,6 @@ def _check_sessions(app: App) -> Iterator[DoctorCheck]:
 
 
 def _check_served(app: App) -> Iterator[DoctorCheck]:
-
     for place in list_unknown(app.workspace.user_dir):
         message = f"{ORIGIN_FILE} is missing or damaged: which skill of its server this is, nobody can tell"
         hint = "Restore it from a backup; or remove the copy, and approve the skill again: weft mcp skills"

@@ -12,7 +12,7 @@ from clawft.cli.config_entries import write_switches
 from clawft.cli.hooks.list import complete_hooks, row_json
 from clawft.cli.hooks.show import load_inputs, render_inputs
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostics
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, say_lines, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.review import finding_lines, power_lines, render_hook_command, render_requests, review_lines
 from clawft.config.changes import EditedConfig
@@ -124,8 +124,7 @@ def _approve(app: App, look: Review[DiscoveredHook] | CommandHooksStatus, *, yes
     """Show it, ask, and keep the decision. Raises: ClawftError, Refused where there is nobody to ask."""
     shown = _hook_lines(app, look) if isinstance(look, Review) else _command_lines(app, look)
     if not (yes and is_json_asked()):  # nobody is asked about what they did not see
-        for line in shown:
-            say(line)
+        say_lines(shown)
     agreed = yes
     try:
         agreed = yes or confirm(

@@ -12,7 +12,7 @@ from clawft.app.plugin_grants import grant_plugin, open_plugin_review, revoke_pl
 from clawft.app.plugins import find_plugin, load_plugin_contents, load_plugin_statuses, open_grants
 from clawft.cli.completion import complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostics
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, say_lines, show_diagnostics
 from clawft.cli.plugins.description import (
     permission_lines,
     permissions_json,
@@ -183,8 +183,7 @@ def _agree(app: App, review: PluginReview, *, yes: bool, choose: bool) -> bool:
     """Show the plugin and ask; a refusal is recorded, also one because nobody could be asked. Raises: Refused."""
     if not (yes and is_json_asked()):  # nobody is asked about what they did not see
         lines = plugin_review_lines(review, load_plugin_contents(app, review.found), app.workspace.shorten)
-        for line in (*lines, *render_existing_data(app, review)):
-            say(line)
+        say_lines((*lines, *render_existing_data(app, review)))
         show_diagnostics(_check_review(app, review))
     agreed = yes
     try:

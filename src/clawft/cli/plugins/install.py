@@ -16,7 +16,7 @@ from clawft.app.plugin_grants import revoke_plugin
 from clawft.app.plugins import find_plugin, load_found, load_plugin_contents, load_plugin_statuses
 from clawft.cli.completion import complete_folders, complete_plugins
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, show_diagnostics
+from clawft.cli.output import CommandResult, is_json_asked, one_line, print_result, say, say_lines, show_diagnostics
 from clawft.cli.plugins.description import (
     permission_lines,
     permission_words,
@@ -72,8 +72,7 @@ def install_command(source: str, dry_run: bool, yes: bool) -> CommandResult | in
         _check_signatures(app, staged)
         diagnostics = _check_install(app, staged)
         if not is_json_asked():
-            for line in (*_lines(app, staged), *map(_origin_line, came)):
-                say(line)
+            say_lines((*_lines(app, staged), *map(_origin_line, came)))
             show_diagnostics(diagnostics)
         if dry_run:
             return _report(app, staged, diagnostics, came, installed=False)
@@ -223,8 +222,7 @@ def remove_command(plugin_id: str, data: bool, dry_run: bool, yes: bool) -> Comm
     )
     lines += _setting_lines(app, status)
     if not is_json_asked() and (dry_run or yes):
-        for line in lines:
-            say(line)
+        say_lines(lines)
     agreed = dry_run or yes or confirm(f"Remove {status.id}?", "Removing a plugin", lines=lines)
     if agreed and not dry_run:
         app.audit.write("plugin", f"remove {status.found.folder}", decision="done")

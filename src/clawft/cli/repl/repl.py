@@ -183,7 +183,6 @@ def _list_startable(repl: ReplContext) -> set[str]:
 
 async def _ask_trust(repl: ReplContext, name: str) -> bool:
     """Return whether the user who starts an untrusted skill approves it. Raises: ClawftError."""
-
     if not find_unapproved_skills(repl, name):
         return False
     repl.app.refresh()  # it may have been approved elsewhere meanwhile
@@ -277,5 +276,4 @@ def _handle_signals(repl: ReplContext, caught: list[int]) -> None:
 
 def load_ahead(app: App) -> None:
     """Load what the first message needs while the user is typing it."""
-
     len(app.skills)

@@ -9,7 +9,7 @@ import click
 from clawft.app.app import App
 from clawft.cli.completion import complete_skills
 from clawft.cli.options import dir_option, format_option, open_here
-from clawft.cli.output import CommandResult, one_line, print_table, say, show_diagnostics
+from clawft.cli.output import CommandResult, one_line, print_table, say, say_lines, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.review import finding_lines, scanned_lines
 from clawft.errors import NotFound, Refused
@@ -114,8 +114,7 @@ def _allow(
         message = f"The skill '{status.name}' changed while it was looked at"
         raise Refused("skill-changed", message, path=found.root, hint="Look at it again")
     if not yes:
-        for line in (*scanned_lines(scanned), *finding_lines(scanned.report, rules)):
-            say(line)
+        say_lines((*scanned_lines(scanned), *finding_lines(scanned.report, rules)))
         if not _ask(status.name, rules):
             say("Nothing was allowed")
             return 1

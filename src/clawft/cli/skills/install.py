@@ -18,6 +18,7 @@ from clawft.cli.output import (
     is_json_asked,
     one_line,
     say,
+    say_lines,
     scan_progress,
     show_diagnostic,
     show_diagnostics,
@@ -60,8 +61,7 @@ def show_plans(app: App, transaction: Transaction, plans: Sequence[PlannedSkill]
     many = len(plans) > MANY
     for plan in plans:
         brief = many and _is_plain(plan)
-        for line in [_brief(plan)] if brief else _lines(app, transaction, plan, whole=len(plans) <= WHOLE):
-            say(line)
+        say_lines([_brief(plan)] if brief else _lines(app, transaction, plan, whole=len(plans) <= WHOLE))
         needing = [other.name for other in plans if plan.name in other.dependencies]
         if needing and not plan.requested:
             say(one_line(f"Needed by: {list_names(needing)}"))

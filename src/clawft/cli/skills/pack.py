@@ -9,7 +9,7 @@ import click
 
 from clawft.app.app import App
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic, show_error
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, say_lines, show_diagnostic, show_error
 from clawft.cli.review import finding_lines
 from clawft.cli.skills.targets import complete_targets, find_folder
 from clawft.errors import NotFound, Refused
@@ -80,8 +80,7 @@ def show_prepared(prepared: PreparedSkill) -> None:
             show_diagnostic(problem, where=problem.where)
     if prepared.report.verdict != "clean":
         say(f"Verdict: {prepared.report.verdict}")
-        for line in finding_lines(prepared.report):
-            say(line)
+        say_lines(finding_lines(prepared.report))
 
 
 def _choose_file(app: App, target: str, name: str) -> str:

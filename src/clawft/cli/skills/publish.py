@@ -12,7 +12,7 @@ from clawft.app.app import App
 from clawft.app.install import open_registry
 from clawft.cli.completion import complete_registries
 from clawft.cli.options import format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, show_diagnostic, show_diagnostics
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, say_lines, show_diagnostic, show_diagnostics
 from clawft.cli.prompts import confirm
 from clawft.cli.skills.sign import choose_signer
 from clawft.cli.skills.targets import complete_targets, find_folder
@@ -117,8 +117,7 @@ def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -
         return _report(registry, planned, Signature("unsigned"))
     planned, signature = _sign(app, place, planned, options)
     if not (options.yes and is_json_asked()):
-        for line in _lines(registry, planned, prepared, signature):
-            say(line)
+        say_lines(_lines(registry, planned, prepared, signature))
     if options.dry_run:
         return _report(registry, planned, signature)
     if not _agree(registry, options):

@@ -50,7 +50,6 @@ def load_signature(app: App, found: DiscoveredSkill, digest: str) -> "Signature 
 
 def _find_locked(app: App, found: DiscoveredSkill) -> tuple[str, str] | None:
     """The version and the owner of a skill that was installed, as its lock has them."""
-
     name = os.path.basename(found.folder)
     for site in find_sites(app.workspace, "all"):
         try:

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from clawft.app.app import App
 from clawft.app.install import open_install_effects, open_sources, open_supplies
 from clawft.cli.options import finish_installation, format_option, open_here
-from clawft.cli.output import CommandResult, is_json_asked, one_line, say, scan_progress, show_diagnostics
+from clawft.cli.output import CommandResult, is_json_asked, one_line, say, say_lines, scan_progress, show_diagnostics
 from clawft.cli.prompts import confirm, report_interrupt
 from clawft.cli.review import review_lines
 from clawft.cli.skills.install import check_objections, confirm_plans, list_names, show_plans
@@ -151,7 +151,6 @@ def command(**values: Any) -> CommandResult:
 
 def _import(app: App, asked: _Asked) -> list[dict[str, Any]]:
     """Take over what others installed. Raises: ClawftError."""
-
     options = InstallChoices(force=True, allowing=AllowedRules(asked.rules, one_line(asked.because)))
     taken = []
     for site in _find_sites(app, asked.scope):
@@ -258,8 +257,7 @@ def _approve(app: App, asked: _Asked, outcome: _Outcome) -> None:
     for review in {
         review.found.name: review for review in reversed(reviews)
     }.values():  # copies are alike: their digest is
-        for line in review_lines(review, app.workspace.shorten):
-            say(line)
+        say_lines(review_lines(review, app.workspace.shorten))
         say()
     made = [
         make_approval("skill", review.found.folder, review.digest, review.found.name, review.report.power)

@@ -16,6 +16,7 @@ from clawft.cli.output import (
     one_line,
     print_table,
     say,
+    say_lines,
     show_diagnostic,
     show_diagnostics,
 )
@@ -223,12 +224,10 @@ def _show(app: App, chosen: _Chosen) -> None:
     for review in chosen.reviews:
         changed = review.previous is not None and not review.is_same
         lines = review_lines(review, app.workspace.shorten) if whole or changed else None
-        for line in lines or short_lines(review, app.workspace.shorten):
-            say(line)
+        say_lines(lines or short_lines(review, app.workspace.shorten))
         say()
     for agent in chosen.agents:
-        for line in agent_lines(agent, app.workspace.shorten):
-            say(line)
+        say_lines(agent_lines(agent, app.workspace.shorten))
         say()
     show_diagnostics(chosen.left, app.workspace.shorten)
 
