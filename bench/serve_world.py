@@ -17,7 +17,7 @@ from clawft.config.serve import ServeSettings
 from clawft.messages import Event
 from clawft.server.callers import ALL_SCOPES, DaemonCall, DaemonCaller
 from clawft.server.daemon import Daemon, open_daemon
-from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Scope
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, TokenScope
 from clawft.server.protocol.executions import TurnEvent
 from warm import WarmPopen
 from world import World
@@ -141,7 +141,7 @@ def _read(stream: IO[str], take: Any) -> None:
 class Client:
     """One who asks a daemon of this process, and keeps what is told meanwhile."""
 
-    def __init__(self, daemon: Daemon, *scopes: Scope, name: str = "ann", can_answer: bool = True) -> None:
+    def __init__(self, daemon: Daemon, *scopes: TokenScope, name: str = "ann", can_answer: bool = True) -> None:
         self.daemon = daemon
         self.caller = DaemonCaller(name, frozenset(scopes) or ALL_SCOPES)
         self.told: list[DaemonAnswer] = []

@@ -3,13 +3,15 @@
 There is one Message, one Usage and one family of events for every front end, log and provider.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
+ReportProgress = Callable[[int, int], None]  # how many are done, of how many
 Role = Literal["system", "user", "assistant", "tool"]
 By = Literal["model", "user", "agent", "always"]
-Ending = Literal["done", "max_iterations", "length", "cancelled"]
+TurnEnding = Literal["done", "max_iterations", "length", "cancelled"]
 ForkEnding = Literal["done", "max_iterations", "length", "cancelled", "failed", "timeout"]
 
 
@@ -213,7 +215,7 @@ class TurnFinished(Event, frozen=True, kw_only=True):
     """The turn is over and safe on disk. `refused` counts what a policy kept tools from doing."""
 
     text: str
-    stop: Ending = "done"
+    stop: TurnEnding = "done"
     usage: Usage = field(default_factory=Usage)
     refused: int = 0
 

@@ -15,7 +15,7 @@ from clawft.agent.hooks.registry import Hooks
 from clawft.agent.mcp import McpServerPool, RemoteError, RemoteTool
 from clawft.agent.memory import MemoryFiles
 from clawft.agent.runtime import Insertion, Turn
-from clawft.agent.tools.tool import ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult, shorten
+from clawft.agent.tools.tool import ErrorCode, Tool, ToolContext, ToolError, ToolResult, ToolStatus, shorten
 from clawft.contracts import MemoryBackend, Phase
 from clawft.errors import ClawftError, Diagnostic
 from clawft.messages import Noticed
@@ -71,7 +71,7 @@ async def _call(pool: McpServerPool, remote: RemoteTool, arguments: Mapping[str,
         result = await pool.call(remote.name, arguments)
     except RemoteError as error:
         raise ToolError(_CODES.get(error.code, "EXECUTION_ERROR"), str(error), hint=error.hint) from error
-    status: Status = "error" if result.is_error else "partial" if result.cut else "success"
+    status: ToolStatus = "error" if result.is_error else "partial" if result.cut else "success"
     data = {} if result.structured is None else {"structured": result.structured}
     return ToolResult(result.text, status, data, result.images)
 

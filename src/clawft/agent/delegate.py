@@ -13,12 +13,11 @@ from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Conversation
 from clawft.agent.skill_invocation import render_fork_result
 from clawft.agent.tools.environment import command_env
-from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.config.tools import DelegationTarget
 from clawft.errors import NotFound, Refused
 from clawft.sandbox.process import run_process
-from clawft.trust.programs import clean_environ, show_files
+from clawft.trust.programs import clean_environ, show_all, show_files
 
 _MAX_TASK = 8_000  # characters for another program: a person must be able to read what they approve
 _CLAUDE = ("claude", "-p")

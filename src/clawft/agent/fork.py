@@ -26,7 +26,6 @@ from clawft.messages import (
     ApprovalNeeded,
     By,
     Compacted,
-    Ending,
     Event,
     ForkActed,
     ForkEnding,
@@ -38,6 +37,7 @@ from clawft.messages import (
     TextDelta,
     ToolFinished,
     ToolStarted,
+    TurnEnding,
     TurnFailed,
     TurnFinished,
     TurnStarted,
@@ -81,7 +81,7 @@ class ForkResult(Struct, frozen=True):
 
     text: str
     session: str
-    stop: Ending
+    stop: TurnEnding
     agent: str
     model: str
     usage: Usage

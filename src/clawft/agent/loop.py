@@ -24,7 +24,7 @@ from clawft.agent.providers.selection import is_claude_alias, read_model
 from clawft.agent.records import work_on
 from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Conversation, ModelRoute, Runtime, Stage, Turn, run_inserted
-from clawft.agent.sessions import Status
+from clawft.agent.sessions import TurnStatus
 from clawft.agent.text_limits import append_message
 from clawft.agent.tool_calls import run_calls
 from clawft.agent.turn_hooks import run_message_hooks, run_sent_hooks, run_session_hooks, run_stop_hooks
@@ -343,7 +343,7 @@ def save_trace(runtime: Runtime, trace: str) -> str:
     return path
 
 
-def _finish(turn: Turn, status: Status) -> None:
+def _finish(turn: Turn, status: TurnStatus) -> None:
     """Write down that the turn is over, with what had come of an answer; a turn that never began leaves no trace."""
     if turn.partial:
         append_message(turn, Message("assistant", f"{turn.partial}\n\n[the answer broke off here]"))

@@ -9,7 +9,7 @@ from clawft.agent.lineage import Lineage
 from clawft.messages import Image
 
 _SECTIONS = ("AGENTS", "MEMORY", "PERMISSIONS", "SANDBOX", "SKILLS", "TOOLS")
-Kind = Literal["agent", "skill", "fork", "cron", "scan", "gateway"]
+RunKind = Literal["agent", "skill", "fork", "cron", "scan", "gateway"]
 
 
 class MessageSource(Struct, frozen=True):
@@ -38,7 +38,7 @@ class TurnRequest(Struct, frozen=True):
 class RunRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run. With `skill`, that is started, and `text` are its arguments; `words` are the same, split by a shell."""
 
-    kind: Kind
+    kind: RunKind
     cwd: str  # the folder it was asked for in; its project is worked on
     project: str = ""
     text: str = ""

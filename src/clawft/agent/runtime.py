@@ -41,11 +41,11 @@ from clawft.messages import (
     ApprovalAnswer,
     ApprovalNeeded,
     By,
-    Ending,
     Event,
     Message,
     Noticed,
     SkillActivated,
+    TurnEnding,
     Usage,
 )
 from clawft.sandbox.sandbox import Sandbox
@@ -393,7 +393,7 @@ class Turn:
         self.began = False  # something of it is on record
         self.partial = ""  # of an answer that is still coming
         self.text = ""
-        self.stop: Ending = "done"
+        self.stop: TurnEnding = "done"
         self.usage = Usage()
         self.calls = CallCount()
         self.shortened: dict[str, str] = {}  # tool results that are sent in short, by call

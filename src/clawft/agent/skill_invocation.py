@@ -30,7 +30,7 @@ from clawft.skills.parse.model import Agent, Skill
 from clawft.skills.render.template import PromptArguments, split_arguments
 from clawft.trust.status import STATES, SkillStatus, find_skill
 
-MAX_RESULT = 32 * 1024  # characters that come back to a model; the whole is then saved to a file
+MAX_FORK_RESULT_CHARS = 32 * 1024  # characters that come back to a model; the whole is then saved to a file
 # What Claude calls the agents that it has built in.
 _CLAUDE_AGENTS = {"explore": "explore", "general-purpose": "default", "plan": "planner"}
 # What a fork says is no skill's text, whatever it looks like.
@@ -87,7 +87,7 @@ def render_fork_result(result: ForkResult) -> ToolResult:
         f"{heading}\n\n{_WRAPPER.sub(_NO_WRAPPER, result.text) or '(no answer)'}",
         "success" if result.stop == "done" else "partial",
         data,
-        max_chars=MAX_RESULT,
+        max_chars=MAX_FORK_RESULT_CHARS,
     )
 
 

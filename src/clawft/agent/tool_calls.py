@@ -32,7 +32,7 @@ from clawft.errors import Refused, find_close
 from clawft.messages import Message, ToolCall, ToolFinished, ToolStarted
 from clawft.trust.tools import canonical_tool
 
-MAX_RESULT = 20_000  # characters of a result that hooks get
+MAX_HOOK_RESULT = 20_000  # characters of a result that hooks get
 
 
 async def run_before_call_hooks(
@@ -51,7 +51,7 @@ async def run_after_call_hooks(turn: Turn, tool: Tool, call: ToolCall, envelope:
     text = turn.runtime.secrets.mask(render_for_model(envelope))  # before it is cut, which may part a secret
     fields = {
         **_tell_call(tool, call),
-        "result": shorten(text, MAX_RESULT),
+        "result": shorten(text, MAX_HOOK_RESULT),
         "isError": envelope.status == "error",
         "durationMs": envelope.stats.get("time_ms", 0),
     }

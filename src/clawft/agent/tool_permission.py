@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 from clawft.agent.hooks.events import EventOutcome, HookText
 from clawft.agent.runtime import Conversation, Turn
 from clawft.agent.text_limits import list_prompted, list_text_limits, restrict_hosts
-from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.file_access import base_folder
 from clawft.agent.tools.steps import STAYS
 from clawft.agent.tools.tool import (
@@ -43,6 +42,7 @@ from clawft.trust.permissions import (
     limit_servers,
     make_limit,
 )
+from clawft.trust.programs import show_all
 
 _MAX_SHOWN = 300  # characters of an argument that a question shows
 _ENDINGS = {"cancelled": "the run was cancelled", "deadline": "the time of the run was over"}

@@ -45,11 +45,11 @@ from clawft.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     from clawft.agent.runtime import Runtime
     from clawft.agent.sessions import SessionStore
-    from clawft.config.changes import Changes, EditedConfig, Scope, SettingChange
+    from clawft.config.changes import Changes, ConfigScope, EditedConfig, SettingChange
     from clawft.config.redaction import Secrets
+    from clawft.messages import ReportProgress
     from clawft.sandbox.sandbox import Sandbox
     from clawft.scanner.findings import Report
-    from clawft.scanner.gate import Tell
     from clawft.scanner.screening import Screening
     from clawft.skills.discovery.catalog import ReviewSubject
     from clawft.skills.discovery.instructions import Instructions
@@ -77,7 +77,9 @@ class App:
         self.workspace = workspace
         self.environ = environ
         self.dirs = tuple(dirs)
-        self.tell_scan: Tell | None = None  # called with the number of skills scanned so far, while the user waits
+        self.tell_scan: ReportProgress | None = (
+            None  # called with the number of skills scanned so far, while the user waits
+        )
         self.run_trust = RunApprovals()
         self.failure: Diagnostic | None = None  # why older settings are still used: those on disk cannot be read
 
@@ -194,7 +196,7 @@ class App:
         return review_config(layer, own, self.workspace.user_dir, self.environ, approved, known.at if known else "")
 
     def edit_config(
-        self, scope: "Scope", changes: "Changes", *, header: str = "", commit: Callable[[], object] | None = None
+        self, scope: "ConfigScope", changes: "Changes", *, header: str = "", commit: Callable[[], object] | None = None
     ) -> "EditedConfig":
         """Change settings in the config file of a scope. Raises: ClawftError.
 

@@ -11,7 +11,7 @@ from clawft.app.app import App
 from clawft.cli.completion import complete_agents
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import CommandResult, clean, one_line, say, show_diagnostics, table_lines, terminal_width
-from clawft.config.changes import Scope, SettingChange
+from clawft.config.changes import ConfigScope, SettingChange
 from clawft.errors import ClawftError, Diagnostic
 from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.agents import DiscoveredAgent
@@ -240,7 +240,7 @@ _SETTING = ("agents", "defaults", "agent")
 @click.argument("name", shell_complete=complete_agents)
 @target_option
 @format_option
-def use_command(name: str, scope: Scope) -> CommandResult:
+def use_command(name: str, scope: ConfigScope) -> CommandResult:
     """Let the agent NAME answer when none is named; `default` goes back to the usual one."""
     app = open_here()
     status = app.get_agent(name)
@@ -267,7 +267,7 @@ def use_command(name: str, scope: Scope) -> CommandResult:
     )
 
 
-def _check(status: AgentStatus, scope: Scope) -> None:
+def _check(status: AgentStatus, scope: ConfigScope) -> None:
     """Raises: ClawftError for an agent that could not answer, or not wherever the config counts."""
     found = status.found
     if found.agent is None:

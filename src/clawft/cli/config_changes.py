@@ -11,7 +11,7 @@ from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import CommandResult, clean, is_json_asked, one_line, say, show_diagnostic
 from clawft.cli.prompts import confirm
 from clawft.config import join_path
-from clawft.config.changes import EditedConfig, Scope, SettingChange
+from clawft.config.changes import ConfigScope, EditedConfig, SettingChange
 from clawft.config.listing import get_path, list_settings, redact
 from clawft.config.schema import parse_typed
 from clawft.errors import ClawftError
@@ -25,7 +25,7 @@ from clawft.trust.config_review import ConfigReview, ReviewedSetting
 @click.option("--unset", is_flag=True, help="Take the setting out of the file.")
 @click.option("--literal", is_flag=True, help="Write a secret itself into the file, in plain text.")
 @format_option
-def set_command(key: str, value: str | None, scope: Scope, unset: bool, literal: bool) -> CommandResult:
+def set_command(key: str, value: str | None, scope: ConfigScope, unset: bool, literal: bool) -> CommandResult:
     """Set KEY to VALUE in a config file; comments and layout stay. Lists and tables are written as JSON or TOML.
 
     A secret is set by the name of a variable, or of a key that `weft onboard` stored:

@@ -13,10 +13,10 @@ from clawft.cli.cron_jobs import CronJobs, render_action, show_time
 from clawft.cli.output import clean, escape_unsafe, show_diagnostic, show_error
 from clawft.errors import ClawftError, Diagnostic
 from clawft.jobs.run_state import OVER, Run
-from clawft.jobs.schedule.jobs import ScheduledJob, Status
+from clawft.jobs.schedule.jobs import JobStatus, ScheduledJob
 from clawft.jobs.schedule.store import FiredJob, get_run_outcome
 
-_CODES: dict[Status, int] = {"ok": 0, "waiting": 3, "interrupted": 130}
+_CODES: dict[JobStatus, int] = {"ok": 0, "waiting": 3, "interrupted": 130}
 
 
 class _Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,7 +27,7 @@ class _Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
     due: str | None = None  # None: the user started it by hand
     started: str | None = None
     finished: str | None = None
-    status: Status
+    status: JobStatus
     exit_code: int | None = None
     session: str = ""
     missed: int = 0

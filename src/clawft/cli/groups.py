@@ -9,7 +9,7 @@ from clawft.cli.root import LazyGroup, events_option
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from clawft.server.protocol.base import Scope
+    from clawft.server.protocol.base import TokenScope
 
 
 @click.group(
@@ -205,7 +205,7 @@ def hub_token_group() -> None:
     help="What the client may do; may be given several times. All of them, if none is.",
 )
 @click.pass_context
-def mcp_group(ctx: click.Context, scopes: "tuple[Scope, ...]") -> None:
+def mcp_group(ctx: click.Context, scopes: "tuple[TokenScope, ...]") -> None:
     """Serve your skills to MCP clients on stdio; with a command, use skills that MCP servers offer.
 
     Without a command it speaks MCP on its input and output until they are closed: what an MCP client starts. To add it

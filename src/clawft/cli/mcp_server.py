@@ -16,14 +16,14 @@ from clawft.server.daemon import open_daemon
 
 if TYPE_CHECKING:
     from clawft.app.app import App
-    from clawft.server.protocol.base import Scope
+    from clawft.server.protocol.base import TokenScope
 
 
 CALLER = "mcp"  # whose sessions its clients' are
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run_stdio_server(scopes: "Sequence[Scope]") -> None:
+def run_stdio_server(scopes: "Sequence[TokenScope]") -> None:
     """Serve until stdin ends, or a signal comes. Raises: ClawftError."""
     from clawft.cli.serve.status import check_serve_installed
 
@@ -37,7 +37,7 @@ def run_stdio_server(scopes: "Sequence[Scope]") -> None:
     anyio.run(_serve, app, scopes)
 
 
-async def _serve(app: "App", scopes: "Sequence[Scope]") -> None:
+async def _serve(app: "App", scopes: "Sequence[TokenScope]") -> None:
     from clawft.server.mcp import DaemonMcp
 
     settings = app.own_config.serve

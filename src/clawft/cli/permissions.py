@@ -10,8 +10,8 @@ from clawft.app.app import App
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import CommandResult, is_json_asked, one_line, print_table, say, show_diagnostics
 from clawft.cli.prompts import confirm
-from clawft.config.changes import EditedConfig, Scope, SettingChange
-from clawft.config.tools import KINDS, Kind
+from clawft.config.changes import ConfigScope, EditedConfig, SettingChange
+from clawft.config.tools import KINDS, RuleKind
 from clawft.errors import ClawftError, NotFound, find_close
 from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.render.shell import is_command_runner
@@ -22,10 +22,10 @@ from clawft.trust.patterns import ToolPattern, parse_pattern
 from clawft.trust.permissions import PermissionRule, check_tracked, load_rules
 from clawft.trust.tools import matches_any_tool
 
-Lists = dict[Kind, tuple[str, ...]]
+Lists = dict[RuleKind, tuple[str, ...]]
 
 
-def change_lists(app: App, scope: Scope, change: Callable[[Lists], Lists]) -> tuple[EditedConfig, Lists]:
+def change_lists(app: App, scope: ConfigScope, change: Callable[[Lists], Lists]) -> tuple[EditedConfig, Lists]:
     """Put what `change` makes of the rules of the user's or the project's own file in their place: the edit, and the
     rules before it. Each change is a line of the audit log first; no other writer comes in between.
 
@@ -46,7 +46,7 @@ def change_lists(app: App, scope: Scope, change: Callable[[Lists], Lists]) -> tu
         return app.edit_config(scope, plan, commit=commit), before
 
 
-def _list_changes(scope: Scope, before: Lists, after: Lists) -> Iterator[AuditEntry]:
+def _list_changes(scope: ConfigScope, before: Lists, after: Lists) -> Iterator[AuditEntry]:
     for kind in KINDS:
         for text in (*before[kind], *after[kind]):
             if (text in before[kind]) != (text in after[kind]):
@@ -54,7 +54,7 @@ def _list_changes(scope: Scope, before: Lists, after: Lists) -> Iterator[AuditEn
                 yield AuditEntry("approval", f"rule {kind} {text}", done, {"rule": f"[permissions] of the {scope}"})
 
 
-def warn_about(pattern: ToolPattern, kind: Kind, servers: Mapping[str, object]) -> Iterable[str]:
+def warn_about(pattern: ToolPattern, kind: RuleKind, servers: Mapping[str, object]) -> Iterable[str]:
     """Yield warnings about a rule that the user adds."""
     if not matches_any_tool(pattern.name, tuple(servers)):
         yield f"'{pattern.name}' is no tool that is known here"
@@ -64,14 +64,14 @@ def warn_about(pattern: ToolPattern, kind: Kind, servers: Mapping[str, object]) 
         yield f"'{name}' runs other commands or code: this allows whatever it is given"
 
 
-def add_command(kind: Kind, text: str) -> click.Command:
+def add_command(kind: RuleKind, text: str) -> click.Command:
     """The command that adds rules of a kind."""
 
     @click.command(kind, help=text)
     @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN…")
     @target_option
     @format_option
-    def command(patterns: tuple[str, ...], scope: Scope) -> CommandResult:
+    def command(patterns: tuple[str, ...], scope: ConfigScope) -> CommandResult:
         app = open_here()
         parsed = [_get_pattern(text) for text in patterns]
         texts = tuple(pattern.text for pattern in parsed)
@@ -162,7 +162,7 @@ def list_command() -> CommandResult:
 @click.argument("pattern")
 @target_option
 @format_option
-def remove_command(pattern: str, scope: Scope) -> CommandResult:
+def remove_command(pattern: str, scope: ConfigScope) -> CommandResult:
     """Take PATTERN out of the rules, of whatever kind it is."""
     app = open_here()
 
@@ -189,7 +189,7 @@ def remove_command(pattern: str, scope: Scope) -> CommandResult:
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def import_command(path: str | None, scope: Scope, dry_run: bool, yes: bool) -> CommandResult:
+def import_command(path: str | None, scope: ConfigScope, dry_run: bool, yes: bool) -> CommandResult:
     """Take over permissions of Claude Code: from PATH, or from .claude/settings.json, settings.local.json and those of
     your home folder. What has no meaning here is said, and left out."""
     app = open_here()
@@ -220,7 +220,7 @@ def _to_json(one: ImportedPermission) -> dict[str, object]:
     return {"kind": one.kind, "text": one.text, "becomes": one.becomes or None, "note": one.note, "source": one.file}
 
 
-def _write(app: App, found: list[ImportedPermission], scope: Scope, *, yes: bool) -> EditedConfig | None:
+def _write(app: App, found: list[ImportedPermission], scope: ConfigScope, *, yes: bool) -> EditedConfig | None:
     if not yes and not _agrees(sum(bool(rule.becomes) for rule in found), scope):
         return None
 
@@ -239,7 +239,7 @@ def _write(app: App, found: list[ImportedPermission], scope: Scope, *, yes: bool
     return edited
 
 
-def _agrees(count: int, scope: Scope) -> bool:
+def _agrees(count: int, scope: ConfigScope) -> bool:
     """Raises: Refused where there is nobody to ask."""
     hint = "Look at them with --dry-run, then pass --yes"
     return confirm(f"Write {count} to the {scope}'s config?", "To import rules", hint)

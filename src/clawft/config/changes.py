@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct
 
-Scope = Literal["user", "project"]
+ConfigScope = Literal["user", "project"]
 
 
 class SettingChange(Struct, frozen=True):

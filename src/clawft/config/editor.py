@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, InlineTable, Table
 
-from clawft.config.changes import Changes, EditedConfig, Record, Scope, SettingChange
+from clawft.config.changes import Changes, ConfigScope, EditedConfig, Record, SettingChange
 from clawft.config.keys import is_free, join_path, nest, to_snake_case
 from clawft.config.loader import (
     CONFIG_NAMES,
@@ -151,7 +151,7 @@ LOCK_TIMEOUT_S = 10.0
 
 def edit_config(
     workspace: Workspace,
-    scope: Scope,
+    scope: ConfigScope,
     changes: Changes,
     environ: Mapping[str, str],
     *,
@@ -208,7 +208,7 @@ def _has_null(value: Any) -> bool:
     return value is None or any(map(_has_null, inner))
 
 
-def _find_folder(workspace: Workspace, scope: Scope) -> str:
+def _find_folder(workspace: Workspace, scope: ConfigScope) -> str:
     if scope == "user":
         return workspace.user_dir
     folder = os.path.join(workspace.project, MARKER)
@@ -219,7 +219,7 @@ def _find_folder(workspace: Workspace, scope: Scope) -> str:
     return folder
 
 
-def _find_file(folder: str, scope: Scope) -> str:
+def _find_file(folder: str, scope: ConfigScope) -> str:
     """The file that is there, or `config.toml`. Where a user's own link leads; a project's leads nowhere."""
     there = [path for path in (os.path.join(folder, name) for name in CONFIG_NAMES) if os.path.lexists(path)]
     if len(there) > 1:

@@ -125,8 +125,8 @@ class ToolsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     delegate: DelegateSettings = DelegateSettings()
 
 
-Kind = Literal["deny", "ask", "allow"]
-KINDS: tuple[Kind, ...] = ("deny", "ask", "allow")  # each beats those after it
+RuleKind = Literal["deny", "ask", "allow"]
+KINDS: tuple[RuleKind, ...] = ("deny", "ask", "allow")  # each beats those after it
 
 
 class PermissionsSettings(Struct, frozen=True, forbid_unknown_fields=True):

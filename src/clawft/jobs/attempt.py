@@ -23,8 +23,8 @@ from clawft.jobs.database import is_transient
 from clawft.jobs.engine import AttemptLost, RecordedStep, RunEngine, StepRecorder
 from clawft.jobs.events import EventSink, EventWriter
 from clawft.jobs.observer import ObservedAttempt, ObservedOutcome
-from clawft.jobs.recorded_run import DurableSteps, Ending, RecordedRun
-from clawft.jobs.run_state import Run, RunProblem, Status
+from clawft.jobs.recorded_run import DurableSteps, RecordedRun, RunEnding
+from clawft.jobs.run_state import Run, RunProblem, RunStatus
 from clawft.jobs.store import PROGRESS, EventRow, RunStore
 from clawft.messages import Event, Noticed, TurnFailed, TurnFinished
 from clawft.trust.modes import get_mode
@@ -66,12 +66,12 @@ class Attempt:
         self._result: str | None = None
         self._begun = time.monotonic()
         self._noted: tuple[Any, ...] = ()
-        self._ending: Ending = ""
+        self._ending: RunEnding = ""
         self._error = ""
         self.recorded_run: RecordedRun | None = None
         self.watched = ObservedAttempt(run)
 
-    def end(self, ending: Ending, *, at_once: bool = True) -> None:
+    def end(self, ending: RunEnding, *, at_once: bool = True) -> None:
         """Have it end: at once, or before its next step."""
         self._ending = self._ending or ending
         if self.recorded_run is not None:
@@ -256,7 +256,7 @@ class Attempt:
             raise AttemptLost
         return await (self._park(recorded_run) if recorded_run.ending == "parked" else self._close(recorded_run))
 
-    async def _close(self, recorded_run: RecordedRun) -> Status:
+    async def _close(self, recorded_run: RecordedRun) -> RunStatus:
         """The run is over."""
         status, problem = self._judge(recorded_run)
         if status == "done":
@@ -280,7 +280,7 @@ class Attempt:
         )
         return "waiting" if await recorded_run.retry_until_written(lambda: to_thread.run_sync(park)) else ""
 
-    def _judge(self, recorded_run: RecordedRun) -> tuple[Status, RunProblem | None]:
+    def _judge(self, recorded_run: RecordedRun) -> tuple[RunStatus, RunProblem | None]:
         if recorded_run.ending == "deadline":
             limit = self.run.request.deadline_s
             return "failed", RunProblem(
@@ -317,7 +317,7 @@ class Attempt:
         hint = f"What was done and said: weft runs watch {self.run.id}"
         recorded_run.tell(Noticed(code="run-not-in-session", message=message, severity="warning", hint=hint))
 
-    async def _finish(self, recorded_run: RecordedRun, status: Status, problem: RunProblem | None) -> None:
+    async def _finish(self, recorded_run: RecordedRun, status: RunStatus, problem: RunProblem | None) -> None:
         self._error = problem.code if problem else ""
         result = self._last.text if isinstance(self._last, TurnFinished) else self._result
         result = result and result.replace("\0", "\N{REPLACEMENT CHARACTER}")  # which no server takes

@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.agent.run_request import RunRequest
 from clawft.errors import NotFound
 from clawft.jobs.database import FLEET, RUN, RunTables
-from clawft.jobs.run_state import FOREIGN, Run, Status, new_run_id, to_run
+from clawft.jobs.run_state import FOREIGN, Run, RunStatus, new_run_id, to_run
 
 FleetKind = Literal["run", "scan"]
 
@@ -94,7 +94,7 @@ class FleetStore(RunTables):
         with self._begin() as connection:
             connection.execute(sa.update(FLEET).where(FLEET.c.id == fleet).values(started=line))
 
-    def states(self, fleet: str, after: int, limit: int) -> Sequence[tuple[int, Status]]:
+    def states(self, fleet: str, after: int, limit: int) -> Sequence[tuple[int, RunStatus]]:
         """The next lines after one, each with the status of its run."""
         query = sa.select(RUN.c.line, RUN.c.status).where(RUN.c.fleet == fleet, RUN.c.line > after)
         with self._connect() as connection:

@@ -34,7 +34,7 @@ from clawft.jobs.store import RunStore
 from clawft.messages import Answer, ApprovalAnswer, ApprovalNeeded, Event, Noticed, Usage
 from clawft.trust.audit.log import note_asked
 
-Ending = Literal["", "parked", "lost", "stopped", "cancelled", "deadline"]
+RunEnding = Literal["", "parked", "lost", "stopped", "cancelled", "deadline"]
 R = TypeVar("R")
 _INTENT = "!"
 _POLL_S = 0.3  # between two looks for an answer
@@ -58,7 +58,7 @@ class RecordedRun:
         self.run = run
         self.store = store
         self.sink = sink
-        self.ending: Ending = ""
+        self.ending: RunEnding = ""
         self.stop: Callable[[], None] = lambda: None
         self.warn: Callable[[ClawftError], None] = lambda _error: None
         self.note: Callable[..., object] = lambda *_, **__: None  # writes a line of the audit log
@@ -102,7 +102,7 @@ class RecordedRun:
         """The number of steps done."""
         return len(self._done)
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: RunEnding) -> None:
         """Have the turn end, since the run cannot go on here and now."""
         self.ending = self.ending or ending
         self.stop()

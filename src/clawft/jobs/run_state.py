@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sqlalchemy import RowMapping
 
 
-Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
-OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
+RunStatus = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+OVER: tuple[RunStatus, ...] = ("done", "failed", "cancelled")
 FORMAT = "runs-1"  # of what is recorded of a run: workers of one format take each other's runs
 _MAX_TITLE = 120
 FOREIGN = "It was written by another version of weft, or is damaged, and cannot be read"
@@ -35,7 +35,7 @@ class Run(Struct, frozen=True):
 
     id: str
     kind: str
-    status: Status
+    status: RunStatus
     attempt: int
     queue: str
     title: str

@@ -11,7 +11,7 @@ from msgspec import Struct
 from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError, NotFound
 from clawft.jobs.database import EVENT, QUESTION, RUN, WORKER, RunTables, insert_new
-from clawft.jobs.run_state import FORMAT, OVER, PendingQuestion, Run, Status, make_row, now_text, to_question, to_run
+from clawft.jobs.run_state import FORMAT, OVER, PendingQuestion, Run, RunStatus, make_row, now_text, to_question, to_run
 from clawft.jobs.worker_registry import WorkerRegistry
 
 # What changes of a run while it is being done.
@@ -168,7 +168,7 @@ class RunStore(RunTables):
             mine = sa.and_(RUN.c.id == run, RUN.c.attempt == attempt, RUN.c.status.in_(("queued", "running")))
             return bool(connection.execute(sa.update(RUN).where(mine).values(values)).rowcount)
 
-    def finish(self, run: str, attempt: int, status: Status, **values: Any) -> bool:
+    def finish(self, run: str, attempt: int, status: RunStatus, **values: Any) -> bool:
         """End a run."""
         return self.update(run, attempt, status=status, finished=now_text(), **values)
 
@@ -195,11 +195,11 @@ class RunStore(RunTables):
                 connection.execute(sa.delete(table).where(table.c.run == run))
         return int(due.attempt)
 
-    def ask_to_cancel(self, run: str) -> Status:
+    def ask_to_cancel(self, run: str) -> RunStatus:
         """Have a run ended: at once if nobody does it now, else by its worker. The status it has now comes back."""
         with self._begin() as connection:
             withdrawn = self._end(connection, RUN.c.id == run)
-            status: Status | None = connection.execute(sa.select(RUN.c.status).where(RUN.c.id == run)).scalar()
+            status: RunStatus | None = connection.execute(sa.select(RUN.c.status).where(RUN.c.id == run)).scalar()
         if status is None:
             raise NotFound("run-not-found", f"There is no run '{run}'", hint="Run: weft runs list")
         self._tell_withdrawn(withdrawn)

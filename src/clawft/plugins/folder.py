@@ -118,15 +118,15 @@ def place_plugin(staged: StagedPlugin) -> None:
     sync_folder(base)
 
 
-Kind = Literal["tool", "channel", "stage", "memory", "wasm"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+TemplateKind = Literal["tool", "channel", "stage", "memory", "wasm"]
+KINDS: tuple[TemplateKind, ...] = get_args(TemplateKind)
 _TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,31}")
 _MARK = re.compile(r"\{\{([a-z]+)\}\}")
 _SUFFIX = ".in"  # of files that no tool of ours is to take for code
 
 
-def make_plugin(name: str, kind: Kind, plugin_id: str, folder: str) -> list[str]:
+def make_plugin(name: str, kind: TemplateKind, plugin_id: str, folder: str) -> list[str]:
     """Write a new plugin into a folder that is not there yet; its files. Raises: ClawftError, OSError."""
     if not _NAME.fullmatch(name):
         hint = "Such as word-count: small letters and digits, with single dashes between them"

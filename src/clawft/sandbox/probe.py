@@ -19,7 +19,7 @@ from clawft.sandbox.process import Streams, run_launch
 from clawft.sandbox.visible_files import LEAST_ETC, ConfinedProgram, VisibleFiles
 from clawft.trust.programs import HostPrograms
 
-Mode = Literal["auto", "bubblewrap", "landlock", "off"]
+SandboxMode = Literal["auto", "bubblewrap", "landlock", "off"]
 KINDS: tuple[Literal["bubblewrap", "landlock"], ...] = ("bubblewrap", "landlock")
 _PROBE_S = 10
 _LEAST = 3  # the version of Landlock that keeps files from being cut
@@ -42,7 +42,7 @@ class UsableSandbox(Struct, frozen=True):
     least: tuple[str, ...] = ()  # the same for a program that needs little of the system; each mount takes its time
 
 
-def probe(mode: Mode, host_programs: HostPrograms, limits: ResourceLimits) -> UsableSandbox:
+def probe(mode: SandboxMode, host_programs: HostPrograms, limits: ResourceLimits) -> UsableSandbox:
     """Try what the settings name, best first; the reasons of those that do not work are kept."""
     if mode == "off":
         return UsableSandbox(SandboxStatus("off", "the setting sandbox.mode turns it off"))

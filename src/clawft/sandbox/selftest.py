@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.config.tools import SandboxSettings
 from clawft.sandbox.confinement import Confinement
-from clawft.sandbox.probe import Mode
+from clawft.sandbox.probe import SandboxMode
 from clawft.sandbox.process import Streams
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.programs import HostPrograms
@@ -105,12 +105,12 @@ print("done")
 class SelfTest(Struct, frozen=True):
     """The result of testing one kind of sandbox. `reason` says why it could not be tried; '' if it was."""
 
-    kind: Mode
+    kind: SandboxMode
     reason: str = ""
     open: tuple[str, ...] = ()  # names of HOLES
 
 
-async def run_self_test(kind: Mode, host_programs: HostPrograms) -> SelfTest:
+async def run_self_test(kind: SandboxMode, host_programs: HostPrograms) -> SelfTest:
     """Try every known hole in a sandbox of one kind. Raises: ClawftError; OSError."""
     with _make_world() as world:
         project = str(world / "project")

@@ -6,7 +6,7 @@ program is as trusted as the program: it is not scanned here.
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
@@ -16,14 +16,16 @@ from clawft.skills.discovery.catalog import ReviewSubject
 from clawft.skills.discovery.locations import Location
 
 if TYPE_CHECKING:
+    from clawft.messages import ReportProgress
     from clawft.scanner.screening import Screening
 
 
-Tell = Callable[[int, int], None]  # how many of how many are scanned
-
-
 def screen_skills(
-    found: Sequence[ReviewSubject], cache_dir: str | None, tell: Tell | None = None, *, by_content: bool = False
+    found: Sequence[ReviewSubject],
+    cache_dir: str | None,
+    tell: "ReportProgress | None" = None,
+    *,
+    by_content: bool = False,
 ) -> "tuple[Screening | None, ...]":
     """The screening of each skill, in their order; None for one that is clean. Without `cache_dir` all are scanned.
 
@@ -33,7 +35,7 @@ def screen_skills(
 
 
 def screen_contents(
-    found: Sequence[ReviewSubject], cache_dir: str | None, tell: Tell | None = None
+    found: Sequence[ReviewSubject], cache_dir: str | None, tell: "ReportProgress | None" = None
 ) -> "tuple[tuple[Screening | None, ...], tuple[str, ...]]":
     """The same, and for each a hash of all that the skill holds; '' for one that is not looked at."""
     screenings, indexes = _screen(found, cache_dir, tell, by_content=False)
@@ -42,7 +44,7 @@ def screen_contents(
 
 
 def _screen(
-    found: Sequence[ReviewSubject], cache_dir: str | None, tell: Tell | None, *, by_content: bool
+    found: Sequence[ReviewSubject], cache_dir: str | None, tell: "ReportProgress | None", *, by_content: bool
 ) -> "tuple[tuple[Screening | None, ...], dict[str, dict[str, IndexedScreening]]]":
     results: list[Screening | None] = [None] * len(found)
     indexes: dict[str, dict[str, IndexedScreening]] = {}

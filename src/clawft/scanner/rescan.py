@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError
 from clawft.files import read_regular, real_path
+from clawft.messages import ReportProgress
 from clawft.scanner.batch import FEW, ScannedPath, choose_jobs, failed_report, scan_target
 from clawft.scanner.cache import (
     AGAIN_S,
@@ -28,7 +29,6 @@ from clawft.scanner.cache import (
 )
 from clawft.scanner.findings import Report, merge_reports, move_report
 from clawft.scanner.fingerprint import Fingerprint, compute_fingerprint
-from clawft.scanner.gate import Tell
 from clawft.scanner.screening import Screening, decode_screening, screen_report
 from clawft.skills.discovery.catalog import SIDECAR, ReviewSubject
 from clawft.skills.discovery.walk import LEGACY_PROMPT, load_bytes
@@ -52,7 +52,7 @@ def rescan(
     changed: Sequence[int],
     indexes: dict[str, dict[str, IndexedScreening]],
     cache_dir: str | None,
-    tell: Tell | None,
+    tell: ReportProgress | None,
 ) -> list[tuple[int, Screening | None]]:
     """The screening of the skills of these numbers; what is learned goes into the indexes and the cache."""
     results: list[tuple[int, Screening | None]] = []
@@ -156,7 +156,7 @@ def _read_linked(found: ReviewSubject) -> dict[str, bytes]:
     return linked
 
 
-def _scan(jobs: Sequence[_Job], tell: Tell | None) -> Iterator[tuple[_Job, Report]]:
+def _scan(jobs: Sequence[_Job], tell: ReportProgress | None) -> Iterator[tuple[_Job, Report]]:
     """A report on each job, as they are made."""
     if not jobs:
         return

@@ -22,7 +22,7 @@ from clawft.server.daemon import Daemon
 from clawft.server.executions import stopping
 from clawft.server.http.addresses import ServerNames
 from clawft.server.http.exchange import AuthMiddleware, Log
-from clawft.server.http.limits import ClientLimits, Kind, WebError
+from clawft.server.http.limits import ClientLimits, LimitKind, WebError
 from clawft.server.http.server import ServerLimits, Tls, WebServer
 from clawft.server.middleware import (
     BUG,
@@ -165,7 +165,7 @@ def make_application(daemon: Daemon, tokens: ServeTokens, log: Log | None = None
     routes = [*_routes(daemon, metrics, api), WebSocketRoute("/ws", sockets)]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=_add_mcp(daemon, routes))
     app.router.redirect_slashes = False
-    per_minute: dict[Kind, int] = {
+    per_minute: dict[LimitKind, int] = {
         "reads": settings.limits.reads_per_minute,
         "writes": settings.limits.writes_per_minute,
     }

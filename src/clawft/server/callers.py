@@ -6,17 +6,17 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import encode_json
-from clawft.server.protocol.base import DaemonAnswer, Scope
+from clawft.server.protocol.base import DaemonAnswer, TokenScope
 from clawft.server.protocol.subscriptions import Topic
 
-ALL_SCOPES: frozenset[Scope] = frozenset({"read", "run", "approve", "admin"})
+ALL_SCOPES: frozenset[TokenScope] = frozenset({"read", "run", "approve", "admin"})
 
 
 class DaemonCaller(Struct, frozen=True):
     """The holder of a token, or the client at the other end of a pipe."""
 
     name: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
     is_local: bool = False  # at the other end of a pipe: what it may is said where that is opened
 
     @property
@@ -24,10 +24,10 @@ class DaemonCaller(Struct, frozen=True):
         """The caller's name in the audit log."""
         return f"the client '{self.name}' at the pipe" if self.is_local else f"token {self.name}"
 
-    def may(self, scope: Scope) -> bool:
+    def may(self, scope: TokenScope) -> bool:
         return scope in self.scopes or "admin" in self.scopes
 
-    def need(self, scope: Scope) -> None:
+    def need(self, scope: TokenScope) -> None:
         """Raises: Refused without that scope."""
         if self.may(scope):
             return

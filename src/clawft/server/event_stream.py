@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from clawft.errors import ClawftError, Diagnostic
 from clawft.files import encode_json
-from clawft.server.http.exchange import Receive, Scope, Send
+from clawft.server.http.exchange import AsgiScope, Receive, Send
 from clawft.server.middleware import RECHECK_S, RequestClient
 from clawft.server.protocol.base import DaemonAnswer, Refusal, to_problem
 from clawft.server.protocol.executions import TurnEvent
@@ -201,7 +201,7 @@ class EventStream(Response):
         self._visitor = visitor
         self._error: ClawftError | None = None
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: AsgiScope, receive: Receive, send: Send) -> None:
         begun = False
         self._visitor.leave = lambda: self._outbox.end(_TOKEN_REVOKED)
         async with anyio.create_task_group() as group:

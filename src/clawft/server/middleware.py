@@ -14,8 +14,8 @@ from clawft.files import encode_json
 from clawft.server.callers import DaemonCaller
 from clawft.server.executions import stopping
 from clawft.server.http.addresses import ServerNames
-from clawft.server.http.exchange import HttpExchange, Log, Scope, parse_host
-from clawft.server.http.limits import ClientLimits, Kind, WebError
+from clawft.server.http.exchange import AsgiScope, HttpExchange, Log, parse_host
+from clawft.server.http.limits import ClientLimits, LimitKind, WebError
 from clawft.server.http.server import IS_KNOWN
 from clawft.server.observability import Metrics
 from clawft.server.protocol.base import Refusal, to_problem
@@ -95,7 +95,7 @@ class RequestClient:
         self,
         caller: DaemonCaller,
         client: str,
-        count: Callable[[Kind], object],
+        count: Callable[[LimitKind], object],
         check: Callable[[], DaemonCaller | None],
     ) -> None:
         self.caller = caller
@@ -135,7 +135,7 @@ class RequestClient:
             log(f"{self.client} {self.caller.name} did not read, and was let go", about)
 
 
-def get_request_client(scope: Scope) -> RequestClient:
+def get_request_client(scope: AsgiScope) -> RequestClient:
     """Return the client of a request, where the middleware required a token."""
     visitor: RequestClient = scope["state"]["visitor"]
     return visitor
@@ -249,7 +249,7 @@ class DaemonAccess:
     def _identify(self, visit: HttpExchange) -> None:
         """Identify the caller by its token, and count the request. Raises: WebError."""
         scope = visit.scope
-        kind: Kind = "reads" if scope["method"] in _READS else "writes"
+        kind: LimitKind = "reads" if scope["method"] in _READS else "writes"
         secret = _find_secret(visit)
         caller = self._check_token(secret) if secret is not None else None
         if caller is None:

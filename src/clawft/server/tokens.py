@@ -22,10 +22,10 @@ from clawft.config.serve import ServeSettings, own_token_file
 from clawft.errors import ClawftError, NotFound, Unreadable, find_close
 from clawft.files import check_json_version, create_file, lock_file, read_regular, replace_file, why_damaged
 from clawft.server.callers import ALL_SCOPES, DaemonCaller
-from clawft.server.protocol.base import Scope
+from clawft.server.protocol.base import TokenScope
 
 OWN = "owner"  # the caller's name for the user's own token
-SCOPES: tuple[Scope, ...] = ("read", "run", "approve", "admin")
+SCOPES: tuple[TokenScope, ...] = ("read", "run", "approve", "admin")
 PREFIX = "wft_"
 VERSION = 1  # of the file
 MAX_TOKENS = 1_000
@@ -71,7 +71,7 @@ class ServeToken(Struct, frozen=True, kw_only=True):
 
     name: str
     hash: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[TokenScope, ...]
     label: str = ""
     created: str = ""
     expires: str = ""

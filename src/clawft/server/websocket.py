@@ -14,7 +14,7 @@ from clawft.files import encode_json
 from clawft.server.callers import DaemonCall, Listener, Subscriptions
 from clawft.server.daemon import Daemon
 from clawft.server.event_stream import ClientOutbox, TokenBacklog
-from clawft.server.http.exchange import Log, Receive, Scope, Send
+from clawft.server.http.exchange import AsgiScope, Log, Receive, Send
 from clawft.server.http.limits import WebError
 from clawft.server.middleware import BUG, RECHECK_S, RequestClient, get_request_client
 from clawft.server.observability import Metrics
@@ -101,7 +101,7 @@ class WebSocketEndpoint:
         self._open: set[_Connection] = set()
         self._held: dict[str, TokenBacklog] = {}  # by the name of the token
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         await receive()  # the connection request
         visitor = get_request_client(scope)
         await send({"type": "websocket.accept", "subprotocol": PROTOCOL if PROTOCOL in scope["subprotocols"] else None})

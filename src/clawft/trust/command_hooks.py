@@ -19,7 +19,7 @@ from clawft.skills.discovery.hooks import DiscoveredCommandHooks
 from clawft.skills.parse.hooks import CommandHook
 from clawft.trust.approvals import Approval, Approvals, check_approval, hash_bytes, make_approval
 from clawft.trust.hook_lines import LinePolicy, fill_line, find_named, starts_file_of
-from clawft.trust.status import SkillStatus, State, TrustStatus
+from clawft.trust.status import SkillState, SkillStatus, TrustStatus
 from clawft.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MAX_SCRIPT = 4 << 20
 _CHANGED = "They, or a script that they start, changed since they were approved on {}"
 
 
-class CommandHooksStatus(TrustStatus[DiscoveredCommandHooks, State], frozen=True):
+class CommandHooksStatus(TrustStatus[DiscoveredCommandHooks, SkillState], frozen=True):
     """The status of command hooks. `runs` are those that may be run, if it is ready.
 
     `digest` and `scripts` are what an approval of a project's is bound to, as it was looked at.
@@ -104,7 +104,7 @@ def _judge(
     else:
         objection = None
     if objection is not None:
-        state: State = "untrusted" if objection.code == "untrusted" else "blocked"
+        state: SkillState = "untrusted" if objection.code == "untrusted" else "blocked"
         reasons = (objection, *found.diagnostics)
         return CommandHooksStatus(found, state, reasons, digest=bound.digest, scripts=bound.scripts)
     runs, refused = _sift(found, lines, workspace)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from clawft.config import Config, ConfigLayer
-from clawft.config.changes import Scope, SettingChange
+from clawft.config.changes import ConfigScope, SettingChange
 from clawft.config.keys import join_path
 from clawft.config.listing import leaves, list_settings, redact
 from clawft.config.secret import find_names, find_secrets
@@ -224,7 +224,7 @@ _EFFECTS: dict[str, Callable[[_Setting], str | list[str]]] = {
 
 
 def list_replaced(
-    scope: Scope, replaced: Sequence[tuple[SettingChange, Any]], environ: Mapping[str, str]
+    scope: ConfigScope, replaced: Sequence[tuple[SettingChange, Any]], environ: Mapping[str, str]
 ) -> list[AuditEntry]:
     """A line for each setting that gets another value, with what it has and had, as they may be shown."""
 

@@ -15,7 +15,7 @@ from clawft.skills.discovery.hooks import DiscoveredHook
 from clawft.skills.discovery.requirements import LocalMachine, check_requirements
 from clawft.trust.approvals import Approval, check_approval
 from clawft.trust.overrides import ScreenedSkills, check_screening
-from clawft.trust.status import SkillStatus, State, TrustStatus
+from clawft.trust.status import SkillState, SkillStatus, TrustStatus
 from clawft.workspace import Workspace
 
 _ORIGIN_REASONS = {
@@ -26,7 +26,7 @@ _ORIGIN_REASONS = {
 _NO_ENTRY = HookEntry()
 
 
-class HookStatus(TrustStatus[DiscoveredHook, State], frozen=True):
+class HookStatus(TrustStatus[DiscoveredHook, SkillState], frozen=True):
     """The status of a hook. An untrusted hook runs only on files with the `digest` that was approved."""
 
     digest: str = ""
@@ -137,7 +137,7 @@ def _judge(
     entry = SkillEntry(env=get_hook_entry(found, rules.settings).env)
     unmet = check_requirements(found.hook.about, rules.host, entry, found.file)
     reasons = (*unmet, *found.hook.diagnostics, *scan_reasons)
-    state: State = "ready" if found.hook.events and not unmet else "ineligible"
+    state: SkillState = "ready" if found.hook.events and not unmet else "ineligible"
     return HookStatus(found, state, reasons, digest=trusted.digest, hosts=trusted.hosts)
 
 
@@ -156,7 +156,7 @@ class _Trusted(Struct, frozen=True):
     digest: str = ""
     hosts: tuple[str, ...] | None = None
     objection: Diagnostic | None = None
-    state: State = "untrusted"
+    state: SkillState = "untrusted"
 
 
 def _trust(found: DiscoveredHook, rules: HookRules) -> _Trusted:
@@ -181,7 +181,7 @@ def _trust_skill(found: DiscoveredHook, brought: DiscoveredSkill, rules: HookRul
     skill = rules.skills.get(brought.folder)
     hint = f"Run: weft skills why {brought.name}"
     if skill is None or not skill.usable:
-        state: State = skill.state if skill else "broken"
+        state: SkillState = skill.state if skill else "broken"
         if state == "untrusted":
             hint = f"Look at it, then: weft skills trust {brought.name}"
         return _distrust(found, f"Its skill '{brought.name}' is {state}", hint, state)
@@ -192,7 +192,7 @@ def _trust_skill(found: DiscoveredHook, brought: DiscoveredSkill, rules: HookRul
     return _Trusted(approval.digest, approval.power.network) if approval else _Trusted()
 
 
-def _distrust(found: DiscoveredHook, message: str, hint: str, state: State = "untrusted") -> _Trusted:
+def _distrust(found: DiscoveredHook, message: str, hint: str, state: SkillState = "untrusted") -> _Trusted:
     code = "untrusted" if state == "untrusted" else "hook-skill"
     return _Trusted(objection=Diagnostic(code, "warning", message, found.file, 0, hint), state=state)
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from clawft.config import Config
-from clawft.config.tools import KINDS, Kind
+from clawft.config.tools import KINDS, RuleKind
 from clawft.errors import ClawftError, Diagnostic
 from clawft.git import find_git_root, list_tracked
 from clawft.scanner.findings import Power
@@ -62,7 +62,7 @@ class UsableSkill(Struct, frozen=True):
 
 
 class PermissionRule(Struct, frozen=True):
-    kind: Kind
+    kind: RuleKind
     pattern: ToolPattern
     source: str = ""
 
@@ -124,7 +124,7 @@ def load_rules(config: Config, project: str) -> PermissionRules:
     )
 
 
-def _list(config: Config, kind: Kind) -> Iterator[tuple[str, str]]:
+def _list(config: Config, kind: RuleKind) -> Iterator[tuple[str, str]]:
     """Yield every rule with where it stands: files do not replace each other's, they add to them."""
     for layer in config.layers:
         section = layer.values.get("permissions", {})

@@ -19,7 +19,7 @@ from clawft.skills.discovery.plugins import DiscoveredPlugin, find_code
 from clawft.skills.parse.schema import Unresolved, check_arguments
 from clawft.trust.approvals import current_user
 from clawft.trust.records import RecordErrorCodes, Seal, SealedRecords
-from clawft.trust.status import State, TrustStatus
+from clawft.trust.status import SkillState, TrustStatus
 from clawft.workspace import Workspace, resolve_path
 
 Covers = Callable[[str, str], bool]
@@ -173,7 +173,7 @@ def make_grant(found: DiscoveredPlugin, digest: str, permissions: Permissions) -
     return PluginGrant(found.id, found.folder, found.manifest.version, digest, at, current_user(), permissions, stages)
 
 
-class PluginStatus(TrustStatus[DiscoveredPlugin, State], frozen=True):
+class PluginStatus(TrustStatus[DiscoveredPlugin, SkillState], frozen=True):
     """The status of a plugin. `grant` is the decision that it may be used by; one that is off keeps it."""
 
     grant: PluginGrant | None = None

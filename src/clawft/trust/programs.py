@@ -156,6 +156,11 @@ def find_files(names: Iterable[str], path: str, cwd: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(real_path(program) for program in found if program))
 
 
+def show_all(command: str) -> str:
+    """Return a command as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)
+
+
 def show_files(files: Sequence[str]) -> str:
     """Render files as the end of a question."""
     shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in ", ".join(files[:_MAX_SHOWN]))

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from clawft.trust.overrides import ScreenedSkills
 
 
-State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
+SkillState = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 ServedState = Literal["approved", "changed", "waiting", "refused", "unlisted"]  # of a skill that an MCP server offers
-STATES: dict[State, str] = {
+STATES: dict[SkillState, str] = {
     "broken": "it cannot be read",
     "shadowed": "another skill of this name comes first",
     "disabled": "the config turns it off",
@@ -29,12 +29,12 @@ STATES: dict[State, str] = {
     "manual": "only a person may start it",
     "ready": "a model may be offered it",
 }
-HOOK_STATES: dict[State, str] = {
+HOOK_STATES: dict[SkillState, str] = {
     **{state: why for state, why in STATES.items() if state != "manual"},
     "shadowed": "another hook of this name comes first",
     "ready": "it runs at its events",
 }
-PLUGIN_STATES: dict[State, str] = {
+PLUGIN_STATES: dict[SkillState, str] = {
     "broken": "its manifest cannot be used",
     "shadowed": "another plugin of this id comes first",
     "disabled": "the config turns it off",
@@ -97,7 +97,7 @@ _WORSE_THAN_UNTRUSTED = frozenset({"broken", "disabled", "blocked"})
 _NO_ENTRY = SkillEntry()
 
 
-class SkillStatus(TrustStatus[DiscoveredSkill, State], frozen=True):
+class SkillStatus(TrustStatus[DiscoveredSkill, SkillState], frozen=True):
     """The status of a skill."""
 
     @property
@@ -106,7 +106,7 @@ class SkillStatus(TrustStatus[DiscoveredSkill, State], frozen=True):
         return started and self.found.skill is not None and self.found.skill.user_invocable
 
 
-AgentStatus = TrustStatus[DiscoveredAgent, State]
+AgentStatus = TrustStatus[DiscoveredAgent, SkillState]
 
 
 def find_skill(skills: Sequence[SkillStatus], reference: str) -> SkillStatus | None:

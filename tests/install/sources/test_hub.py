@@ -11,7 +11,7 @@ from clawft.config.registries import HubSettings, RegistrySettings
 from clawft.config.secret import SecretRef
 from clawft.config.tools import WebSettings
 from clawft.errors import ClawftError, NotFound
-from clawft.install.lockfile.model import Kind, SkillOrigin
+from clawft.install.lockfile.model import SkillOrigin, SourceKind
 from clawft.install.sources.http import SourceConnection
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillReference
 from clawft.install.sources.selection import SkillSources, search_registries
@@ -22,7 +22,7 @@ from hub_world import OPEN, ServedHub, serve_hub
 
 pytestmark = pytest.mark.anyio
 SCRIPT = {"scripts/run.sh": "#!/bin/sh\necho hi\n"}
-KINDS: tuple[Kind, ...] = ("clawhub", "well-known", "contract")
+KINDS: tuple[SourceKind, ...] = ("clawhub", "well-known", "contract")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def known(hub: ServedHub, token: str = "") -> dict[str, RegistrySettings]:
     }
 
 
-async def resolve(sources: SkillSources, kind: Kind, **asked: str) -> ResolvedSkill:
+async def resolve(sources: SkillSources, kind: SourceKind, **asked: str) -> ResolvedSkill:
     reference = SkillReference("", kind, registry=kind, slug="notes", **asked)
     return (await sources.find(reference).resolve(reference))[0]
 

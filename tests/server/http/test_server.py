@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from clawft.errors import ClawftError
 from clawft.server.http.addresses import listen
-from clawft.server.http.exchange import HttpExchange, Receive, Scope, Send
+from clawft.server.http.exchange import AsgiScope, HttpExchange, Receive, Send
 from clawft.server.http.limits import ResponseMemory
 from clawft.server.http.server import HttpConnection, ServerLimits, Tls, WebServer, check_tls
 
@@ -29,7 +29,7 @@ UPGRADE = (
 )
 
 
-async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+async def echo(scope: AsgiScope, receive: Receive, send: Send) -> None:
     """Says back what it is told; to `flood` it answers without end."""
     if scope["type"] == "lifespan":
         while (await receive())["type"] != "lifespan.shutdown":

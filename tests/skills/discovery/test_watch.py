@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import ClawftError
-from clawft.skills.discovery.watch import FolderWatcher, Kind, Tell, WatchedPaths, find_remote
+from clawft.skills.discovery.watch import ChangeKind, FolderWatcher, ReportChanges, WatchedPaths, find_remote
 
 WAIT_S = 60.0
 
@@ -20,10 +20,10 @@ class Heard:
     """What a watcher told."""
 
     def __init__(self) -> None:
-        self.told: queue.SimpleQueue[dict[str, Kind] | ClawftError] = queue.SimpleQueue()
-        self.tell: Tell = self.told.put
+        self.told: queue.SimpleQueue[dict[str, ChangeKind] | ClawftError] = queue.SimpleQueue()
+        self.tell: ReportChanges = self.told.put
 
-    def wait_for(self, path: Path) -> Kind:
+    def wait_for(self, path: Path) -> ChangeKind:
         """What is told of a path; everything before is passed over."""
         while True:
             told = self.told.get(timeout=WAIT_S)

@@ -5,9 +5,9 @@ from clawft.agent.sessions.record import (
     CompactionRecord,
     MessageRecord,
     SkillRecord,
-    Status,
     TextLimits,
     TurnRecord,
+    TurnStatus,
 )
 from clawft.agent.sessions.session import OpenSession, Session, SessionDraft
 from clawft.agent.sessions.store import SessionStore
@@ -23,10 +23,10 @@ __all__ = [
     "SessionStore",
     "SessionSummary",
     "SkillRecord",
-    "Status",
     "TextLimits",
     "Transcript",
     "TurnRecord",
+    "TurnStatus",
     "decode_key",
     "encode_key",
     "is_fork_key",

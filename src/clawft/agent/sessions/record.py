@@ -15,7 +15,7 @@ from clawft.messages import Message, Usage
 VERSION = 1
 _MAX_DEPTH = 100
 
-Status = Literal["finished", "failed", "cancelled"]
+TurnStatus = Literal["finished", "failed", "cancelled"]
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
@@ -102,7 +102,7 @@ class CompactionRecord(TurnLine, frozen=True, kw_only=True, tag="compaction"):
 class TurnRecord(TurnLine, frozen=True, kw_only=True, tag="turn"):
     """A turn is over. `totals` count it too; `run` is the background run that all of it came from, if one did."""
 
-    status: Status
+    status: TurnStatus
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     totals: SessionTotals = field(default_factory=SessionTotals)

@@ -18,10 +18,10 @@ from clawft.agent.sessions.record import (
     SessionHeader,
     SessionRecord,
     SkillRecord,
-    Status,
     TextLimits,
     TurnLine,
     TurnRecord,
+    TurnStatus,
     encode_lines,
     format_time,
 )
@@ -194,7 +194,9 @@ class OpenSession(ABC):
         )
         self._write(record)
 
-    def finish_turn(self, turn: int, status: Status = "finished", usage: Usage | None = None, model: str = "") -> None:
+    def finish_turn(
+        self, turn: int, status: TurnStatus = "finished", usage: Usage | None = None, model: str = ""
+    ) -> None:
         """Write down that a turn is over. Raises: ClawftError."""
         used = usage or Usage()
         totals = self._window.count_turn(used)
@@ -243,7 +245,9 @@ class Session(OpenSession):
         """The bytes of its file."""
         return self._log.size
 
-    def finish_turn(self, turn: int, status: Status = "finished", usage: Usage | None = None, model: str = "") -> None:
+    def finish_turn(
+        self, turn: int, status: TurnStatus = "finished", usage: Usage | None = None, model: str = ""
+    ) -> None:
         """Write down that a turn is over; all of it is safe on disk when this returns. Raises: ClawftError."""
         super().finish_turn(turn, status, usage, model)
         self.sync()

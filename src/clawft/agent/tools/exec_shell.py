@@ -32,7 +32,7 @@ from clawft.git import find_unsafe_git_setting
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.skills.render.shell import NotUnderstood, parse_line
 from clawft.trust.command_policy import CommandPolicy, CommandVerdict, Judge, judge_by_mode
-from clawft.trust.programs import PreparedProgram, clean_environ, find_files, show_files
+from clawft.trust.programs import PreparedProgram, clean_environ, find_files, show_all, show_files
 
 _DESCRIPTION = """\
 Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
@@ -192,8 +192,3 @@ def _suspect_repository(verdict: CommandVerdict, cwd: str) -> str:
 
 def _uses_git(verdict: CommandVerdict) -> bool:
     return any(words[0] == "git" for words in verdict.commands)
-
-
-def show_all(command: str) -> str:
-    """Return a command as a person must see it to judge it: nothing in it moves the cursor or stays invisible."""
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in command)

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from clawft.agent.tools.file_access import base_folder
 from clawft.agent.tools.saved_files import save_text
-from clawft.agent.tools.tool import AskPerson, ErrorCode, Status, Tool, ToolContext, ToolError, ToolResult, shorten
+from clawft.agent.tools.tool import AskPerson, ErrorCode, Tool, ToolContext, ToolError, ToolResult, ToolStatus, shorten
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.files import real_path
 from clawft.messages import Image
@@ -46,7 +46,7 @@ _LONGEST_PARAM = 2000
 class Envelope(Struct, frozen=True):
     """The result of a tool call. Images are separate, as wire formats send them on their own."""
 
-    status: Status
+    status: ToolStatus
     data: dict[str, Any]
     text: str
     stats: dict[str, Any]
@@ -195,7 +195,7 @@ def _code_of(error: ClawftError | OSError) -> ErrorCode:
     return "EXECUTION_ERROR"
 
 
-def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[Status, str]:
+def _cap(tool: Tool, result: ToolResult, context: ToolContext) -> tuple[ToolStatus, str]:
     """A text that is too long is cut, and the whole saved where `read_file` reaches it."""
     text = context.files.mask(_clean(result.text))  # before it is cut: half of a secret would not be known as one
     limit = tool.max_chars if result.max_chars is None else result.max_chars

@@ -33,15 +33,15 @@ _SKIPPED = frozenset({
     ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache",
     ".pytest_cache", ".tox", ".cache",
 })  # fmt: skip
-Kind = Literal["file", "folder", "link", "other"]
-_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+EntryKind = Literal["file", "folder", "link", "other"]
+_KINDS: dict[int, EntryKind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 
 class FoundPath(Struct, frozen=True):
     """Something below the folder: its path from there, and `name` in the open folder `folder` until the next comes."""
 
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int
     mtime_ns: int
     name: str

@@ -23,7 +23,7 @@ Read a file of the project. Each line comes with its number and a tab, which are
 out in edit_file. Long files are read in parts with `offset` and `limit`. Pictures (PNG, JPEG, GIF, WebP) are shown."""
 
 
-Check = Callable[[bytes], None]
+CheckContent = Callable[[bytes], None]
 
 
 class ReadFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ def read_file_tool() -> Tool:
 
 
 async def read_path(
-    path: str, check: Check = lambda _: None, *, shown: str, offset: int = 1, limit: int = _MAX_LINES
+    path: str, check: CheckContent = lambda _: None, *, shown: str, offset: int = 1, limit: int = _MAX_LINES
 ) -> ToolResult:
     """The text or picture of a file whose folder is the caller's choice; the file itself may be no link.
 
@@ -54,7 +54,7 @@ async def _run(arguments: ReadFileArguments, context: ToolContext) -> ToolResult
     return await to_thread.run_sync(_read, real, shown, arguments, abandon_on_cancel=True)
 
 
-def _read(real: str, shown: str, arguments: ReadFileArguments, check: Check = lambda _: None) -> ToolResult:
+def _read(real: str, shown: str, arguments: ReadFileArguments, check: CheckContent = lambda _: None) -> ToolResult:
     raw, _ = read_file_at(real, _MAX_FILE_BYTES)
     check(raw)
     media_type = find_image_type(raw)

@@ -23,7 +23,6 @@ from clawft.agent.tools.command import (
     make_command_result,
 )
 from clawft.agent.tools.environment import command_env
-from clawft.agent.tools.exec_shell import show_all
 from clawft.agent.tools.saved_files import mask_file, new_spill_path
 from clawft.agent.tools.skill_tools import (
     SCRIPTS,
@@ -47,7 +46,7 @@ from clawft.skills.parse.schema import check_arguments
 from clawft.trust.command_policy import CommandPolicy
 from clawft.trust.modes import Mode
 from clawft.trust.permissions import UsableSkill
-from clawft.trust.programs import find_files, show_files
+from clawft.trust.programs import find_files, show_all, show_files
 from clawft.trust.run_copies import open_skill_copy
 from clawft.trust.tools import known_tool_names
 

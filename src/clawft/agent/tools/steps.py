@@ -17,7 +17,7 @@ STAYS = ("parked", "lost", "stopped")  # how a run goes on elsewhere: what was a
 
 R = TypeVar("R")
 # Tells what came of a step that may or may not have been done: that, or that it was not; None where nobody can tell.
-Check = Callable[[], Awaitable[Any | Literal["not-done"] | None]]
+CheckOutcome = Callable[[], Awaitable[Any | Literal["not-done"] | None]]
 
 
 class TurnStep(Struct, frozen=True):
@@ -37,7 +37,7 @@ class StepDoubt(Struct, frozen=True):
     """The way out of a step that may or may not have been done: check it, or follow a person's answer, `done` or
     `skip`."""
 
-    check: Check | None = None
+    check: CheckOutcome | None = None
     tell: Callable[[str], Any] = _tell_nothing
 
 

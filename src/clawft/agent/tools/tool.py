@@ -17,7 +17,7 @@ from clawft.trust.patterns import select_tools
 from clawft.trust.permissions import PermissionRules, ToolDecision, list_granted_hosts
 from clawft.workspace import Workspace
 
-Status = Literal["success", "partial", "error"]
+ToolStatus = Literal["success", "partial", "error"]
 ErrorCode = Literal[
     "INVALID_PARAM", "NOT_FOUND", "PERMISSION_DENIED", "TIMEOUT", "CONFLICT", "EXECUTION_ERROR", "INTERNAL_ERROR"
 ]
@@ -36,7 +36,7 @@ class ToolResult(Struct, frozen=True):
     """The result of a tool. `text` is what the model reads; `data` holds facts for programs."""
 
     text: str
-    status: Status = "success"
+    status: ToolStatus = "success"
     data: dict[str, Any] = {}
     images: tuple[Image, ...] = ()
     path_resolved: str = ""
@@ -143,8 +143,8 @@ class ToolContext(Struct, frozen=True):
     take_shell_env: Callable[[], SuppliedVariables] = SuppliedVariables
 
 
-Run = Callable[[Any, ToolContext], Awaitable[ToolResult]]
-Check = Callable[[Any, ToolContext], Awaitable[Checked]]
+RunTool = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+CheckCall = Callable[[Any, ToolContext], Awaitable[Checked]]
 
 
 class Tool(Struct, frozen=True):
@@ -152,7 +152,7 @@ class Tool(Struct, frozen=True):
 
     name: str
     description: str
-    run: Run
+    run: RunTool
     parameters: dict[str, Any]
     arguments: type[Struct] | None = None
     read_only: bool = False
@@ -172,7 +172,9 @@ class Tool(Struct, frozen=True):
     loads_skills: bool = False
     repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
     plugin: str = ""  # the id of the plugin that brings it
-    check: Check | None = None  # what came of a call that may have happened; takes what `run` takes, changes nothing
+    check: CheckCall | None = (
+        None  # what came of a call that may have happened; takes what `run` takes, changes nothing
+    )
 
     def traits(self, *, server: bool = False) -> ToolTraits:
         """Return what bears on whether a call must be asked about."""

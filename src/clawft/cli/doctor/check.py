@@ -15,7 +15,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.files import find_existing, get_hint
 from clawft.workspace import Workspace
 
-Status = Literal["ok", "note", "problem"]
+CheckStatus = Literal["ok", "note", "problem"]
 _RUN = "Run: "
 _AWAY = re.compile(r"\bmove \S+ away\b", re.IGNORECASE)
 _SQLITE_SIDE_FILES = (
@@ -29,7 +29,7 @@ class DoctorCheck(Struct, frozen=True):
     """One line of the report. A problem keeps a turn or a skill from working; a note does not."""
 
     name: str
-    status: Status
+    status: CheckStatus
     message: str
     hint: str = ""
     why: str = ""

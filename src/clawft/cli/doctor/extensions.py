@@ -16,7 +16,7 @@ from clawft.app.hooks import load_all_hooks
 from clawft.app.jobs import open_app_runs
 from clawft.app.plugins import load_missing, load_plugin_statuses
 from clawft.cli.cron_jobs import find_unserved, has_jobs, quote_worker_command
-from clawft.cli.doctor.check import DoctorCheck, Status, from_error, quote
+from clawft.cli.doctor.check import CheckStatus, DoctorCheck, from_error, quote
 from clawft.cli.plugins.settings import find_missing, make_plugin_owner
 from clawft.config.agents import FILES
 from clawft.config.keys import join_path
@@ -100,7 +100,7 @@ def _test_sandboxes(app: App, used: str) -> Iterator[DoctorCheck]:
     """Test each sandbox of this machine from inside and report what it fails to confine."""
     for kind in KINDS:
         test = anyio.run(run_self_test, kind, app.host_programs)
-        status: Status = "problem" if kind == used else "note"
+        status: CheckStatus = "problem" if kind == used else "note"
         for hole in test.open:
             yield DoctorCheck("sandbox", status, f"{kind} does not hold: {HOLES[hole]}", why="a skill could use that")
         if test.reason and kind == used:

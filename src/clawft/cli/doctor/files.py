@@ -11,7 +11,7 @@ from clawft.agent.records import load_uses
 from clawft.app.app import App
 from clawft.app.install import open_install_effects
 from clawft.app.plugins import open_grants
-from clawft.cli.doctor.check import DoctorCheck, Status, from_error, from_failure, move_away, quote, quote_chmod
+from clawft.cli.doctor.check import CheckStatus, DoctorCheck, from_error, from_failure, move_away, quote, quote_chmod
 from clawft.config.keys import is_plugin_env, is_skill_env, join_path
 from clawft.config.keystore import find_keyring, open_keystore
 from clawft.config.secret import find_secrets
@@ -182,7 +182,7 @@ def check_space(path: str, free: int) -> DoctorCheck:
     text = f"{free / (1 << 30):.1f} GB free"
     if free >= _LITTLE:
         return DoctorCheck("disk", "ok", text)
-    status: Status = "problem" if free < _TOO_LITTLE else "note"
+    status: CheckStatus = "problem" if free < _TOO_LITTLE else "note"
     fix = f"du -sh {quote(path)}/*"
     return DoctorCheck("disk", status, f"only {free >> 20} MB free", "It shows what takes the room", _KEEPING, fix)
 

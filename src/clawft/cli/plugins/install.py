@@ -36,7 +36,7 @@ from clawft.files import remove_folder
 from clawft.install.archive.target import PLUGIN
 from clawft.install.sources.git import fetch_whole
 from clawft.install.sources.reference import parse_reference
-from clawft.plugins.folder import KINDS, Kind, StagedPlugin, make_plugin, place_plugin, stage_plugin
+from clawft.plugins.folder import KINDS, StagedPlugin, TemplateKind, make_plugin, place_plugin, stage_plugin
 from clawft.server.protocol.base import diagnostic_json
 from clawft.skills.discovery.digest import compute_digest
 from clawft.skills.discovery.plugins import load_plugin
@@ -273,7 +273,7 @@ def _setting_lines(app: App, status: PluginStatus) -> list[str]:
 def new_command(name: str, kind: str, plugin_id: str, parent: str) -> CommandResult:
     """Begin a plugin: a folder NAME with a manifest, code that works, and tests that pass."""
     folder = os.path.join(os.path.abspath(os.path.expanduser(parent)), name)
-    files = make_plugin(name, cast(Kind, kind), plugin_id or f"local.{name}", folder)
+    files = make_plugin(name, cast(TemplateKind, kind), plugin_id or f"local.{name}", folder)
     found = load_plugin("user", folder)
     if found.manifest is None:  # an id that no manifest may have
         shutil.rmtree(folder)

@@ -42,7 +42,7 @@ from clawft.install.transaction.plan import (
 from clawft.install.transaction.resolution import SkillChoice, SkillResolver
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
-from clawft.install.transaction.targets import Scope, find_site
+from clawft.install.transaction.targets import InstallScope, find_site
 from clawft.scanner.findings import VERDICTS
 from clawft.server.protocol.base import diagnostic_json
 from clawft.server.views.install_plans import find_unmet, list_objections, planned_json
@@ -236,7 +236,7 @@ def _name_outcome(one: PlannedSkill, installed: bool) -> str:
 @format_option
 def install_command(  # noqa: PLR0913  (one for each option)
     references: tuple[str, ...],
-    scope: Scope,
+    scope: InstallScope,
     to: tuple[str, ...],
     skills: tuple[str, ...],
     every: bool,
@@ -287,7 +287,9 @@ def install_command(  # noqa: PLR0913  (one for each option)
 @click.option("--force", is_flag=True, help="Also what weft did not install, what was edited, and what others need.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
-def remove_command(names: tuple[str, ...], scope: Scope, dry_run: bool, force: bool, yes: bool) -> CommandResult | int:
+def remove_command(
+    names: tuple[str, ...], scope: InstallScope, dry_run: bool, force: bool, yes: bool
+) -> CommandResult | int:
     """Remove skills that weft installed, from every folder they were put into; their approvals go with them."""
     app = open_here()
     finish_installation(app)

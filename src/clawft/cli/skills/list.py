@@ -10,12 +10,12 @@ from clawft.cli.options import dir_option, finish_installation, format_option, o
 from clawft.cli.output import CommandResult, say, show_diagnostics, table_lines, terminal_width
 from clawft.errors import Diagnostic
 from clawft.server.protocol.base import diagnostic_json
-from clawft.trust.status import STATES, SkillStatus, State, is_copy
+from clawft.trust.status import STATES, SkillState, SkillStatus, is_copy
 
 NARROW = 70  # columns; below, a table has what fits and the rest stands under each row
 
 
-def render_reason(state: State, reasons: Sequence[Diagnostic], about: Sequence[str], look: str) -> str:
+def render_reason(state: SkillState, reasons: Sequence[Diagnostic], about: Sequence[str], look: str) -> str:
     """One line on why something is not simply ready, or what else to know of it; `look` is the command that tells more.
 
     Of `about`, words that name what the line stands under anyway, none is said again.
@@ -32,7 +32,7 @@ def render_reason(state: State, reasons: Sequence[Diagnostic], about: Sequence[s
     return text + (f". {first.hint}" if first.hint else "") + more
 
 
-def render_state_counts(what: str, states: Iterable[State]) -> str:
+def render_state_counts(what: str, states: Iterable[SkillState]) -> str:
     """Return a line with the number of items in each state."""
     found = list(states)
     parts = [f"{found.count(state)} {state}" for state in reversed(STATES) if state in found]

@@ -10,7 +10,7 @@ from clawft.cli.completion import complete_skills
 from clawft.cli.options import format_option, open_here, target_option
 from clawft.cli.output import CommandResult, one_line, say, show_diagnostics
 from clawft.config import join_path
-from clawft.config.changes import Scope, SettingChange
+from clawft.config.changes import ConfigScope, SettingChange
 from clawft.errors import ClawftError
 from clawft.install.lockfile.file import load_lock
 from clawft.install.transaction.targets import find_site
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clawft.install.transaction.targets import InstallSite
 
 
-def _set_entries(names: tuple[str, ...], setting: str, value: bool, scope: Scope) -> CommandResult:
+def _set_entries(names: tuple[str, ...], setting: str, value: bool, scope: ConfigScope) -> CommandResult:
     """Give a setting of skills a value, in one write, and tell how each stands now. Raises: ClawftError."""
     app = open_here()
     entries = dict.fromkeys(entry_name(app, app.get_skill(name)) for name in names)
@@ -71,7 +71,7 @@ REASON = "by weft skills pin"
 @click.option("--off", is_flag=True, help="Pin them no longer.")
 @target_option
 @format_option
-def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: Scope) -> CommandResult:
+def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scope: ConfigScope) -> CommandResult:
     """Describe skills to a model before all others, whatever the room for descriptions.
 
     With --version it is the version of an installed skill that is pinned: `weft skills update` leaves it as it is.
@@ -84,7 +84,7 @@ def pin_command(names: tuple[str, ...], hold: bool, reason: str, off: bool, scop
     return _set_entries(names, "pinned", not off, scope)
 
 
-def _hold(names: tuple[str, ...], reason: str, scope: Scope) -> CommandResult:
+def _hold(names: tuple[str, ...], reason: str, scope: ConfigScope) -> CommandResult:
     app = open_here()
     site = find_site(app.workspace, scope)
     asked = [name for name in names if "." in name]  # which no folder of a skill has: `--version 1.2.3`
@@ -111,7 +111,7 @@ def _check_version(site: "InstallSite", name: str, asked: list[str]) -> None:
         raise click.UsageError(f"{has}: only that can be pinned. Install {asked[0]} first, then pin it")
 
 
-def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
+def _tell_how(names: tuple[str, ...], scope: ConfigScope) -> None:
     """Print how to pin an installed skill's version: the user may have meant that."""
     try:
         lock = load_lock(find_site(open_here().workspace, scope).lock)
@@ -126,7 +126,7 @@ def _tell_how(names: tuple[str, ...], scope: Scope) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
 @target_option
 @format_option
-def enable_command(names: tuple[str, ...], scope: Scope) -> CommandResult:
+def enable_command(names: tuple[str, ...], scope: ConfigScope) -> CommandResult:
     """Put skills back into use."""
     return _set_entries(names, "enabled", True, scope)
 
@@ -135,6 +135,6 @@ def enable_command(names: tuple[str, ...], scope: Scope) -> CommandResult:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skills)
 @target_option
 @format_option
-def disable_command(names: tuple[str, ...], scope: Scope) -> CommandResult:
+def disable_command(names: tuple[str, ...], scope: ConfigScope) -> CommandResult:
     """Disable skills: no model sees them, and nobody can start them."""
     return _set_entries(names, "enabled", False, scope)

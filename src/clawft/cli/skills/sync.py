@@ -27,7 +27,7 @@ from clawft.install.transaction.installation import InstallChoices, Transaction,
 from clawft.install.transaction.plan import AllowedRules, Removal, compute_folder_digest
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
-from clawft.install.transaction.targets import InstallSite, Scope, find_site
+from clawft.install.transaction.targets import InstallScope, InstallSite, find_site
 from clawft.install.transaction.updates import (
     SyncTask,
     check_exact,
@@ -163,7 +163,7 @@ def _import(app: App, asked: _Asked) -> list[dict[str, Any]]:
 
 def _find_sites(app: App, scope: str) -> list[InstallSite]:
     """The scopes that are asked for."""
-    scopes: tuple[Scope, ...] = ("user", "project")
+    scopes: tuple[InstallScope, ...] = ("user", "project")
     sites = []
     for name in scopes if scope == "all" else (scope,):
         try:

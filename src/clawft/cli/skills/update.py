@@ -32,7 +32,7 @@ from clawft.install.transaction.plan import AllowedRules, PlannedSkill
 from clawft.install.transaction.resolution import stage_dependencies
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
-from clawft.install.transaction.targets import InstallSite, Scope, find_site
+from clawft.install.transaction.targets import InstallScope, InstallSite, find_site
 from clawft.install.transaction.updates import AvailableUpdate, choose_installed, compare_places, find_newer
 from clawft.install.transaction.verification import Signed
 from clawft.server.protocol.base import diagnostic_json
@@ -100,7 +100,7 @@ def _count(newer: int, count: int) -> str:
 
 
 def _find_sites(app: App, scope: str) -> tuple[list[InstallSite], list[Diagnostic]]:
-    wanted: list[Scope] = ["user", "project"] if scope == "all" else ["user" if scope == "user" else "project"]
+    wanted: list[InstallScope] = ["user", "project"] if scope == "all" else ["user" if scope == "user" else "project"]
     sites, diagnostics = [], []
     for wanted_scope in wanted:
         try:
@@ -182,7 +182,7 @@ class _Outcome(Struct):
 def command(  # noqa: PLR0913  (one for each option)
     names: tuple[str, ...],
     every: bool,
-    scope: Scope,
+    scope: InstallScope,
     signed: bool,
     dry_run: bool,
     force: bool,

@@ -25,7 +25,7 @@ def find_names(data: bytes) -> list[str] | None:
 
 _UNTOLD = "-"  # which no pattern of an owner fits but one for all
 
-Kind = Literal["clawhub", "contract", "well-known", "git", "archive", "folder"]
+SourceKind = Literal["clawhub", "contract", "well-known", "git", "archive", "folder"]
 
 
 class SkillOrigin(Struct, frozen=True, omit_defaults=True):
@@ -35,7 +35,7 @@ class SkillOrigin(Struct, frozen=True, omit_defaults=True):
     its name in a registry or an index. `path` is its folder in a repository, an archive or a plugin.
     """
 
-    kind: Kind
+    kind: SourceKind
     url: str
     owner: str = ""
     slug: str = ""

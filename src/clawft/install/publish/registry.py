@@ -5,7 +5,6 @@ whatever fails before leaves nothing half visible, and the same can be sent agai
 """
 
 import secrets
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +18,7 @@ from clawft.install.publish.parcel import MAX_FILE, Parcel, ParcelFile
 from clawft.install.sources.clawhub import ClawHub
 from clawft.install.sources.clawhub_api import ClawHubFile, ClawHubVersion
 from clawft.install.sources.http import FetchLimits, FetchRequest, HttpError, SourceConnection
+from clawft.messages import ReportProgress
 
 # A form holds all files at once, and who sends many files one by one is soon asked to wait a minute.
 UPLOAD = FetchLimits(timeout_s=120, attempts=5, wait_s=70)
@@ -27,7 +27,6 @@ MANY = 20  # more files than this, if they are small, go in one form: each by it
 FORM_BYTES = 4 << 20
 _NONE = (404, 405, 501)
 _NO_HASH = "0" * 64  # of nothing: asks only for the latest version
-Tell = Callable[[int, int], None]  # how many files of how many were sent
 
 
 class Publication(Struct, frozen=True):
@@ -146,7 +145,7 @@ class PublishingRegistry:
         return {file.path: file.sha256.lower() for file in listed}
 
     async def publish(
-        self, publication: Publication, parcel: Parcel, tell: Tell = lambda *_: None
+        self, publication: Publication, parcel: Parcel, tell: ReportProgress = lambda *_: None
     ) -> PublicationResult:
         """Send a version: its files, then what it is. Raises: ClawftError."""
         try:
@@ -162,7 +161,7 @@ class PublishingRegistry:
         missing = () if pending else await self._find_missing(publication, parcel)
         return PublicationResult(str(accepted.version_id or ""), pending, missing=missing)
 
-    async def _send(self, publication: Publication, parcel: Parcel, tell: Tell) -> _Accepted:
+    async def _send(self, publication: Publication, parcel: Parcel, tell: ReportProgress) -> _Accepted:
         address = await self._hub.address("skills")
         if len(parcel.files) > MANY and parcel.size <= FORM_BYTES:
             try:
@@ -177,7 +176,7 @@ class PublishingRegistry:
         body = msgspec.json.encode(_payload(publication) | {"files": files})
         return await self._fetching.ask(address, _Accepted, FetchRequest("POST", body))
 
-    async def _upload_rest(self, parcel: Parcel, tell: Tell) -> list[dict[str, Any]]:
+    async def _upload_rest(self, parcel: Parcel, tell: ReportProgress) -> list[dict[str, Any]]:
         """All files but the first, some at a time, in their order. Raises: ClawftError for the first that fails."""
         rest = parcel.files[1:]
         sent: list[dict[str, Any] | None] = [None] * len(rest)

@@ -14,9 +14,9 @@ from clawft.install.sources.address import plain_line
 from clawft.install.sources.http import FetchRequest, SourceConnection
 from clawft.install.sources.model import ResolvedSkill, SkillRelease, SourceFile, SourceHit, SourceVerdict
 
-Status = Literal["clean", "suspicious", "malicious", "pending", "unknown"]
+ClawhubStatus = Literal["clean", "suspicious", "malicious", "pending", "unknown"]
 _UNSAID = "yanked"  # what `weft hub serve` has for a reason where none was given
-_STATUS: dict[str, Status] = {status: status for status in ("clean", "suspicious", "malicious", "pending")}
+_STATUS: dict[str, ClawhubStatus] = {status: status for status in ("clean", "suspicious", "malicious", "pending")}
 
 
 class ClawHubDiscovery(Struct, frozen=True, rename="camel"):
@@ -68,7 +68,7 @@ class _Moderation(Struct, frozen=True, rename="camel"):
     summary: str | None = None
 
     def judge(self) -> SourceVerdict:
-        status: Status = _STATUS.get(self.verdict or "", "unknown")
+        status: ClawhubStatus = _STATUS.get(self.verdict or "", "unknown")
         status = "malicious" if self.is_malware_blocked else "suspicious" if self.is_suspicious else status
         return SourceVerdict(status, _plain(self.reason_codes), plain_line(self.summary or ""))
 

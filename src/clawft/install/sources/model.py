@@ -6,14 +6,14 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from clawft.errors import Diagnostic
-from clawft.install.lockfile.model import Kind, SkillOrigin
+from clawft.install.lockfile.model import SkillOrigin, SourceKind
 
 
 class SkillReference(Struct, frozen=True):
     """A parsed skill reference, as the user typed it. Which fields are set depends on the kind."""
 
     text: str
-    kind: Kind
+    kind: SourceKind
     registry: str = ""  # the name of a configured registry
     owner: str = ""
     slug: str = ""

@@ -53,6 +53,7 @@ from clawft.install.transaction.plan import AllowedRules, InstallPlanner, Planne
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill, copy_staged, read_staged, sync_trees
 from clawft.install.transaction.targets import InstallSite, check_name, staged_name
+from clawft.messages import ReportProgress
 from clawft.skills.discovery import DiscoveredSkill
 from clawft.trust.approvals import is_about
 from clawft.trust.approved_copies import ApprovedCopies
@@ -135,8 +136,6 @@ def _hash_for_user(skill: LockedSkill, folder: str) -> str:
 DOWNLOADS = 8  # at once
 TICK_S = 0.25
 
-Tell = Callable[[int, int], None]
-
 
 class InstallContext(Struct, frozen=True):
     """The app's stores and settings that an installation needs."""
@@ -215,7 +214,7 @@ def _unwritable(error: OSError) -> ClawftError:
 
 
 @asynccontextmanager
-async def repeat_progress(tell: Tell, count: Callable[[], tuple[int, int]]) -> AsyncIterator[None]:
+async def repeat_progress(tell: ReportProgress, count: Callable[[], tuple[int, int]]) -> AsyncIterator[None]:
     """Report progress at intervals, even while it stands still, so that the user sees that weft is at work."""
 
     async def tick() -> None:
@@ -244,10 +243,10 @@ class Transaction:
         self._count = 0
         self._hidden: dict[str, str] = {}  # by root: the hidden folder that skills are put into now
         self._passed: set[str] = set()
-        self._tell: Tell = lambda *_: None
+        self._tell: ReportProgress = lambda *_: None
 
     async def stage(
-        self, things: "Sequence[WantedSkill | Finder]", scans: ScanProcesses, tell: Tell | None = None
+        self, things: "Sequence[WantedSkill | Finder]", scans: ScanProcesses, tell: ReportProgress | None = None
     ) -> list[StagedSkill]:
         """Find, download, read and scan, several at once: nobody waits for the slowest to be found.
 

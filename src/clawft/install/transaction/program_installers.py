@@ -12,7 +12,7 @@ from clawft.skills.parse.model import Skill, SkillInstaller
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
 _RUN = ("brew", "apt", "node", "npm", "go", "uv")
 
-State = Literal["ready", "there", "unfit", "shown"]
+InstallerState = Literal["ready", "there", "unfit", "shown"]
 
 
 class RequiredProgram(Struct, frozen=True):
@@ -30,7 +30,7 @@ class ProgramInstaller(Struct, frozen=True):
     id: str
     kind: str
     label: str
-    state: State
+    state: InstallerState
     words: tuple[str, ...] = ()
     why: str = ""
     bins: tuple[str, ...] = ()

@@ -13,9 +13,10 @@ from clawft.install.lockfile.file import load_lock
 from clawft.install.lockfile.model import SkillOrigin
 from clawft.install.sources.model import ResolvedSkill, SkillReference, SkillSource
 from clawft.install.sources.selection import REGISTRIES, SkillSources
-from clawft.install.transaction.installation import Finder, Tell, Transaction, WantedSkill
+from clawft.install.transaction.installation import Finder, Transaction, WantedSkill
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
+from clawft.messages import ReportProgress
 from clawft.skills.parse.dependencies import SkillDependency, is_met, parse_dependency
 from clawft.skills.parse.model import Skill
 
@@ -306,7 +307,11 @@ class SkillResolver:
         self._here = here
 
     async def stage(
-        self, transaction: Transaction, references: Sequence[SkillReference], choice: SkillChoice, tell: Tell | None
+        self,
+        transaction: Transaction,
+        references: Sequence[SkillReference],
+        choice: SkillChoice,
+        tell: ReportProgress | None,
     ) -> list[StagedSkill]:
         """Download, read and scan them beside their places. Raises: ClawftError."""
         finders = [find_chosen(self._sources, reference, choice) for reference in references]

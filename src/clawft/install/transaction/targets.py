@@ -14,7 +14,7 @@ from clawft.install.lockfile.model import LOCK_NAME
 from clawft.skills.parse.model import slugify
 from clawft.workspace import MARKER, Workspace
 
-Scope = Literal["user", "project"]
+InstallScope = Literal["user", "project"]
 CLIENTS = ("clawft", "agents", "claude", "openclaw")
 _HIDDEN = {"agents": ".agents/skills", "claude": ".claude/skills", "openclaw": ".openclaw/skills"}
 
@@ -26,7 +26,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 class InstallSite(Struct, frozen=True):
     """One scope: the folder of skills of each client, and the lock."""
 
-    scope: Scope
+    scope: InstallScope
     base: str  # the home folder, or the project
     roots: dict[str, str]
     lock: str
@@ -51,7 +51,7 @@ class InstallSite(Struct, frozen=True):
                 raise Refused("install-link", "This folder leads out of the project", path=folder, hint=hint)
 
 
-def find_site(workspace: Workspace, scope: Scope) -> InstallSite:
+def find_site(workspace: Workspace, scope: InstallScope) -> InstallSite:
     """The folders and the lock of a scope. Raises: ClawftError where there is no project."""
     if scope == "user":
         roots = {"clawft": os.path.join(workspace.user_dir, "skills")}

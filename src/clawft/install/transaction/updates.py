@@ -17,12 +17,13 @@ from clawft.install.lockfile.model import MAX_LOCK_BYTES, LockedSkill
 from clawft.install.sources.model import AvailableVersion, ResolvedSkill, SkillSource
 from clawft.install.sources.selection import SkillSources
 from clawft.install.transaction.apply import TransactionContext, lock_transactions
-from clawft.install.transaction.installation import Tell, WantedSkill, repeat_progress
+from clawft.install.transaction.installation import WantedSkill, repeat_progress
 from clawft.install.transaction.plan import PlannedSkill
 from clawft.install.transaction.resolution import run_each
 from clawft.install.transaction.stage import StagedSkill
 from clawft.install.transaction.targets import InstallSite
 from clawft.install.transaction.verification import Signed, compare_signature
+from clawft.messages import ReportProgress
 from clawft.skills.parse.dependencies import compare_versions
 
 Write = Callable[[str], object]  # puts a skill into a folder
@@ -171,14 +172,14 @@ def find_unlocked(site: InstallSite, lock: Mapping[str, LockedSkill]) -> list[st
 
 _IMMUTABLE = ("clawhub", "contract", "well-known", "git")
 
-State = Literal["newer", "same", "unknown", "older", "pinned", "failed"]
+UpdateState = Literal["newer", "same", "unknown", "older", "pinned", "failed"]
 
 
 class AvailableUpdate(Struct, frozen=True):
     """An installed skill and what its source has now. `unknown`: only the files themselves tell whether it is newer."""
 
     locked: LockedSkill
-    state: State
+    state: UpdateState
     newest: ResolvedSkill | None = None
     source: SkillSource | None = None
     problem: Diagnostic | None = None
@@ -200,7 +201,7 @@ def choose_installed(
 
 
 async def find_newer(
-    sources: SkillSources, site: InstallSite, installed: Sequence[LockedSkill], tell: Tell | None = None
+    sources: SkillSources, site: InstallSite, installed: Sequence[LockedSkill], tell: ReportProgress | None = None
 ) -> list[AvailableUpdate]:
     """Find the newest version of each skill in its source; one that cannot be asked fails alone."""
     done: list[AvailableUpdate] = []
@@ -233,7 +234,7 @@ def _check_local(site: InstallSite, locked: LockedSkill) -> None:
         raise Refused("source-local", message, path=url, hint=hint)
 
 
-def _compare_update(locked: LockedSkill, newest: ResolvedSkill) -> State:
+def _compare_update(locked: LockedSkill, newest: ResolvedSkill) -> UpdateState:
     if locked.origin.kind in _IMMUTABLE and (locked.version or locked.commit):
         same = (newest.version, newest.commit) == (locked.version, locked.commit)
         if same and (not newest.archive or not locked.archive or newest.archive == locked.archive):

@@ -73,7 +73,7 @@ def _may_fork() -> bool:
     return hasattr(os, "fork") and (threading is None or threading.active_count() == 1)
 
 
-State = Literal["same", "changed", "missing", "untrusted", "unknown"]
+VerificationState = Literal["same", "changed", "missing", "untrusted", "unknown"]
 SIGNATURE = ".clawft-signature"  # as in signing/
 
 
@@ -88,7 +88,7 @@ class VerifiedFolder(Struct, frozen=True, omit_defaults=True):
     client: str
     folder: str
     lock: str
-    state: State
+    state: VerificationState
     version: str = ""
     difference: FolderDifference = SAME
     why: str = ""
@@ -198,7 +198,7 @@ def _conclude(site: InstallSite, job: _Job, comparison: _Verification | None) ->
         return same
     if comparison.refused is not None:
         return structs.replace(same, folder="", state="unknown", why=comparison.refused.message)
-    state: State = "missing" if comparison.difference.is_absent else "changed"
+    state: VerificationState = "missing" if comparison.difference.is_absent else "changed"
     return structs.replace(same, state=state, difference=comparison.difference, why=comparison.difference.why)
 
 
@@ -211,6 +211,6 @@ def _check_signature(checked: VerifiedFolder, job: _Job, lock: str, signed: Sign
     if found is None:
         return structs.replace(checked, signature="good") if known else checked
     difference = compare_signature(found, known=known)
-    state: State = "changed" if difference.any else "untrusted"
+    state: VerificationState = "changed" if difference.any else "untrusted"
     why = f"Its signature counts no more: {found.line}"
     return structs.replace(checked, state=state, difference=difference, signature=found.line, why=why)

@@ -29,7 +29,7 @@ from clawft.trust.audit import AuditLog
 _POLL_S = 0.1
 
 
-Tell = Callable[[str, Mapping[str, object]], None]  # a line for a person, and the same in fields
+ReportLine = Callable[[str, Mapping[str, object]], None]  # a line for a person, and the same in fields
 
 
 class GatewayContext(Struct, frozen=True):
@@ -44,7 +44,7 @@ class GatewayContext(Struct, frozen=True):
     request: RunRequest
     owner: str  # the worker of this gateway
     poll_s: float
-    tell: Tell
+    tell: ReportLine
     warn: Callable[[ClawftError], None]
     mask: Callable[[str], str] = str
 
@@ -59,7 +59,7 @@ def make_gateway_context(
     store: RunStore,
     audit: AuditLog,
     request: RunRequest,
-    voices: tuple[Tell, Callable[[ClawftError], None]],
+    voices: tuple[ReportLine, Callable[[ClawftError], None]],
     owner: str,
 ) -> GatewayContext:
     """With the tables of the gateway in the database of runs; `voices` tell and warn. Raises: ClawftError."""

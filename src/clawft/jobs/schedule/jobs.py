@@ -158,7 +158,7 @@ def _refuse(text: str, why: str) -> ClawftError:
 MAX_TEXT = 100_000  # characters of a message or of arguments
 TIMEOUT_S = 3600.0  # that a run may work; the time it waits for a person does not count
 Moment = Annotated[datetime, Meta(tz=True)]
-Status = Literal["running", "waiting", "ok", "failed", "refused", "timeout", "interrupted", "missed"]
+JobStatus = Literal["running", "waiting", "ok", "failed", "refused", "timeout", "interrupted", "missed"]
 _GOING_ON = ("running", "waiting")
 
 
@@ -196,7 +196,7 @@ class ScheduledJob(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     next_due: Moment | None = None
     run: str = ""  # the last one
     last_run: Moment | None = None
-    last_status: Status | None = None
+    last_status: JobStatus | None = None
     missed: Annotated[int, Meta(ge=0)] = 0
 
     def session_key(self, moment: datetime) -> str:

@@ -13,12 +13,12 @@ from clawft.agent.run_request import RunRequest
 from clawft.errors import ClawftError
 from clawft.jobs.database import JOB, RUN, SCHEDULE, RunTables, insert_new
 from clawft.jobs.run_state import RunProblem, new_run_id
-from clawft.jobs.schedule.jobs import TIMEOUT_S, JobClaim, ScheduledJob, ScheduledTask, Status, claim
+from clawft.jobs.schedule.jobs import TIMEOUT_S, JobClaim, JobStatus, ScheduledJob, ScheduledTask, claim
 from clawft.jobs.store import RunStore
 
 _GOING_ON = ("queued", "running", "waiting")
 _RETENTION = timedelta(days=31)  # that a due time is known to be taken; a job's next time only moves forward anyway
-_STATUSES: dict[str, Status] = {"done": "ok", "waiting": "waiting", "cancelled": "interrupted", "failed": "failed"}
+_STATUSES: dict[str, JobStatus] = {"done": "ok", "waiting": "waiting", "cancelled": "interrupted", "failed": "failed"}
 
 
 class FiredJob(Struct, frozen=True):
@@ -139,7 +139,7 @@ class ScheduleStore(RunTables):
         return True
 
 
-def get_run_outcome(status: str, problem: RunProblem | None) -> Status:
+def get_run_outcome(status: str, problem: RunProblem | None) -> JobStatus:
     """Return a run's status as its job's status."""
     if problem is not None and problem.code == "run-deadline":
         return "timeout"

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 MAX_LINE = 4 * 1024 * 1024
-Kind = Literal["answer", "channel", "unsupported", "failed", "cancelled"]
+FailureKind = Literal["answer", "channel", "unsupported", "failed", "cancelled"]
 Rule = Literal["no-host", "past-proxy", "no-shell"]
 
 
@@ -51,7 +51,7 @@ class HostRequest(Struct, frozen=True, omit_defaults=True):
 class GuestError(Struct, frozen=True, omit_defaults=True):
     """The reason why a request failed."""
 
-    kind: Kind
+    kind: FailureKind
     message: str
     code: str = ""
     hint: str = ""

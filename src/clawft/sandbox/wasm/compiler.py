@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wasmtime.component import Component
 
 
-Kind = Literal["component", "module"]
+WasmKind = Literal["component", "module"]
 CHILD = os.path.join(os.path.dirname(__file__), "child.py")
 LIMIT_S = 10.0
 _S_PER_MB = 5.0
@@ -45,7 +45,7 @@ def python_words(job: dict[str, Any]) -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S", "-B", CHILD, json.dumps(job))
 
 
-def compile_apart(data: bytes, kind: Kind, path: str) -> bytes:
+def compile_apart(data: bytes, kind: WasmKind, path: str) -> bytes:
     """Compile something, and wait for it. Raises: WasmError."""
     limit_s = get_compile_timeout_s(data, LIMIT_S)
     words = compile_words(kind, limit_s)
@@ -56,7 +56,7 @@ def compile_apart(data: bytes, kind: Kind, path: str) -> bytes:
     return read_code(done.returncode, done.stdout, done.stderr, path)
 
 
-def compile_words(kind: Kind, timeout_s: float, *, program: bool = False) -> tuple[str, ...]:
+def compile_words(kind: WasmKind, timeout_s: float, *, program: bool = False) -> tuple[str, ...]:
     """The words of a process that compiles what it reads; a program is a module of WASI preview 1, and nothing else.
 
     Raises: WasmError.
@@ -131,7 +131,7 @@ class CompiledCache:
         self.keep_code(data, "component", code or bytes(made.serialize()))
         return made
 
-    def find_code(self, data: bytes, kind: Kind) -> bytes | None:
+    def find_code(self, data: bytes, kind: WasmKind) -> bytes | None:
         """Find the code that `keep_code` stored for these bytes, if it is certainly what this user stored there."""
         key = _key_of(data, kind)
         try:
@@ -144,7 +144,7 @@ class CompiledCache:
             return None
         return code if held else None
 
-    def keep_code(self, data: bytes, kind: Kind, code: bytes) -> None:
+    def keep_code(self, data: bytes, kind: WasmKind, code: bytes) -> None:
         """Keep what these bytes were compiled to; a folder that cannot be written to is left alone."""
         key = _key_of(data, kind)
         with suppress(OSError, ClawftError):
@@ -178,7 +178,7 @@ def _count_nested(data: bytes) -> int:
     return count
 
 
-def _key_of(data: bytes, kind: Kind) -> str:
+def _key_of(data: bytes, kind: WasmKind) -> str:
     named = f"{kind}\0{_library_version()}\0{ENGINE_SETTINGS}\0".encode()
     return hashlib.sha256(named + hashlib.sha256(data).digest()).hexdigest()
 

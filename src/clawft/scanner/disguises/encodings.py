@@ -33,7 +33,7 @@ def find_signs(low: bytes) -> Signs:
     return Counter([_WORDS[which] for which, _, _ in found]) if found else Counter()
 
 
-MAX_RESULT = 1 << 20
+MAX_DECODED_BYTES = 1 << 20
 _PRINTABLE = bytes({9, 10, 13, 27, *range(32, 127)})
 _TOLERATED = 0.03
 _ZLIB = (b"\x78\x9c", b"\x78\xda", b"\x78\x01", b"\x78\x5e")
@@ -96,7 +96,7 @@ def read_packed(data: bytes) -> tuple[str, list[tuple[str, str, str]]]:
 
 def _inflate(data: bytes, form: str) -> list[tuple[str, str, str]]:
     try:
-        inner = zlib.decompressobj(31 if form else 15).decompress(data, MAX_RESULT)
+        inner = zlib.decompressobj(31 if form else 15).decompress(data, MAX_DECODED_BYTES)
     except zlib.error:
         return []
     text = read_plain(inner)
@@ -218,7 +218,7 @@ def _goes_on(table: bytes, data: bytes, at: int, size: int) -> bool:
 
 def _decode(how: str, run: bytes) -> tuple[str, list[tuple[str, str, str]]]:
     """Decode a run: the form of a program, or texts with their language and the encoding of each."""
-    if len(run) < 12 or run.count(run[:1]) == len(run) or len(run) > 4 * MAX_RESULT:
+    if len(run) < 12 or run.count(run[:1]) == len(run) or len(run) > 4 * MAX_DECODED_BYTES:
         return "", []
     for way, packed in _try_all(how, run):
         if text := read_plain(packed):

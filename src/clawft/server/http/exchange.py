@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from clawft.server.http.limits import ResponseMemory, WebError, answer_error, name_client
 
-Scope = MutableMapping[str, Any]
+AsgiScope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Log = Callable[[str, Mapping[str, object]], None]  # a line, and the same for a program
-Tell = Callable[[WebError], Response]
+RenderError = Callable[[WebError], Response]
 
 BODY_S = 30.0  # for a body to come, and more for a large one
 BYTES_PER_S = 16 * 1024  # what the slowest client brings
@@ -38,7 +38,7 @@ class HttpExchange:
     """The messages of one request and its response, with timeouts for slow clients and a limit on memory."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, room: ResponseMemory, tell: Tell = answer_error
+        self, scope: AsgiScope, receive: Receive, send: Send, room: ResponseMemory, tell: RenderError = answer_error
     ) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -186,14 +186,14 @@ class AccessPolicy(Protocol):
 class AuthMiddleware:
     """An ASGI application in front of a server's own, which sees only what the policy lets in."""
 
-    def __init__(self, app: App, policy: AccessPolicy, max_held: int, tell: Tell = answer_error) -> None:
+    def __init__(self, app: App, policy: AccessPolicy, max_held: int, tell: RenderError = answer_error) -> None:
         """`max_held` bounds the answers that are whole in memory and wait to be taken."""
         self._app = app
         self._policy = policy
         self._room = ResponseMemory(max_held)
         self._tell = tell
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

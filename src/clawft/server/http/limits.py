@@ -40,7 +40,7 @@ def answer_error(error: WebError) -> Response:
     return PlainTextResponse(error.text, error.status, headers=error.headers)
 
 
-Kind = Literal["reads", "writes"]
+LimitKind = Literal["reads", "writes"]
 MAX_CLIENTS = 10_000  # that are remembered; of more, those who asked longest ago begin anew
 _WINDOW_S = 60.0
 
@@ -63,15 +63,15 @@ class RateLimitState(Struct, frozen=True, gc=False):
 class ClientLimits:
     """Counts the requests of each client, on a clock that never goes back. A burst is let through, then a pace."""
 
-    def __init__(self, per_minute: Mapping[Kind, int], clock: Callable[[], float]) -> None:
+    def __init__(self, per_minute: Mapping[LimitKind, int], clock: Callable[[], float]) -> None:
         self._settings = {
             kind: RateLimit(max_requests=most, window_s=_WINDOW_S, strategy=RateLimitStrategy.TOKEN_BUCKET)
             for kind, most in per_minute.items()
         }
         self._clock = clock
-        self._known: OrderedDict[tuple[str, Kind], RateLimiter] = OrderedDict()
+        self._known: OrderedDict[tuple[str, LimitKind], RateLimiter] = OrderedDict()
 
-    def take(self, client: str, kind: Kind) -> RateLimitState:
+    def take(self, client: str, kind: LimitKind) -> RateLimitState:
         """Count a request of a client. Raises: WebError, if there were too many."""
         settings = self._settings[kind]
         limiter = self._known.pop((client, kind), None) or RateLimiter(settings, self._clock)

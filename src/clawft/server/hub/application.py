@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from clawft.config.registries import HubSettings
 from clawft.errors import ClawftError, NotFound
 from clawft.server.http.exchange import AuthMiddleware, HttpExchange, Log, parse_host
-from clawft.server.http.limits import ClientLimits, Kind, WebError, answer_error
+from clawft.server.http.limits import ClientLimits, LimitKind, WebError, answer_error
 from clawft.server.http.server import IS_KNOWN
 from clawft.server.hub.api_discovery import CONTRACT, WELL_KNOWN
 from clawft.server.hub.api_publish import PUBLISHING
@@ -89,7 +89,7 @@ class HubAccess:
         if self._hosts and parse_host(exchange.headers.get(b"host", b"")) not in self._hosts:
             # A page from elsewhere whose name now means this machine (DNS rebinding).
             raise WebError(421, "This hub does not go by that name")
-        kind: Kind = "reads" if scope["method"] in _READS or scope["path"] in _ASKED else "writes"
+        kind: LimitKind = "reads" if scope["method"] in _READS or scope["path"] in _ASKED else "writes"
         token = await self._authenticate(exchange, kind)
         exchange.owner = token.owner if token else ""
         scope["state"].update({"token": token, IS_KNOWN: token is not None})
@@ -108,7 +108,7 @@ class HubAccess:
         if self._log is not None:
             exchange.log(self._log)
 
-    async def _authenticate(self, exchange: HttpExchange, kind: Kind) -> HubToken | None:
+    async def _authenticate(self, exchange: HttpExchange, kind: LimitKind) -> HubToken | None:
         if exchange.bearer is None:
             return None
         token = await self._find_token(exchange.bearer)
@@ -118,7 +118,7 @@ class HubAccess:
         return token
 
 
-def _check_private(token: HubToken | None, path: str, kind: Kind) -> None:
+def _check_private(token: HubToken | None, path: str, kind: LimitKind) -> None:
     """Check that the token may read a private hub; writing needs a scope of its own. Raises: WebError."""
     if token is None:
         if path != _UPLOAD:  # which brings a ticket of its own
@@ -196,7 +196,7 @@ def make_app(
     app.router.redirect_slashes = False
     app.state.hub = hub
     app.state.mcp = mcp
-    per_minute: dict[Kind, int] = {
+    per_minute: dict[LimitKind, int] = {
         "reads": settings.quota.reads_per_minute,
         "writes": settings.quota.writes_per_minute,
     }

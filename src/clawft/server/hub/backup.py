@@ -7,7 +7,7 @@ import os
 import re
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from clawft import __version__
 from clawft.errors import ClawftError, Refused
 from clawft.files import NEW, exchange_folders, remove_folder, sync_folder
+from clawft.messages import ReportProgress
 from clawft.server.hub.database import SCHEMA, Execute, Row
 from clawft.server.hub.model import HubFile
 from clawft.server.hub.queries import update_search_words
@@ -28,8 +29,6 @@ BLOBS = "blobs/"
 TABLES = "tables/"
 _PAGE = 200  # rows that are read at once
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-Tell = Callable[[int, int], None]  # how many blobs are done, of how many
 
 
 _Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -131,7 +130,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, BackupMember]
 
 
-def write_backup(store: HubStore, path: str, *, force: bool = False, tell: Tell | None = None) -> Manifest:
+def write_backup(store: HubStore, path: str, *, force: bool = False, tell: ReportProgress | None = None) -> Manifest:
     """Write all that a store holds into a new file. It is there whole, or not at all. Raises: ClawftError."""
     store.flush()
     if os.path.lexists(path) and not force:
@@ -165,7 +164,7 @@ class _Writer:
         self._tar = tarfile.TarFile(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT)
         self._files: dict[str, BackupMember] = {}
 
-    def write(self, store: HubStore, tell: Tell | None) -> Manifest:
+    def write(self, store: HubStore, tell: ReportProgress | None) -> Manifest:
         counts: dict[str, int] = {}
         with store.database.snapshot() as execute:
             for table in _KINDS:

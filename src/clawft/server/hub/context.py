@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from clawft.config.registries import HubSettings
 from clawft.server.http.limits import WebError
 from clawft.server.hub.distribution import IndexCache, TarDigests
-from clawft.server.hub.model import HubSkill, HubToken, HubVersion, PublicationDraft, Scope
+from clawft.server.hub.model import HubScope, HubSkill, HubToken, HubVersion, PublicationDraft
 from clawft.server.hub.publication import SkillPublisher
 from clawft.server.hub.store import HubStore
 from clawft.server.hub.tokens import HubTokens
@@ -73,7 +73,7 @@ def get_hub(request: Request) -> Hub:
     return hub
 
 
-def require_token(request: Request, scope: Scope | None = None) -> HubToken:
+def require_token(request: Request, scope: HubScope | None = None) -> HubToken:
     """The token of a request that must have this scope, or any. Raises: WebError."""
     token: HubToken | None = request.state.token
     if token is None:

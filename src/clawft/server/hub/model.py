@@ -4,8 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-Scope = Literal["read", "publish", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "publish", "admin")
+HubScope = Literal["read", "publish", "admin"]
+SCOPES: tuple[HubScope, ...] = ("read", "publish", "admin")
 NO_REASON = "yanked"  # what a version is yanked for if nobody says why
 
 
@@ -128,7 +128,7 @@ class HubToken(Struct, frozen=True):
 
     id: str
     owner: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[HubScope, ...]
     label: str
     created: int
     expires: int = 0  # 0: never

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from clawft.errors import ClawftError, NotFound
 from clawft.server.hub.database import Row
-from clawft.server.hub.model import SCOPES, HubToken, Scope
+from clawft.server.hub.model import SCOPES, HubScope, HubToken
 from clawft.server.hub.store import HubStore
 from clawft.server.tokens import check_name, clean_label, hash_secret, make_secret
 
@@ -31,7 +31,7 @@ class HubTokens:
         """A new token, which nobody can be shown again, and what is kept of it. Raises: ClawftError."""
         check_name(owner, "hub-owner", f"'{owner[:60]}' cannot be the name of an owner")
         asked = set(scopes)
-        chosen: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in asked)
+        chosen: tuple[HubScope, ...] = tuple(scope for scope in SCOPES if scope in asked)
         if not chosen or asked - set(SCOPES):
             raise ClawftError(
                 "hub-scope", "A token needs scopes that there are", hint=f"Choose of: {', '.join(SCOPES)}"

@@ -14,9 +14,9 @@ from clawft.files import replace_surrogates
 from clawft.messages import Usage
 from clawft.server.callers import DaemonCaller
 from clawft.server.middleware import get_request_client
-from clawft.server.protocol.base import Key, Name, Problem, Scope, Words, to_problem
+from clawft.server.protocol.base import Key, Name, Problem, TokenScope, Words, to_problem
 from clawft.server.protocol.executions import Ended
-from clawft.server.protocol.skills import State
+from clawft.server.protocol.skills import SkillState
 
 NAMESPACE = "dev.clawft"
 _OURS = frozenset({"serve-busy", "serve-stopping", "connection-busy", "questions-full"})
@@ -33,7 +33,7 @@ def to_mcp_error(error: ClawftError) -> MCPError:
     )
 
 
-def require_scope(caller: DaemonCaller, scope: Scope) -> None:
+def require_scope(caller: DaemonCaller, scope: TokenScope) -> None:
     """Raises: MCPError without that scope."""
     try:
         caller.need(scope)
@@ -65,7 +65,7 @@ def recheck_of(context: Context) -> Recheck:
     return get_request_client(context.request.scope).is_known
 
 
-Which = State | Literal["usable", "all"]
+Which = SkillState | Literal["usable", "all"]
 T = TypeVar("T", bound=Struct)
 
 
@@ -106,7 +106,7 @@ class ExecuteOutput(Struct, frozen=True, kw_only=True):
 class SkillLine(Struct, frozen=True, kw_only=True):
     name: str
     description: str
-    state: State
+    state: SkillState
     scope: str
     version: str
     why: Annotated[str, Meta(description="Why it is not ready, where it is not.")]
@@ -120,7 +120,7 @@ class ListOutput(Struct, frozen=True, kw_only=True):
 class FoundLine(Struct, frozen=True, kw_only=True):
     name: str
     description: str
-    state: State
+    state: SkillState
     score: float
 
 

@@ -50,7 +50,7 @@ from clawft.server.mcp.requests import Context, Recheck, recheck_of
 from clawft.server.mcp.skills import CatalogResources, SkillPrompts
 from clawft.server.mcp.tools import SkillTools
 from clawft.server.middleware import get_request_client
-from clawft.server.protocol.base import Scope as OperationScope
+from clawft.server.protocol.base import TokenScope
 from clawft.server.protocol.subscriptions import SkillsChanged
 
 _CHUNK = 64 * 1024
@@ -259,7 +259,7 @@ class SkillChangeNotifier:
             await session.send_resource_list_changed()
 
 
-MOST: frozenset[OperationScope] = frozenset({"read", "run", "approve"})
+MOST: frozenset[TokenScope] = frozenset({"read", "run", "approve"})
 
 _INSTRUCTIONS = (
     "The user's skills. Find one with skill-search or skill-list, then run it with skill-execute;"

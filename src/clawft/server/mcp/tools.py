@@ -45,7 +45,7 @@ from clawft.server.mcp.requests import (
     read_arguments,
     schema_of,
 )
-from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Scope, copy_fields, to_problem
+from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, TokenScope, copy_fields, to_problem
 from clawft.server.protocol.skills import (
     ListSkills,
     ScanResult,
@@ -70,10 +70,10 @@ class _Offer(Struct, frozen=True):
     """A tool, and who may use it."""
 
     tool: Tool
-    scope: Scope
+    scope: TokenScope
 
 
-def _offer(name: str, description: str, arguments_type: type[Struct], gives: type[Struct], scope: Scope) -> _Offer:
+def _offer(name: str, description: str, arguments_type: type[Struct], gives: type[Struct], scope: TokenScope) -> _Offer:
     tool = Tool(
         name=name,
         title=name.replace("-", " ").capitalize(),

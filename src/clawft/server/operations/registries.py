@@ -1,7 +1,7 @@
 """Places that skills come from: what they have, what would be installed, and installing it as it was shown."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from clawft.install.transaction.resolution import SkillChoice, SkillResolver
 from clawft.install.transaction.scanning import ScanProcesses
 from clawft.install.transaction.stage import StagedSkill
 from clawft.install.transaction.targets import find_site
+from clawft.messages import ReportProgress
 from clawft.scanner.power_changes import PowerChange
 from clawft.server.callers import DaemonCall
 from clawft.server.daemon import Daemon, record_request
@@ -31,8 +32,6 @@ from clawft.server.views.install_plans import find_unmet, list_objections, name_
 from clawft.server.views.registries import view_registries, view_registry_hit
 from clawft.server.views.review import ScannedSkill, load_texts, scanned_json
 from clawft.server.views.skills import digest_of, view_skill
-
-Tell = Callable[[int, int], None]
 
 
 async def list_registries(
@@ -78,7 +77,7 @@ async def install_skill(daemon: Daemon, call: DaemonCall, request: messages.Inst
     )
 
 
-def _teller(call: DaemonCall) -> Tell:
+def _teller(call: DaemonCall) -> ReportProgress:
     """Tells a client how far it is, from any thread, when there is something new to tell."""
     loop, last_sent = asyncio.get_running_loop(), [(0, 0)]
 
@@ -103,7 +102,7 @@ class _Work(Struct, frozen=True):
     app: App
     reference: str
     scope: Literal["user", "project"]
-    tell: Tell
+    tell: ReportProgress
 
     def plan(self) -> messages.InstallPlan:
         """Raises: ClawftError."""

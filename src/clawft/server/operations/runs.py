@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clawft.jobs.runs import Runs
 
 
-MAX_RESULT = 400_000  # characters
+MAX_RUN_RESULT_CHARS = 400_000  # characters
 MAX_TIMELINE = 2_000  # entries
 _CURSOR = re.compile(r"([0-9TZ:.+-]{1,40})/([\w.-]{1,128})")
 
@@ -183,7 +183,7 @@ def _describe(runs: "Runs", run: "Run") -> messages.RunDetail:
     timeline = whole["timeline"]
     return messages.RunDetail(
         summary=msgspec.convert(whole, messages.RunEntry),
-        result=whole["result"] and whole["result"][:MAX_RESULT],
+        result=whole["result"] and whole["result"][:MAX_RUN_RESULT_CHARS],
         timeline=tuple(timeline[-MAX_TIMELINE:]),
         totals=whole["totals"],
         left_out=max(0, len(timeline) - MAX_TIMELINE),

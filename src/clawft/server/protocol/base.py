@@ -16,7 +16,7 @@ def copy_fields(kind: type[T], source: object, **others: Any) -> T:
 
 
 VERSION = "v1"
-Scope = Literal["read", "run", "approve", "admin"]
+TokenScope = Literal["read", "run", "approve", "admin"]
 Id = Annotated[str, Meta(max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Key = Annotated[str, Meta(max_length=256)]  # of a session

@@ -15,7 +15,7 @@ from msgspec import Struct, inspect, structs
 
 from clawft.errors import find_close
 from clawft.server.protocol import executions, records, registries, skills, subscriptions
-from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Refusal, Scope
+from clawft.server.protocol.base import VERSION, DaemonAnswer, DaemonRequest, Refusal, TokenScope
 from clawft.server.protocol.subscriptions import Topic
 
 P = ParamSpec("P")
@@ -38,7 +38,7 @@ class Operation(Generic[P, A]):
         self,
         request: Callable[P, DaemonRequest],
         answer: type[A],
-        scope: Scope,
+        scope: TokenScope,
         route: str = "",
         *,
         streams: bool = False,

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct, field
 
 from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Name, Problem
 
-State = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
+SkillState = Literal["broken", "shadowed", "disabled", "blocked", "untrusted", "ineligible", "manual", "ready"]
 
 
 class Requires(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class SkillSummary(Struct, frozen=True, kw_only=True):
     format: str
     path: str
     digest: str | None
-    state: State
+    state: SkillState
     reasons: tuple[Problem, ...]
     user_invocable: bool
     model_invocable: bool
@@ -55,7 +55,7 @@ class SkillSummary(Struct, frozen=True, kw_only=True):
 class ListSkills(DaemonRequest, frozen=True, tag="list_skills"):
     """Every skill found, usable or not, with its state and why. `state` keeps those of one state."""
 
-    state: State | Literal[""] = ""
+    state: SkillState | Literal[""] = ""
 
 
 class SkillsList(DaemonAnswer, frozen=True, kw_only=True, tag="skills_list"):
@@ -133,7 +133,7 @@ class FoundSkill(Struct, frozen=True, kw_only=True):
     name: str
     score: float
     description: str
-    state: State
+    state: SkillState
 
 
 class SkillsFound(DaemonAnswer, frozen=True, kw_only=True, tag="skills_found"):

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from clawft.server.protocol.base import DaemonAnswer, DaemonRequest, Problem
 
-Kind = Literal["added", "modified", "deleted"]
+ChangeKind = Literal["added", "modified", "deleted"]
 Also = Literal["config", "approvals", "agents", "hooks", "plugins"]
 
 
@@ -24,7 +24,7 @@ class PathChange(Struct, frozen=True, kw_only=True):
     """One file or folder that was seen to change."""
 
     path: str
-    kind: Kind
+    kind: ChangeKind
 
 
 class SkillsChanged(DaemonAnswer, frozen=True, kw_only=True, tag="skills_changed"):

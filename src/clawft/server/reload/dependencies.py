@@ -26,7 +26,7 @@ _COARSE_TICK_NS = 2_000_000_000  # the same of file systems that keep whole seco
 _DECIDED = ("approvals.json", "overrides.json", "publishers.toml", "grants.json", KEY_NAME)
 _CLAUDE = (".claude/settings.json", ".claude/settings.local.json")
 
-Status = tuple[int, int, int, int]
+PathStamp = tuple[int, int, int, int]
 
 
 class Dependencies(Struct, frozen=True):
@@ -56,12 +56,12 @@ class Stamps(Struct, frozen=True):
     reading began.
     """
 
-    statuses: dict[str, Status | None]
+    statuses: dict[str, PathStamp | None]
     hashes: dict[str, bytes]
     hooks: bytes
     plugins: bytes
     taken_ns: int
-    places: dict[str, Status | None] = {}
+    places: dict[str, PathStamp | None] = {}
 
     def has_changed_files(self) -> bool:
         """Return whether a file with settings, decisions or installed skills may have changed since."""
@@ -107,12 +107,12 @@ def find_dependencies(app: App) -> Dependencies:
     )
 
 
-def stamp_paths(paths: Iterable[str]) -> dict[str, Status | None]:
+def stamp_paths(paths: Iterable[str]) -> dict[str, PathStamp | None]:
     """Return the status of each path; None for one that is not there. Quick: it is asked before every call."""
     return {path: _status(path) for path in paths}
 
 
-def _find_changed(stamps: dict[str, Status | None], taken_ns: int) -> list[str]:
+def _find_changed(stamps: dict[str, PathStamp | None], taken_ns: int) -> list[str]:
     """Return the paths whose status is another one, or is too young to tell.
 
     Two writes within one tick of the file system's clock may leave the same times and size. So a file that was written
@@ -158,7 +158,7 @@ def _within(path: str, root: str) -> bool:
     return path == root or path.startswith(f"{root}/")
 
 
-def _status(path: str) -> Status | None:
+def _status(path: str) -> PathStamp | None:
     if not os.access(path, os.F_OK):  # most are not there, and an exception for each takes longer than the look
         return None
     try:

@@ -22,7 +22,7 @@ from clawft.server.protocol.base import to_problem
 from clawft.server.protocol.subscriptions import Also, PathChange, SkillChange, SkillsChanged
 from clawft.server.reload.dependencies import check_width
 from clawft.server.reload.generation import Generation, GenerationInputs, load_generation
-from clawft.skills.discovery.watch import STEP_S, FolderWatcher, Kind, find_remote
+from clawft.skills.discovery.watch import STEP_S, ChangeKind, FolderWatcher, find_remote
 from clawft.trust.status import SkillStatus
 
 
@@ -97,7 +97,7 @@ class LiveSkills:
         self._watcher: FolderWatcher | None = None
         self._asked: object = None
         self._started = 0  # loads
-        self._pending: dict[str, Kind] = {}  # what was seen to change and is not read yet
+        self._pending: dict[str, ChangeKind] = {}  # what was seen to change and is not read yet
         self._seen = 0
         self._last = 0.0  # when something was last seen to change
         self._looked = 0.0  # when everything was last looked at, and how long that took
@@ -235,7 +235,7 @@ class LiveSkills:
         elif failed and not published:
             self._tell(SkillsChanged(generation=self.current.number, at=self._at(), took_ms=_since(start)))
 
-    def _take(self, made: Generation, pending: Mapping[str, Kind], seen: int, start: float) -> bool:
+    def _take(self, made: Generation, pending: Mapping[str, ChangeKind], seen: int, start: float) -> bool:
         """Make a generation the current one, if anybody can tell it from the one before."""
         before = self.current
         change = compare_generations(before, made)
@@ -295,7 +295,7 @@ class LiveSkills:
         if remote:
             raise ClawftError("watch-remote", "The folder is on another machine, which tells of no change", path=remote)
 
-        def tell(update: dict[str, Kind] | ClawftError) -> None:
+        def tell(update: dict[str, ChangeKind] | ClawftError) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(self._hear, watcher, update)
 
@@ -303,7 +303,7 @@ class LiveSkills:
         watcher.start()
         return watcher
 
-    def _hear(self, watcher: FolderWatcher, update: dict[str, Kind] | ClawftError) -> None:
+    def _hear(self, watcher: FolderWatcher, update: dict[str, ChangeKind] | ClawftError) -> None:
         if isinstance(update, dict):
             self._note(update)
         elif watcher is self._watcher:
@@ -311,7 +311,7 @@ class LiveSkills:
             self._weaken(update)
             self._wake.set()
 
-    def _note(self, changes: dict[str, Kind]) -> None:
+    def _note(self, changes: dict[str, ChangeKind]) -> None:
         if not changes:
             return
         self._seen += len(changes)

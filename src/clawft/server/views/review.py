@@ -19,7 +19,7 @@ from clawft.skills.parse.hooks import CommandHook, parse_skill_commands
 from clawft.skills.parse.model import Skill
 from clawft.trust.overrides import Override
 from clawft.trust.review import Review, ScannedReview
-from clawft.trust.status import State, TrustStatus
+from clawft.trust.status import SkillState, TrustStatus
 
 MAX_TEXTS = 400_000  # bytes of all files of a skill that are shown with a review, programs first
 
@@ -127,7 +127,7 @@ class ScannedSkill(Struct, frozen=True):
     change: PowerChange
 
 
-def load_scanned(app: App, status: TrustStatus[ReviewSubject, State]) -> ScannedSkill:
+def load_scanned(app: App, status: TrustStatus[ReviewSubject, SkillState]) -> ScannedSkill:
     """Load the report and the overrides of a skill. It is scanned if that was not done before."""
     found = status.found
     report = app.load_report(found)

@@ -27,7 +27,7 @@ _QUIET = 250  # steps
 _TRIES = 5
 _END_S = 5.0
 _UP = 1  # folders above what is watched, where it is seen to come and go: more would hear much that is nobody's
-_KINDS: "dict[int, Kind]" = {1: "added", 2: "modified", 3: "deleted"}
+_KINDS: "dict[int, ChangeKind]" = {1: "added", 2: "modified", 3: "deleted"}
 # What editors write beside a file while they work on it.
 _SCRATCH_ENDS = ("~", ".swp", ".swo", ".swx", ".kate-swp", "___jb_tmp___", "___jb_old___")
 _SCRATCH_STARTS = (".#", ".goutputstream-", ".~lock.")
@@ -35,9 +35,11 @@ _SCRATCH = frozenset({"4913", ".DS_Store"})
 # File systems that change without this machine knowing of it.
 _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "vboxsf", "virtiofs"})
 
-Kind = Literal["added", "modified", "deleted"]
+ChangeKind = Literal["added", "modified", "deleted"]
 _Haul = set[tuple[int, str]] | str  # changes, or why there are none
-Tell = Callable[[dict[str, Kind] | ClawftError], None]  # gets the changes, or why no more will be reported
+ReportChanges = Callable[
+    [dict[str, ChangeKind] | ClawftError], None
+]  # gets the changes, or why no more will be reported
 
 
 class WatchedPaths(Struct, frozen=True, dict=True):
@@ -51,7 +53,7 @@ class WatchedPaths(Struct, frozen=True, dict=True):
         """Every folder above them."""
         return frozenset(parent for path in self.trees | self.files for parent in _parents(path))
 
-    def is_relevant(self, path: str, kind: Kind) -> bool:
+    def is_relevant(self, path: str, kind: ChangeKind) -> bool:
         """Return whether a change there may change what is read."""
         if path in self.files or path in self.trees:
             return True
@@ -69,12 +71,12 @@ class WatchedPaths(Struct, frozen=True, dict=True):
 class FolderWatcher:
     """Watches from `start` to `stop`. `tell` is called in the watcher's own thread."""
 
-    def __init__(self, watched: WatchedPaths, tell: Tell) -> None:
+    def __init__(self, watched: WatchedPaths, tell: ReportChanges) -> None:
         self.watched = watched
         self._tell = tell
         self._stop = threading.Event()
         self._nets: list[RustNotify] = []
-        self._late: dict[str, Kind] = {}  # what nets that were taken in still held
+        self._late: dict[str, ChangeKind] = {}  # what nets that were taken in still held
         self._thread = threading.Thread(target=self._run, name="clawft-watch", daemon=True)
 
     def start(self) -> None:
@@ -108,7 +110,7 @@ class FolderWatcher:
             for net in self._nets:
                 net.close()
 
-    def _haul(self) -> dict[str, Kind]:
+    def _haul(self) -> dict[str, ChangeKind]:
         """Wait until changes pause and return them; empty if nothing changed."""
         step_ms = round(STEP_S * 1000)
         first, *others = self._nets
@@ -120,7 +122,7 @@ class FolderWatcher:
     def _empty(self, nets: "Iterable[RustNotify]") -> "list[_Haul]":
         return [net.watch(1, 1, 1, self._stop) for net in nets]
 
-    def _follow(self, seen: dict[str, Kind]) -> None:
+    def _follow(self, seen: dict[str, ChangeKind]) -> None:
         """Watch the folders that came. Raises: ClawftError."""
         above = self.watched.above
         if any(path in above or path in self.watched.trees for path in seen):  # a root came or went
@@ -218,16 +220,16 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _sort_out(hauls: "Iterable[_Haul]") -> dict[str, Kind]:
+def _sort_out(hauls: "Iterable[_Haul]") -> dict[str, ChangeKind]:
     """The changes in what nets gave: that a path came counts for more than that it changed or went."""
-    changes: dict[str, Kind] = {}
+    changes: dict[str, ChangeKind] = {}
     for haul in hauls:
         for number, path in sorted(haul, reverse=True) if isinstance(haul, set) else ():
             changes[path] = _settle(path, _KINDS[number])
     return changes
 
 
-def _settle(path: str, kind: Kind) -> Kind:
+def _settle(path: str, kind: ChangeKind) -> ChangeKind:
     """Return the kind of change to a path, by what is there now. One that was replaced is reported as removed and as
     added, in any order."""
     if not os.path.lexists(path):

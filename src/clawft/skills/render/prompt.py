@@ -83,7 +83,7 @@ _ANY = TemplateVariables("x", "/x", "/x")
 _MARK = re.compile(r"[`~][ \t]*\Z")  # the end of what opens a fence
 _MARK_SIZE = 20  # blanks and all
 
-Kind = Literal["command", "read", "file"]
+DynamicKind = Literal["command", "read", "file"]
 
 
 class DynamicPlace(Struct, frozen=True):
@@ -93,7 +93,7 @@ class DynamicPlace(Struct, frozen=True):
     end: int
     line: int
     command: str
-    kind: Kind = "command"
+    kind: DynamicKind = "command"
 
     @property
     def head(self) -> str:
@@ -111,7 +111,7 @@ class DynamicPlace(Struct, frozen=True):
         return self.kind == "read" or bool(_SURE.fullmatch(self.command))
 
 
-_Span = tuple[int, int, str, Kind]
+_Span = tuple[int, int, str, DynamicKind]
 
 
 def find_dynamic(template: str) -> tuple[DynamicPlace, ...]:

@@ -24,8 +24,8 @@ from clawft.trust.signing.sshsig import MAX_BYTES, SshSignature, parse_signature
 
 SIGNATURE_NAME = ".clawft-signature"
 
-State = Literal["unsigned", "good", "untrusted", "bad", "revoked", "expired"]
-_REFUSED: dict[State, tuple[str, str]] = {
+SignatureState = Literal["unsigned", "good", "untrusted", "bad", "revoked", "expired"]
+_REFUSED: dict[SignatureState, tuple[str, str]] = {
     "bad": ("signature-bad", f"Do not use it. If it is yours: weft skills sign DIR; or remove {SIGNATURE_NAME}"),
     "revoked": (
         "signature-revoked",
@@ -42,7 +42,7 @@ _REFUSED: dict[State, tuple[str, str]] = {
 class Signature(Struct, frozen=True):
     """The verdict on a signature. `key` is its fingerprint; `reason` says why it is not good."""
 
-    state: State
+    state: SignatureState
     key: str = ""
     publisher: str = ""
     reason: str = ""
@@ -103,7 +103,7 @@ def _judge(
     return Signature(state, key, publisher, reason)
 
 
-def judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[State, str]:
+def judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[SignatureState, str]:
     """Judge a signature at a time by a key that was not revoked, and return the reason if it is not good."""
     if key.since and at < key.since:
         return "untrusted", f"the key counts from {_day(key.since)} on"
@@ -112,7 +112,7 @@ def judge_key(key: PublisherKey, publishers: Publishers, at: datetime) -> tuple[
     return _judge_vouchers(key, publishers)
 
 
-def _judge_vouchers(key: PublisherKey, publishers: Publishers) -> tuple[State, str]:
+def _judge_vouchers(key: PublisherKey, publishers: Publishers) -> tuple[SignatureState, str]:
     """Return whether those who vouched for a key, one after the other, could when they did, and are still trusted."""
     seen: set[str] = set()
     while key.vouched_by and key.vouched_by not in seen:

@@ -33,7 +33,7 @@ _SEQUENCE = re.compile(
 )
 # Control characters but tab and line end, marks that turn text around, and what no reader sees but a model does.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e0fff]")
-Tell = Callable[[str], None]  # says something to the person
+TellPerson = Callable[[str], None]  # says something to the person
 _LONGEST = 500  # characters of a command that are said
 
 
@@ -71,7 +71,7 @@ class SkillUseContext(Struct, frozen=True):
     usable: UsableSkill
     arguments: PromptArguments
     variables: TemplateVariables
-    tell: Tell
+    tell: TellPerson
 
     @property
     def skill(self) -> Skill:

@@ -15,7 +15,7 @@ from clawft.agent.tools.command import CommandPlaces, decode_output, make_comman
 from clawft.agent.tools.dynamic.context import (
     DynamicContext,
     SkillUseContext,
-    Tell,
+    TellPerson,
     get_skill_authority,
     make_reading_context,
     read_files,
@@ -281,7 +281,7 @@ async def render_dynamic(
     usable: UsableSkill,
     arguments: PromptArguments,
     variables: TemplateVariables,
-    tell: Tell = lambda _: None,
+    tell: TellPerson = lambda _: None,
 ) -> RenderedPrompt:
     """Render the prompt of a skill that may be used. `tell` is called with what is about to run.
 

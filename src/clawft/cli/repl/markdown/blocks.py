@@ -15,7 +15,7 @@ from clawft.cli.repl.markdown.tables import split_row
 MAX_PENDING = 64 * 1024  # characters that wait for the end of their block
 _MAX_DEPTH = 12  # quotes and lists deeper than this are text
 
-Kind = Literal["paragraph", "text", "heading", "rule", "table", "indented", "label", "code", "raw", "empty"]
+BlockKind = Literal["paragraph", "text", "heading", "rule", "table", "indented", "label", "code", "raw", "empty"]
 
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING = re.compile(r"(#{1,6})(?=[ \t]|$)")
@@ -40,7 +40,7 @@ class MarkdownContainer:
 class MarkdownBlock:
     """A piece to show: inside `path`, of which the containers from `fresh` on begin here."""
 
-    kind: Kind
+    kind: BlockKind
     text: str
     path: Sequence[MarkdownContainer]
     fresh: int
@@ -60,7 +60,7 @@ class BlockReader:
     def __init__(self) -> None:
         self._open: list[MarkdownContainer] = []
         self._leaf: list[str] = []  # lines of the block that is not complete
-        self._kind: Kind = "paragraph"
+        self._kind: BlockKind = "paragraph"
         self._source: list[str] = []  # the same lines with the marks of their containers
         self._size = 0
         self._fence: _Fence | None = None
@@ -229,7 +229,7 @@ class BlockReader:
         else:  # a quote or item that is too deep
             self._add(rest, line)
 
-    def _add(self, rest: str, line: str, kind: Kind = "paragraph") -> None:
+    def _add(self, rest: str, line: str, kind: BlockKind = "paragraph") -> None:
         if not self._leaf:
             self._kind = kind
             self._size = 0
@@ -257,7 +257,7 @@ class BlockReader:
                 self._emit("empty", "")
             self._open.pop()
 
-    def _emit(self, kind: Kind, text: str, *, level: int = 0, gap: bool | None = None) -> None:
+    def _emit(self, kind: BlockKind, text: str, *, level: int = 0, gap: bool | None = None) -> None:
         path = tuple(self._open)
         fresh = sum(container.used for container in path)
         if gap is None:
