@@ -357,5 +357,5 @@ def _fail(turn: Turn, error: ClawftError) -> TurnFailed:
         _finish(turn, "failed")
     if isinstance(error, Refused):
         skill, session = turn.request.skill, turn.session.key
-        turn.runtime.audit.tell("denial", str(error), decision="denied", rule=error.code, skill=skill, session=session)
+        turn.runtime.audit.tell("denial", str(error), decision="deny", rule=error.code, skill=skill, session=session)
     return TurnFailed(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code, usage=turn.usage)

@@ -482,7 +482,7 @@ class App:
     def _approve_files(self, kind: str, files: Mapping[str, bytes]) -> None:
         from clawft.trust.audit import AuditEntry
 
-        lines = [AuditEntry("approval", f"{kind} {path}", "allowed", {}) for path in files]
+        lines = [AuditEntry("approval", f"{kind} {path}", "allow", {}) for path in files]
         with self.audit.last_step(lines) as commit:
             self.approvals.add(kind, files, commit=commit)
 

@@ -164,5 +164,5 @@ def _ask(app: App, paths: list[str]) -> bool:
         agreed = confirm(question, "To approve a project's config", "Look at it, then: weft config trust --yes")
     finally:
         for path in paths if not agreed else ():
-            app.audit.tell("approval", f"config {path}", decision="denied")
+            app.audit.tell("approval", f"config {path}", decision="deny")
     return agreed

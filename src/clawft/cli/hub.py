@@ -383,7 +383,7 @@ def restore_command(file: str, force: bool, dry_run: bool, yes: bool, folder: st
     manifest = check_backup(file)
     if agreed and not dry_run:
         subject = f"restore {one_line(file)}"
-        app.audit.write("hub", subject, decision="allowed", detail={"place": place})
+        app.audit.write("hub", subject, decision="allow", detail={"place": place})
         if settings.database is None:
             restore_folder(file, settings.folder, force=force)
         else:

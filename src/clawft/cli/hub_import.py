@@ -93,7 +93,7 @@ def _import(
             return {**result, "state": "ready", "version": version, "verdict": prepared.report.verdict}
         shown = prepared.found.skill.display_name if prepared.found.skill else ""
         subject = f"import @{owner}/{slug}@{version}"
-        app.audit.write("hub", subject, decision="allowed", digest=prepared.digest)
+        app.audit.write("hub", subject, decision="allow", digest=prepared.digest)
         release = intake.take(
             PublicationDraft(owner, slug, shown or slug, version, changelog, _keep(store, prepared)), owner
         )

@@ -61,7 +61,7 @@ def _find_files(app: App) -> Iterator[_Waiting]:
     for file in app.find_waiting_instructions():
         outside = "" if is_within(file.path, app.workspace.project) else " (outside this project)"
         lines = [one_line(f"{app.workspace.shorten(file.path)}{outside}:"), *text_lines(file.content)]
-        refuse = partial(app.audit.tell, "approval", f"instructions {file.path}", decision="denied")
+        refuse = partial(app.audit.tell, "approval", f"instructions {file.path}", decision="deny")
         yield _Waiting(file.path, lines, partial(app.approve_instructions, [file]), refuse)
 
 

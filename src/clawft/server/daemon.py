@@ -279,7 +279,7 @@ class Daemon:
     def _note_answer(self, caller: DaemonCaller, asked: Question, answer: Verdict) -> None:
         """Raises: Refused for a yes that cannot be written down."""
         is_no = answer == "no"
-        note, decision = (self.app.audit.tell, "denied") if is_no else (self.app.audit.write, "allowed")
+        note, decision = (self.app.audit.tell, "deny") if is_no else (self.app.audit.write, "allow")
         detail = {"by": caller.name, "tool": asked.tool, "execution": asked.execution, "call": asked.call}
         subject, about = f"answer {answer}: {asked.text}", {"skill": asked.skill, "session": asked.session}
         note("serve", subject, decision=decision, rule=caller.described, detail=detail, **about)
@@ -299,7 +299,7 @@ def record_request(
     call: DaemonCall,
     subject: str,
     *,
-    decision: str = "allowed",
+    decision: str = "allow",
     session: str = "",
     detail: Mapping[str, object] = {},
 ) -> Iterator[None]:
@@ -313,7 +313,7 @@ def record_request(
         "detail": {"by": call.caller.name, **detail},
     }
     line = AuditEntry("serve", subject, decision, about)
-    with app.audit.last_step([line], must=decision == "allowed") as write:
+    with app.audit.last_step([line], must=decision == "allow") as write:
         write()
         yield
 

@@ -207,5 +207,5 @@ def approve_commands(found: DiscoveredCommandHooks, digest: str, approvals: Appr
         raise ClawftError("unreadable", "A file that the hooks start cannot be read", path=found.file)
     from clawft.trust.audit import AuditEntry
 
-    with audit.last_step([AuditEntry("approval", f"{KIND} {found.file}", "allowed", {"digest": digest})]) as commit:
+    with audit.last_step([AuditEntry("approval", f"{KIND} {found.file}", "allow", {"digest": digest})]) as commit:
         approvals.record([make_approval(KIND, found.file, digest, found.name)], commit)

@@ -236,5 +236,5 @@ def list_replaced(
         key = join_path(change.path)
         subject = f"{key} taken out" if change.value is UNSET else f"{key} = {show(change.path, change.value)}"
         detail = {} if before is UNSET else {"before": show(change.path, before)}
-        lines.append(AuditEntry("setting", subject, "allowed", {"rule": f"the {scope}'s config", "detail": detail}))
+        lines.append(AuditEntry("setting", subject, "allow", {"rule": f"the {scope}'s config", "detail": detail}))
     return lines

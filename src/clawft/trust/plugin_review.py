@@ -127,7 +127,7 @@ class PluginReviewer:
     def _record(self, made: PluginGrant) -> PluginGrant:
         detail: dict[str, Any] = {"version": made.version, "permissions": ", ".join(name_permissions(made.permissions))}
         subject = f"plugin {made.folder}"
-        line = AuditEntry("approval", subject, "allowed", {"digest": made.digest, "detail": detail})
+        line = AuditEntry("approval", subject, "allow", {"digest": made.digest, "detail": detail})
         with self._audit.last_step([line]) as commit:
             self._grants.record(made, commit)
         self._prune()
@@ -136,7 +136,7 @@ class PluginReviewer:
     def refuse(self, review: PluginReview) -> None:
         """Write down that a person, or nobody's answer, kept a plugin from use."""
         subject = f"plugin {review.found.folder}"
-        self._audit.tell("approval", subject, decision="denied", digest=review.digest)
+        self._audit.tell("approval", subject, decision="deny", digest=review.digest)
 
     def revoke(self, found: DiscoveredPlugin) -> PluginGrant | None:
         """Take back what a plugin was granted; what that was. Raises: ClawftError."""

@@ -175,7 +175,7 @@ class Reviewer:
 
     def _record(self, made: Sequence[Approval]) -> None:
         """Keep decisions, and have the log say so. Raises: ClawftError, OSError."""
-        lines = [_make_entry(approval, "allowed") for approval in made]
+        lines = [_make_entry(approval, "allow") for approval in made]
         with self.stores.audit.last_step(lines) as commit:
             self.stores.approvals.record(made, commit)
 
@@ -231,7 +231,7 @@ class Reviewer:
         """Write down that a person, or nobody's answer, kept something from use."""
         kind = review.found.kind
         more: AuditFields = {"skill": review.found.name if kind == "skill" else "", "digest": review.digest}
-        self.stores.audit.tell_all([AuditEntry("approval", f"{kind} {review.place}", "denied", more)])
+        self.stores.audit.tell_all([AuditEntry("approval", f"{kind} {review.place}", "deny", more)])
 
     def revoke(self, meant: Sequence[Approval]) -> tuple[Approval, ...]:
         """Take approvals back, whether or not the log can be written; those that were there. Raises: ClawftError."""

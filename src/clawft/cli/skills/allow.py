@@ -128,7 +128,7 @@ def _allow(
     more: AuditFields = {"skill": status.name, "digest": digest, "detail": facts}
     about = f"scan rule for {found.root}"
     with app.audit.last_step(
-        [AuditEntry("approval", about, "allowed", {**more, "rule": override.rule}) for override in made]
+        [AuditEntry("approval", about, "allow", {**more, "rule": override.rule}) for override in made]
     ) as commit:
         app.overrides.add(made, commit)
     now = _judge_now(app, status)

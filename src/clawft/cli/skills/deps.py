@@ -114,10 +114,10 @@ def _run(app: App, name: str, chosen: Sequence[ProgramInstaller], *, yes: bool) 
         program = app.host_programs.prepare(step.words, env)
         question = f"Run with all your rights, outside the sandbox: {line}{show_files(program.files)}"
         if not yes and not confirm(f"{question}?", "To run an installer", HINT):
-            app.audit.tell("command", line, decision="denied", skill=name)
+            app.audit.tell("command", line, decision="deny", skill=name)
             continue
         detail: dict[str, object] = {"sandbox": "outside", "for": "deps", "files": program.files}
-        app.audit.write("command", line, decision="allowed", skill=name, detail=detail)
+        app.audit.write("command", line, decision="allow", skill=name, detail=detail)
         how: dict[str, object] = {"status": "error"}
         try:
             finished = anyio.run(_start, program)
@@ -146,7 +146,7 @@ def _check(app: App, line: str) -> None:
     """Raises: Refused for what the command policy forbids."""
     verdict = CommandPolicy(app.config.tools.exec).judge(line)
     if verdict.decision == "deny":
-        app.audit.tell("command", line, decision="denied", rule=verdict.reason)
+        app.audit.tell("command", line, decision="deny", rule=verdict.reason)
         raise Refused("command-denied", f"The command policy refuses {line}: {verdict.reason}", hint="Run it yourself")
 
 

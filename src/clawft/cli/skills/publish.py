@@ -126,7 +126,7 @@ def _publish(app: App, place: str, prepared: PreparedSkill, options: _Options) -
     publication = planned.publication
     subject = f"{publication.slug}@{publication.version} to {registry.url} as @{publication.owner}"
     about: Any = {"skill": prepared.name, "digest": planned.parcel.digest}
-    app.audit.write("publish", subject, decision="allowed", **about)
+    app.audit.write("publish", subject, decision="allow", **about)
     done = anyio.run(_send, open_registry(app, options.registry), planned)
     app.audit.tell("publish", subject, decision="done", **about)
     _write_back(app, place, prepared, planned)  # only now: what was not taken leaves the skill as it was

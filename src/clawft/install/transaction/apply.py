@@ -52,7 +52,7 @@ def list_done(journal: TransactionJournal, approved: Sequence[Approval]) -> list
     known = set(journal.before.overrides)
     return [
         *(_install_line(journal, note) for note in journal.notes),
-        *(_approval_line(journal, approval, "allowed") for approval in approved),
+        *(_approval_line(journal, approval, "allow") for approval in approved),
         *(_override_line(journal, override) for override in journal.after.overrides if override not in known),
         *(_approval_line(journal, revoked, "revoked") for revoked in taken),
     ]
@@ -73,7 +73,7 @@ def _override_line(journal: TransactionJournal, one: Override) -> AuditEntry:
     """As `weft skills allow` writes them."""
     detail = {"transaction": journal.id, "because": one.because, "expires": one.expires}
     more: AuditFields = {"rule": one.rule, "skill": one.name, "digest": one.digest, "detail": detail}
-    return AuditEntry("approval", f"scan rule for {one.path}", "allowed", more)
+    return AuditEntry("approval", f"scan rule for {one.path}", "allow", more)
 
 
 def _describe(locked: LockedSkill) -> str:

@@ -179,7 +179,7 @@ class ChannelIntake:
         note = {"channel": self.channel, "sender": sender}
         subject = f"a message of {_short(sender)} by {self.channel}"
         await to_thread.run_sync(
-            lambda: self._context.audit.tell("gateway", subject, decision="denied", rule=setting, detail=note)
+            lambda: self._context.audit.tell("gateway", subject, decision="deny", rule=setting, detail=note)
         )
 
 

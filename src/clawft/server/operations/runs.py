@@ -145,7 +145,7 @@ async def answer_run(daemon: Daemon, call: DaemonCall, request: messages.AnswerR
             message = f"The run {run.id} is {run.status} and asks nothing by that name"
             raise NotFound("run-question-not-found", message, hint="It was answered, or is over")
         subject = f"answer run {run.id}: {request.answer}, {question.event.question}"
-        decision = "denied" if request.answer == "no" else "allowed"
+        decision = "deny" if request.answer == "no" else "allow"
         with record_request(daemon.app, call, subject, decision=decision, session=run.session):
             runs.answer(question, request.answer, call.caller.described)
         runs.see_to([runs.store.get(run.id)])

@@ -43,7 +43,8 @@ OWN = "audit"  # the kind of lines about the log itself
 FAILED = "failed"  # what an earlier line about the same says did not come about
 # Who answers a question at a terminal, and whose no it is where the input ends there.
 AT_TERMINAL, LEFT = "the person at the terminal", "no answer at the terminal"
-_WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}  # one word for one thing, in every line
+# Callers name a decision as the policies do; a line says it as a deed.
+_WORDS = {"allow": "allowed", "deny": "denied", "ask": "asked"}
 _TEXTS = ("rule", "skill", "digest", "session")
 _TAIL = 1 << 16
 _ATTEMPTS = 20
