@@ -8,6 +8,7 @@ from clawft.agent.runtime import Turn
 from clawft.agent.turn_hooks import fire_hooks
 from clawft.errors import ClawftError
 from clawft.messages import Compacted, Message
+from clawft.trust.tools import SKILL_TOOL
 
 DEFAULT_WINDOW = 128_000
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
@@ -109,7 +110,7 @@ def _tell(message: Message) -> str:
 
 def _shorten_results(messages: tuple[Message, ...], whole: int) -> dict[str, str]:
     """By call: tool results but the last `whole`, cut to their beginning; a skill's text stays whole."""
-    results = [message for message in messages if message.role == "tool" and message.name != "Skill"]
+    results = [message for message in messages if message.role == "tool" and message.name != SKILL_TOOL]
     shortened = {}
     for message in results[:-whole]:
         text = message.content or ""

@@ -46,6 +46,7 @@ from clawft.messages import (
 )
 from clawft.skills.parse.model import Agent
 from clawft.trust.status import SkillStatus
+from clawft.trust.tools import SKILL_TOOL
 
 
 class Fork(Struct, frozen=True):
@@ -259,7 +260,7 @@ async def start_background(turn: Turn, fork: Fork, key: str = "") -> BackgroundS
     try:
         # All of it is one step: a turn that goes on after a crash goes the way that it went, whatever changed since. A
         # session of a fork has one run, so to do it again where nobody knows whether it was done starts no second one.
-        step = TurnStep("tool", "Skill", summary=f"start {fork.skill}")
+        step = TurnStep("tool", SKILL_TOOL, summary=f"start {fork.skill}")
         started = await turn.conversation.steps.run(step, start, BackgroundStart, at="start")
         charged = started.reserved
     finally:

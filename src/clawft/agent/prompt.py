@@ -30,6 +30,7 @@ from clawft.skills.parse.model import Agent, Skill
 from clawft.skills.render.prompt import find_dynamic
 from clawft.trust.modes import Mode
 from clawft.trust.status import SkillStatus
+from clawft.trust.tools import SKILL_TOOL
 from clawft.workspace import Workspace
 
 _WHO = (
@@ -199,7 +200,7 @@ def _tell(turn: Turn, code: str, message: str, severity: str = "note") -> None:
         turn.notice(Noticed(code=code, message=message, severity="warning" if severity == "warning" else "note"))
 
 
-SKILL_TOOLS = ("Skill", "skill_search", "skill_read")
+SKILL_TOOLS = (SKILL_TOOL, "skill_search", "skill_read")
 _PLAN = """The session is in mode plan: you may only look. Tools that change something, and commands that do more than
 read, are refused. Find out what is needed, then say what you would do."""
 _RECENT = 20  # skills that count as recently used
@@ -232,11 +233,11 @@ def build_prompt(turn: Turn, instructions: Sequence[Instructions]) -> TurnPrompt
     """Build the system prompt and the tools, from what is on disk now."""
     preloaded = _preload(turn)  # what it loads may bring tools along
     tools, catalog = choose_tools(turn.conversation), CatalogText()
-    has_skills = tools.find("Skill") is not None
+    has_skills = tools.find(SKILL_TOOL) is not None
     if has_skills:
         catalog = _render_catalog(turn)
         tools = ToolRegistry(
-            make_listed_skill_tool(tool, catalog.text, catalog.listed) if tool.name == "Skill" else tool
+            make_listed_skill_tool(tool, catalog.text, catalog.listed) if tool.name == SKILL_TOOL else tool
             for tool in tools
         )
     _tell_problems(turn)

@@ -30,7 +30,7 @@ from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_r
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
 from clawft.messages import Message, ToolCall, ToolFinished, ToolStarted
-from clawft.trust.tools import canonical_tool
+from clawft.trust.tools import SKILL_TOOL, canonical_tool
 
 MAX_HOOK_RESULT = 20_000  # characters of a result that hooks get
 
@@ -150,7 +150,7 @@ async def _check_as_before(turn: Turn, envelope: Envelope, summary: str, at: int
     async def tell() -> bool:
         return envelope.status == "success"
 
-    step = TurnStep("tool", "Skill", summary=turn.runtime.secrets.mask(summary))
+    step = TurnStep("tool", SKILL_TOOL, summary=turn.runtime.secrets.mask(summary))
     was_there = await turn.conversation.steps.run(step, tell, bool, at=str(at))
     if was_there and envelope.status != "success":
         why = envelope.error.get("message", "")

@@ -29,6 +29,7 @@ from clawft.messages import (
     TurnFinished,
 )
 from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
+from clawft.trust.tools import SKILL_TOOL
 
 _LONG_MS = 2_000  # a tool that took so long says so
 
@@ -191,7 +192,7 @@ class TurnPrinter:
 
     def _start_tool(self, event: ToolStarted) -> None:
         self._tools[event.call] = render_tool_start(event)
-        if event.tool != "Skill":  # SkillActivated tells it
+        if event.tool != SKILL_TOOL:  # SkillActivated tells it
             self.note(f"· {self._tools[event.call]}")
 
     def _finish_tool(self, event: ToolFinished) -> None:

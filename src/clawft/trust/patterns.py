@@ -14,7 +14,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.trust.command_patterns import CommandPatterns, names_path
 from clawft.trust.network import HostGrant, parse_grant
 from clawft.trust.path_patterns import CheckedCall, Glob, PathPattern, PatternError, matches_glob, parse_glob
-from clawft.trust.tools import CANONICAL_TOOLS, canonical_tool, tool_matches
+from clawft.trust.tools import CANONICAL_TOOLS, SKILL_TOOL, canonical_tool, tool_matches
 
 _FORM = re.compile(r"(?P<name>[^()\s]+)\s*(?:\((?P<argument>.*)\))?", re.DOTALL)
 _ALL = frozenset({"*", "**", ":*"})
@@ -215,7 +215,7 @@ def _read_argument(tool: str, argument: str, folders: Mapping[str, str]) -> Matc
         return PathPattern.parse(argument, folders)
     if tool == "web_fetch":
         return HostPattern.parse(argument)
-    if tool in ("Skill", "skill_read", "skill_run_script"):
+    if tool in (SKILL_TOOL, "skill_read", "skill_run_script"):
         return ArgumentPattern.parse(argument, ("name",))
     if tool == "delegate":
         return ArgumentPattern.parse(argument, ("agent", "target"))

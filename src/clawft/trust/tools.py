@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from clawft.errors import Diagnostic
 from clawft.skills.parse.model import Agent, Skill
 
+SKILL_TOOL = "Skill"
 CANONICAL_TOOLS = (
     "read_file",
     "write_file",
@@ -19,7 +20,7 @@ CANONICAL_TOOLS = (
     "memory_write",
     "message",
     "delegate",
-    "Skill",
+    SKILL_TOOL,
     "skill_search",
     "skill_read",
     "skill_run_script",

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from clawft.agent.hooks.events import HookEvent, HookFailed, HookReply, read_json
 from clawft.trust.modes import CLAUDE_MODES
-from clawft.trust.tools import TOOL_ALIASES
+from clawft.trust.tools import SKILL_TOOL, TOOL_ALIASES
 from clawft.workspace import resolve_path
 
 MAX_REASON = 4_000
@@ -72,7 +72,7 @@ def _tell_arguments(tool: str, params: Any, cwd: str, home: str) -> dict[str, An
         theirs["timeout"] = int(arguments["timeout_s"] * 1000)
     if tool == "delegate":
         theirs["prompt"] = arguments.get("task", "")
-    if tool == "Skill":
+    if tool == SKILL_TOOL:
         theirs["skill"] = arguments.get("name", "")
     return arguments | theirs
 

@@ -19,6 +19,7 @@ from clawft.skills.discovery.mcp_copies import render_mcp_origin
 from clawft.skills.discovery.ranking import match_context
 from clawft.skills.render.template import split_arguments
 from clawft.trust.status import SkillStatus
+from clawft.trust.tools import SKILL_TOOL
 
 MAX_SKILL_CHARS = 2 << 20  # `skills.max_skill_prompt_bytes` bounds a body; what it lets through arrives whole
 _SKILL = """Load a skill: proven instructions for one kind of task, with scripts and references beside them.
@@ -73,7 +74,7 @@ def skill_tools(conversation: Conversation, fork: ForkSkill) -> tuple[Tool, ...]
     async def read(arguments: SkillReadArguments, _context: ToolContext) -> ToolResult:
         return await _read(skills, arguments)
 
-    loading = define_tool("Skill", _SKILL, SkillArguments, load)
+    loading = define_tool(SKILL_TOOL, _SKILL, SkillArguments, load)
     # What takes time in it, forks and commands, has limits of its own; in a run that survives, steps of its own, too.
     whole = structs.replace(
         loading,

@@ -31,6 +31,7 @@ from clawft.messages import (
     UsageReported,
 )
 from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_asked
+from clawft.trust.tools import SKILL_TOOL
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_S = 0.1
@@ -152,7 +153,7 @@ class TurnDisplay:
         line = render_tool_start(event)
         self._tools[event.call] = line
         self._waiting_for = line
-        if event.tool != "Skill":
+        if event.tool != SKILL_TOOL:
             self.note(fit(f"· {line}", self.screen.width).rstrip())
 
     def _finish(self, event: ToolFinished) -> None:
