@@ -352,7 +352,7 @@ def render_background_start(fork: Fork, started: BackgroundStart) -> str:
 
 
 def render_background_start_for_model(fork: Fork, started: BackgroundStart) -> ToolResult:
-    """The same for a model, which must not wait for it."""
+    """Render the start of a background fork for a model, which must not wait for it."""
     notice = f"[it goes on in a conversation of its own, session {started.session}; its result does not come back here]"
     data = {"run": started.run, "session": started.session, "agent": fork.agent.name, "model": fork.request.model}
     return ToolResult(f"{notice}\n\n{render_background_start(fork, started)}", data=data)

@@ -156,7 +156,7 @@ def mark_hook_texts(hook_texts: Sequence[HookText]) -> str:
 
 
 def escape_marks(text: str) -> str:
-    """The same text, which neither ends a mark of ours nor begins one."""
+    """Return text that neither ends a mark of ours nor begins one."""
     return re.sub(_MARKS, r"<\\", text, flags=re.IGNORECASE)  # compiled, and kept by `re`, when it is first needed
 
 

@@ -80,7 +80,7 @@ class VariableOwner(Struct, frozen=True):
         return f"{'plugin.' if self.kind == 'plugin' else ''}{self.entry}.{variable}"
 
     def check_key(self, variable: str) -> str:
-        """The same, fit to be stored. Raises: ClawftError."""
+        """Return the key of a variable, fit to be stored. Raises: ClawftError."""
         _check_name(variable)
         key = self.key(variable)
         if not is_key_name(key):

@@ -67,7 +67,7 @@ def load_summary(runs: "Runs", store: "FleetStore", fleet: "Fleet") -> FleetSumm
 
 
 def fleet_json(summary: FleetSummary) -> dict[str, Any]:
-    """The same for other programs."""
+    """Return the summary of a fleet as JSON."""
     fleet = summary.fleet
     return {
         "id": fleet.id,

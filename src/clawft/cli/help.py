@@ -27,7 +27,7 @@ def render_help(text: str, columns: int, *, colour: bool, plain: bool = False) -
 
 
 def _reflow(text: str, columns: int) -> str:
-    """The same Markdown in other lines: a paragraph or an item is one, and code fits."""
+    """Return Markdown in other lines: a paragraph or an item is one, and code fits."""
     lines: list[str] = []
     for line in text.rstrip().split("\n"):
         if lines and _GOES_ON.match(lines[-1]) and not _ALONE.match(line):

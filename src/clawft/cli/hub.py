@@ -73,7 +73,7 @@ def open_hub(app: App, folder: str | None = None) -> Iterator[HubStore]:
 
 @contextmanager
 def get_store(app: App, folder: str | None = None) -> Iterator[HubStore]:
-    """The same, where there is one. Raises: NotFound."""
+    """Open the hub's store that is there. Raises: NotFound."""
     if not has_store(load_hub_settings(app, folder), app.workspace.user_dir):
         hint = f"Start one: {hub_command('serve', folder)}"
         raise NotFound("hub-none", "There is no hub here yet", path=folder or "", hint=hint)

@@ -85,7 +85,7 @@ def _show_all(app: App, memory: MemoryFiles) -> CommandResult:
 
 
 def _show_brought(app: App, name: str, key: str | None) -> CommandResult:
-    """The same for the memory of a plugin, which has keys and their texts and nothing else."""
+    """Show the memory of a plugin, which has keys and their texts and nothing else."""
 
     def load(memory: MemoryBackend) -> list[tuple[str, str]]:
         if key is not None:

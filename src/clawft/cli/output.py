@@ -199,7 +199,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: in
 def table_lines(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, wide: int, columns: int | None, after: Sequence[str] = ()
 ) -> list[str]:
-    """The same as text, for so many columns."""
+    """Render a table as text, for so many columns."""
     table = [list(map(one_line, row)) for row in rows]
     widths = [max(map(width_of, column)) for column in zip(heads, *table, strict=True)]
     others = sum(widths) - widths[wide] + 2 * (len(widths) - 1)

@@ -117,7 +117,7 @@ def review_lines(review: ScannedReview, shorten: Callable[[str], str]) -> list[s
 
 
 def short_lines(review: ScannedReview, shorten: Callable[[str], str]) -> list[str]:
-    """The same in a few lines, for one of many."""
+    """Render a review in a few lines, for one of many."""
     found, report = review.found, review.report
     sure = "nothing is known" if report.failed else f"{report.confidence:.0%} sure"
     skill = found.about

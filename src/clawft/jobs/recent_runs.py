@@ -52,7 +52,7 @@ def load_recent_runs(
 
 
 def load_recent_runs_of_file(user_dir: str, limit: int) -> tuple[RecentRun, ...]:
-    """The same, of the file in a user's folder."""
+    """Load the recent runs from the database file in a user's folder."""
     try:
         with closing(open_sqlite(file_path(user_dir), wait_s=_WAIT_S, read_only=True)) as file:
             rows = file.execute(_QUERY, (limit,)).fetchall()

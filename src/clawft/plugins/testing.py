@@ -72,7 +72,7 @@ class ChannelUnderTest:
         return True
 
     async def deliver_payload(self, sender: str, conversation: str, payload: MessagePayload) -> bool:
-        """The same for what is no text."""
+        """Deliver a message that is no text."""
         self._payloads.put((sender, conversation, payload))
         return True
 

@@ -37,7 +37,7 @@ def screen_skills(
 def screen_contents(
     found: Sequence[ReviewSubject], cache_dir: str | None, tell: "ReportProgress | None" = None
 ) -> "tuple[tuple[Screening | None, ...], tuple[str, ...]]":
-    """The same, and for each a hash of all that the skill holds; '' for one that is not looked at."""
+    """Screen skills, and for each return a hash of all that it holds; '' for one that is not looked at."""
     screenings, indexes = _screen(found, cache_dir, tell, by_content=False)
     looked = [indexes.get(skill.location.path, {}).get(skill.file) if _is_scanned(skill) else None for skill in found]
     return screenings, tuple([entry.content if entry else "" for entry in looked])

@@ -122,7 +122,7 @@ class ClientOutbox:
             await self._room.wait()
 
     async def wait_for_all(self) -> None:
-        """The same, and until there is room for all of the token."""
+        """Wait until there is room for this connection, and for all connections of the token."""
         while self._is_full() or (self._held.is_full and not self._is_finished):
             await self.wait_for_room()
             await self._held.wait_for_room()
@@ -171,7 +171,7 @@ def frame_refusal(why: Diagnostic) -> bytes:
 
 
 def frame_encoded(message: bytes) -> bytes:
-    """The same of one that is encoded already."""
+    """Frame a message that is encoded already."""
     return _frame(message[len(_TYPE) : message.index(b'"', len(_TYPE))], message)
 
 

@@ -54,7 +54,7 @@ class TrustPolicy:
         return self.check_use(found) if found.location.scope != "dir" else None
 
     def check_use(self, found: DiscoveredSkill) -> Diagnostic | None:
-        """The same, also for what `--dir` names: to run that it must be approved."""
+        """Return why a skill may not be run yet; None if it may. One that `--dir` names must be approved, too."""
         why = self._why_untrusted(found)
         return self._object(found, why, None) if why else None
 

@@ -121,7 +121,7 @@ def is_private_key(name: str, head: bytes) -> bool:
 
 
 def holds_private_key(path: str, name: str) -> bool:
-    """The same of a file on disk, which may be anything. Raises: OSError."""
+    """Return whether a file on disk, which may be anything, holds a private key. Raises: OSError."""
     if not stat.S_ISREG(os.stat(path).st_mode):  # to open a device may do something
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

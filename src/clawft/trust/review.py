@@ -151,7 +151,7 @@ class Reviewer:
         return compare_review(review, self.stores.approved_copies)
 
     def review_hook(self, found: DiscoveredHook) -> Review[DiscoveredHook]:
-        """The same of a hook. Raises: ClawftError."""
+        """Review a hook. Raises: ClawftError."""
         _get_about(found)
         previous, report = self.stores.approvals.find("hook", found.folder), self._load_report(found)
         digest = compute_hook_digest(found)

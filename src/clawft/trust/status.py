@@ -147,7 +147,7 @@ def judge_each(
 
 
 def judge_together(statuses: Sequence[SkillStatus]) -> tuple[SkillStatus, ...]:
-    """The same where some share a name: one of them wins."""
+    """Judge skills of which some share a name: one of them wins."""
     return tuple(_shadow(list(statuses)))
 
 

@@ -100,7 +100,7 @@ def bad_answer(endpoint: Endpoint, message: str) -> ProviderError:
 
 
 def broken_off(failure: TransientError) -> ProviderError:
-    """The same failure once part of an answer was handed on."""
+    """Return the failure as it is reported once part of an answer was handed on."""
     if failure.code == "provider-timeout":
         return failure
     return StreamCut("provider-cut", str(failure), hint="Ask again: what came is not complete")

@@ -181,7 +181,7 @@ class SessionStore:
         return tuple((key, path) for _, key, path in self._dated())
 
     def _dated(self) -> Sequence[tuple[int, str, str]]:
-        """The same, each with its age first."""
+        """List keys and paths of the sessions, each with its age first."""
         self._migrate()
         try:
             with os.scandir(self.folder) as entries:

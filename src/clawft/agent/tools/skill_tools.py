@@ -179,7 +179,7 @@ def _find_program(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[st
 
 
 def _find_module(one: ToolDefinition, files: Collection[str]) -> tuple[tuple[str, ...], str] | Diagnostic:
-    """The same for WebAssembly, which is always a file of the skill."""
+    """Find the WebAssembly module of a tool, which is always a file of the skill."""
     if not one.command:
         names = [f"{SCRIPTS}{one.name}{WASM}", f"{one.name}{WASM}"]
         return _find_named(one, files, names, f"there is no file {' or '.join(names)},")

@@ -86,7 +86,7 @@ def find_unusable_inputs(app: App, inputs: HookInputs, file: str) -> list[Diagno
 
 
 def render_inputs(inputs: HookInputs, shorten: Callable[[str], str]) -> list[str]:
-    """The same, to be read."""
+    """Render the inputs of a hook for a person."""
     job = inputs.job
     if job is None:
         return [one_line(f"Gets: cannot be told: {inputs.problem.message}" if inputs.problem else "Gets: nothing")]
@@ -105,7 +105,7 @@ def render_inputs(inputs: HookInputs, shorten: Callable[[str], str]) -> list[str
 
 
 def encode_inputs(inputs: HookInputs) -> dict[str, Any] | None:
-    """The same for other programs; variables by their names."""
+    """Return the inputs of a hook as JSON; variables by their names."""
     job = inputs.job
     if job is None:
         return None

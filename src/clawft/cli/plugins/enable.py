@@ -103,7 +103,7 @@ def _has(permissions: Permissions, key: tuple[str, str]) -> bool:
 
 
 def plugin_review_json(review: PluginReview) -> dict[str, Any]:
-    """The same for other programs."""
+    """Return the review of a plugin as JSON."""
     return review_json(review) | {
         "id": review.found.id,
         "version": review.found.manifest.version if review.found.manifest else None,

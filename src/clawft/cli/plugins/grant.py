@@ -25,12 +25,12 @@ Keys = set[tuple[str, str]]  # kind and value
 
 
 def to_keys(permissions: Permissions) -> Keys:
-    """Each of them."""
+    """Return the keys of permissions."""
     return set(permission_words(permissions))
 
 
 def from_keys(keys: Keys) -> Permissions:
-    """The same the other way round."""
+    """Return the permissions that keys name."""
 
     def values(kind: str) -> tuple[str, ...]:
         return tuple(sorted(value for other, value in keys if other == kind))

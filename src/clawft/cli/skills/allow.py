@@ -95,7 +95,7 @@ def _load_others(app: App) -> Mapping[str, HookStatus | PluginStatus]:
 
 
 def _judge_now(app: App, status: ScannedStatus) -> ScannedStatus:
-    """The same skill, or hook, as it stands now."""
+    """Judge a skill, or hook, again, as it is now."""
     skills = [skill for skill in app.load_skills() if skill.found.file == status.found.file]
     if skills:
         return skills[0]

@@ -62,7 +62,7 @@ def _find_locked(app: App, found: DiscoveredSkill) -> tuple[str, str] | None:
 
 
 def signature_json(signature: "Signature | None") -> dict[str, Any] | None:
-    """The same for other programs; None for no signature."""
+    """Return a signature as JSON; None for no signature."""
     if signature is None:
         return None
     return {

@@ -247,7 +247,7 @@ def unpack(source: str, folder: str, limits: ArchiveLimits = SKILL) -> UnpackedF
 
 
 def unpack_open(file: IO[bytes], source: str, folder: str) -> UnpackedFiles:
-    """The same of an archive that is open; `source` is where it comes from. Raises: as `unpack` does."""
+    """Unpack an archive that is open; `source` is where it comes from. Raises: as `unpack` does."""
     return _fill(UnpackTarget(folder, source, SKILL), partial(_read, file))
 
 

@@ -154,7 +154,7 @@ def load_lock(path: str) -> dict[str, LockedSkill]:
 
 
 def parse_lock(data: bytes, path: str) -> dict[str, LockedSkill]:
-    """The same from its bytes; `path` is for what is said."""
+    """Parse the bytes of a lock file; `path` is for messages."""
     found = {name: read_block(name, block, path) for name, block in split_lock(data, path).items()}
     for skill in found.values():
         if not found.keys() >= set(skill.dependencies):

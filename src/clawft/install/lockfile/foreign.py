@@ -244,7 +244,7 @@ def drop_project(data: bytes | None, path: str, name: str) -> str | None:
 
 
 def drop_global(data: bytes | None, path: str, name: str) -> str | None:
-    """The same of a user's lock. Raises: ClawftError."""
+    """Drop a skill from a user's lock. Raises: ClawftError."""
     document = _open(data, path, _GLOBAL_VERSION, dismissed={})
     return None if document["skills"].pop(name, None) is None else render_document(document)
 

@@ -151,7 +151,7 @@ async def plan_publication(
 
 
 def with_signature(planned: PlannedPublication, signature: bytes) -> PlannedPublication:
-    """The same with a signature among what is sent. Raises: ClawftError; OSError."""
+    """Return the planned publication with a signature among what is sent. Raises: ClawftError; OSError."""
     path = os.path.join(planned.parcel.folder, SIGNATURE)
     with open(path, "wb") as file:
         file.write(signature)

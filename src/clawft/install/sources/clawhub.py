@@ -297,7 +297,7 @@ class ClawHub:
             raise
 
     async def _resolve_plainly(self, owner: str, slug: str, version: str) -> ResolvedSkill:
-        """The same in several answers. Raises: ClawftError."""
+        """Resolve a version by several requests, where the server has no single one. Raises: ClawftError."""
         answer = await self._ask_skill(owner, slug)
         who = (answer.owner.handle if answer.owner else None) or owner
         exact = version or (answer.latest_version.version if answer.latest_version else None) or ""

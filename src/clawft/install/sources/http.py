@@ -272,7 +272,7 @@ class SourceConnection:
         return self._strict.read_allowed(url)
 
     async def _try(self, take: Callable[[], Awaitable[T]], limit_s: float) -> T:
-        """The same again, a few times, where a server is busy. Raises: ClawftError."""
+        """Try a request again, a few times, where a server is busy. Raises: ClawftError."""
         for attempt in range(1, self.limits.attempts + 1):
             try:
                 with anyio.fail_after(limit_s):
@@ -332,7 +332,7 @@ class SourceConnection:
             raise self._give_up(target, outgoing, error, 0) from error
 
     async def _connect(self, target: UrlTarget, outgoing: FetchRequest, accept: str) -> httpx2.Response:
-        """The same over a new connection, to an address that was judged. Raises: ClawftError, _Busy."""
+        """Send a request over a new connection, to an address that was judged. Raises: ClawftError, _Busy."""
 
         async def attempt(address: str) -> httpx2.Response:
             # Loading certificates takes longer than many an answer; where there is no TLS there are none to check.

@@ -51,7 +51,7 @@ async def download_archive(fetching: SourceConnection, resolved: ResolvedSkill, 
 
 
 async def download_skill_archive(fetching: SourceConnection, resolved: ResolvedSkill, folder: str) -> ResolvedSkill:
-    """The same of an archive that must be just the skill. Raises: ClawftError; Refused."""
+    """Download an archive that must be just the skill. Raises: ClawftError; Refused."""
     came = await download_archive(fetching, resolved, folder)
     if not has_document(folder):
         raise make_source_changed_error(resolved.name, "The archive has no SKILL.md at its top")

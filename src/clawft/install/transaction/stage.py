@@ -121,7 +121,7 @@ def _hash_files(folder: str) -> tuple[dict[str, LockedFile], dict[str, Content]]
 
 
 def copy_staged(staged: StagedSkill, target: str) -> None:
-    """The same skill in another hidden folder, which is made. Raises: Refused if it is not the same; OSError."""
+    """Copy a staged skill to another hidden folder, which is made. Raises: Refused if the copy differs; OSError."""
     os.makedirs(target, mode=0o755)
     for at, folders, names in os.walk(staged.folder):
         into = os.path.join(target, os.path.relpath(at, staged.folder))

@@ -103,7 +103,7 @@ def find_fault(message: InboundMessage, max_chars: int) -> str:
 
 
 def clean_message(message: InboundMessage) -> InboundMessage:
-    """The same with a text that any database takes."""
+    """Return a message with a text that any database takes."""
     return structs.replace(message, text=_clean(message.text))
 
 

@@ -109,7 +109,7 @@ def _invocation(reports: Sequence[Report], base: str) -> dict[str, Any]:
 
 
 def _fingerprint(report: Report, finding: Finding) -> str:
-    """The same while rule, file and evidence are: a line may move."""
+    """Return a text that stays while rule, file and evidence do: a line may move."""
     text = "\0".join((report.name, finding.rule, finding.path, finding.evidence))
     return sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 

@@ -82,7 +82,7 @@ class Client(ClientMethods):
         tls: SSLContext | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> AsyncIterator["Client"]:
-        """The same to the user's own daemon on this machine. Raises: ClientError."""
+        """Connect to the user's own daemon on this machine. Raises: ClientError."""
         url, token = find_local_daemon(environ, os.getcwd())
         async with cls.connect(url, token, approve=approve, timeout_s=timeout_s, tls=tls) as client:
             yield client

@@ -135,7 +135,7 @@ async def search(request: Request) -> Response:
 
 
 async def search_or_show(request: Request) -> Response:
-    """The same; without a query the skill is meant that is called `search`."""
+    """Search skills; without a query, show the skill that is called `search`."""
     if "q" in request.query_params:
         return await search(request)
     request.scope["path_params"] = {"slug": "search"}

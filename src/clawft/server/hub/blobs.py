@@ -25,13 +25,13 @@ class BlobStore(Protocol):
         """Keep bytes; their sha256. They would survive a loss of power."""
 
     def put_within(self, content: bytes, execute: Execute) -> str:
-        """The same, by the one who writes."""
+        """Keep bytes as `put` does, within a transaction of the caller."""
 
     def get(self, sha256: str) -> bytes:
         """Raises: NotFound."""
 
     def pieces(self, sha256: str) -> Iterator[bytes]:
-        """Yield the same in pieces, so that a slow reader does not hold it all in memory. Raises: NotFound."""
+        """Yield the bytes in pieces, so that a slow reader does not hold it all in memory. Raises: NotFound."""
 
     def has(self, sha256: str, execute: Execute) -> bool:
         """Asked by the one who writes: while they do, nothing goes."""

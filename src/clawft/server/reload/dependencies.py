@@ -80,7 +80,7 @@ class Stamps(Struct, frozen=True):
         return {path: self.hashes[path] for path in depends.decided if self.hashes[path]}
 
     def hook_state(self, depends: Dependencies) -> tuple[bytes, dict[str, bytes]]:
-        """The same of hooks."""
+        """Return the stamp of the folders of hooks, and the hashes of the files that other hooks are in."""
         return self.hooks, {path: self.hashes[path] for path in depends.hook_files if self.hashes[path]}
 
 

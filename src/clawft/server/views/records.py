@@ -90,7 +90,7 @@ def _fields(record: SessionRecord, *names: str) -> dict[str, Any]:
 
 
 def _bound(values: dict[str, Any]) -> dict[str, Any]:
-    """The same, with long texts cut, and without the bytes of pictures."""
+    """Return values with long texts cut, and without the bytes of pictures."""
     for name in ("content", "summary"):
         text = values.get(name)
         if isinstance(text, str) and len(text) > MAX_TEXT:

@@ -30,7 +30,7 @@ _PROGRAMS = (
 
 
 def review_json(review: ScannedReview) -> dict[str, Any]:
-    """The same for other programs."""
+    """Return the review of a skill as JSON."""
     found, before = review.found, review.previous
     return {
         "name": found.name,
@@ -48,7 +48,7 @@ def review_json(review: ScannedReview) -> dict[str, Any]:
 
 
 def agent_json(review: Review[DiscoveredAgent]) -> dict[str, Any]:
-    """The same for other programs."""
+    """Return the review of an agent as JSON."""
     found, before = review.found, review.previous
     return {
         "name": found.name,
@@ -83,7 +83,7 @@ def load_texts(folder: str) -> list[dict[str, Any]]:
 
 
 def brought_json(hooks: Sequence[DiscoveredHook], skill: Skill | None, file: str) -> list[dict[str, Any]]:
-    """The same for other programs."""
+    """Return the hooks that a skill brings as JSON."""
     deno = [
         {
             "kind": "deno",
@@ -141,7 +141,7 @@ def load_scanned(app: App, status: TrustStatus[ReviewSubject, SkillState]) -> Sc
 
 
 def scanned_json(scanned: ScannedSkill) -> dict[str, Any]:
-    """The same for other programs."""
+    """Return a scanned skill as JSON."""
     report = scanned.report
     return {
         "verdict": report.verdict,

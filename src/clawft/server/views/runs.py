@@ -46,7 +46,7 @@ def view_run(run: "Run", questions: "Iterable[PendingQuestion]" = ()) -> RunEntr
 
 
 def run_json(run: "Run", questions: "Iterable[PendingQuestion]" = ()) -> dict[str, Any]:
-    """The same as the fields of a document."""
+    """Return a run as the fields of a document."""
     fields: dict[str, Any] = msgspec.to_builtins(view_run(run, questions))
     return fields
 

@@ -45,5 +45,5 @@ def view_skill(status: SkillStatus, digest: Digest) -> SkillSummary:
 
 
 def skill_json(status: SkillStatus, digest: Digest) -> dict[str, Any]:
-    """The same as the fields of a document."""
+    """Return a skill as the fields of a document."""
     return structs.asdict(view_skill(status, digest))

@@ -139,7 +139,7 @@ def apply_sidecars(catalog: Catalog) -> Catalog:
 
 
 def apply_sidecar_of(found: DiscoveredSkill) -> DiscoveredSkill:
-    """The same of one skill."""
+    """Apply the sidecar of one skill."""
     if found.problem is not None or not os.access(f"{found.folder}/{SIDECAR}", os.F_OK):
         return found
     skill = found.skill
@@ -211,7 +211,7 @@ def pause_garbage_collection() -> Iterator[None]:
 
 
 def load_location(location: Location, max_prompt_bytes: int, cache_dir: str | None) -> Catalog:
-    """The same of one location."""
+    """Load the skills of one location."""
     if not os.path.isdir(location.path) and not _is_command(location):
         missed = location.scope in ("dir", "extra")
         missing = Diagnostic("no-folder", "warning", "There is no such folder", location.path)

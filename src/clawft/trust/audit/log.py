@@ -203,7 +203,7 @@ class AuditLog:
             self.tell(kind, subject, decision=decision, **more)
 
     def tell_all(self, entries: Sequence[AuditEntry]) -> bool:
-        """The same with several lines."""
+        """Add several lines as `tell` does; False if they could not be written."""
         try:
             self.write_all(entries)
         except Refused:

@@ -146,7 +146,7 @@ class CommandContext:
         return self.fact(kind, target, call.offset, via or call.name, sources)
 
     def output(self, fact: Fact) -> Fact:
-        """The same fact as a source of what it gives back: what was sent along does not come back."""
+        """Return a fact as a source of what it gives back: what was sent along does not come back."""
         if not fact.sources:
             return fact
         kind = Kind.FETCH if fact.kind is Kind.SEND else fact.kind
