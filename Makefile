@@ -89,7 +89,7 @@ eval-scan: .venv/dev.stamp ## Measure the scanner on labelled skills: make eval-
 # Tests of what keeps programs in and asks before they get out. `make soak` as root runs them as root and as a normal
 # user, each under bubblewrap and under Landlock.
 boundary = tests/sandbox tests/attacks tests/agent/mcp/test_confined.py tests/agent/tools/test_dynamic.py tests/trust/test_programs.py \
-	tests/agent/test_text_limits.py tests/agent/test_decided.py tests/agent/test_denied_history.py tests/server/test_door.py \
+	tests/agent/test_text_limits.py tests/agent/test_decided.py tests/agent/test_denied_history.py tests/server/test_connections.py \
 	tests/server/test_decided.py tests/cli/repl/commands/test_trust.py tests/cli/test_config_review.py \
 	tests/cli/test_settings_audited.py tests/cli/test_hidden_characters.py tests/cli/test_trust_instructions.py \
 	tests/cli/plugins/test_secret_settings.py

@@ -42,7 +42,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     ),
     "skills/render/template.py": ("tests/skills/render/test_template.py", "tests/skills/render/test_dynamic.py"),
     "agent/tool_permission.py": (
-        "tests/agent/test_permit.py",
+        "tests/agent/test_tool_permission.py",
         "tests/agent/test_modes.py",
         "tests/agent/test_enforced.py",
         "tests/attacks/test_talked_into.py",
@@ -66,13 +66,13 @@ TESTS: Mapping[str, tuple[str, ...]] = {
         "tests/install/transaction",
     ),
     "trust/approvals.py": ("tests/trust/test_approvals.py", "tests/trust/test_records.py"),
-    "trust/command_policy.py": ("tests/trust/test_commands.py",),
+    "trust/command_policy.py": ("tests/trust/test_command_policy.py",),
     "trust/permissions.py": (
-        "tests/trust/test_hosts.py",
-        "tests/trust/test_decide.py",
+        "tests/trust/test_host_grants.py",
+        "tests/trust/test_permission_decisions.py",
         "tests/trust/test_permissions.py",
     ),
-    "trust/status.py": ("tests/trust/test_state.py",),
+    "trust/status.py": ("tests/trust/test_status.py",),
 }
 _NOT_COPIED = frozenset({".git", ".venv", ".cache", ".hypothesis", "build", "dist"})  # at the top
 
