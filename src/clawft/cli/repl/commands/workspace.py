@@ -150,8 +150,6 @@ async def run_memory(repl: ReplContext, rest: str) -> None:
 
 async def _run_brought(repl: ReplContext, name: str, query: str) -> None:
     """Run `/memory` on the memory of a plugin."""
-    from clawft.app.plugins import use_memory
-
     if query:
         _show_memory(repl, query, await use_memory(repl.app, name, lambda memory: memory.search(query, _LIMIT)))
         return
