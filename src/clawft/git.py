@@ -16,15 +16,18 @@ _ID_BYTES = 20
 _FLAGS = struct.Struct(">H")
 _BRANCH = re.compile(r"ref: refs/heads/([^\s\x00-\x20\x7f~^:?*\[\\]{1,200})")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+REPOSITORY_PARTS = ("HEAD", "objects", "refs")  # a folder with these is a repository, whatever its name
 _ELSEWHERE = ".invalid"  # where branches are kept in one table, HEAD names none
 
 
 class IndexEntry(Struct, frozen=True, gc=False):
-    """One file that git tracks, or a repository inside of this one: its path from the root, and its object."""
+    """One file that git tracks, or a repository inside of this one: its path from the root, its object, and where its
+    flags stand in the index."""
 
     path: str
     mode: int
     object_id: bytes
+    flags_at: int = 0
 
 
 def find_git_root(folder: str) -> str | None:
@@ -82,7 +85,7 @@ def list_git_dirs(root: str) -> tuple[str, ...]:
 
 def is_git_dir(folder: str) -> bool:
     """Return whether git takes a folder for the files of a repository, whatever its name."""
-    return all(os.path.lexists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
+    return all(os.path.lexists(os.path.join(folder, name)) for name in REPOSITORY_PARTS)
 
 
 def list_tracked(root: str) -> list[IndexEntry]:
@@ -102,7 +105,7 @@ def parse_index(data: bytes) -> tuple[list[IndexEntry], int]:
     entries, at, path = [], 12, b""
     for _ in range(count):
         (mode,) = _STATUS.unpack_from(data, at)
-        start = at + _STATUS.size + _ID_BYTES
+        start = flags_at = at + _STATUS.size + _ID_BYTES
         (flags,) = _FLAGS.unpack_from(data, start)
         object_id = data[start - _ID_BYTES : start]
         start += 4 if flags & 0x4000 else 2
@@ -112,7 +115,7 @@ def parse_index(data: bytes) -> tuple[list[IndexEntry], int]:
             prefix_bytes = len(path) - dropped
         end = data.index(b"\0", start)
         path = path[:prefix_bytes] + data[start:end]
-        entries.append(IndexEntry(os.fsdecode(path), mode, object_id))
+        entries.append(IndexEntry(os.fsdecode(path), mode, object_id, flags_at))
         at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
     return entries, at
 
@@ -280,12 +283,13 @@ def _judge_index(where: str, tree: str) -> str:
     except (ValueError, struct.error, IndexError):
         return "index"
     links = [entry.path for entry in entries if entry.mode & 0xF000 == _GITLINK]
-    if b"link" in _extensions(index, end):
+    if b"link" in list_extensions(index, end):
         return "index"
     return next((f"submodule {name}" for name in links if _exists(tree, f"{name}/.git")), "")
 
 
-def _extensions(index: bytes, at: int) -> list[bytes]:
+def list_extensions(index: bytes, at: int) -> list[bytes]:
+    """The names of what an index holds after its entries. Raises: struct.error."""
     found = []
     while at + 8 <= len(index) - 20:
         name, size = struct.unpack_from(">4sI", index, at)

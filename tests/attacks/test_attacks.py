@@ -162,7 +162,14 @@ WRITES = [
 
 
 async def test_rc_files_hooks_and_agents_folders_stay_as_they_are(arena: Arena) -> None:
+    """A person agrees to each command, which changes copies at most, and to nothing of what these would change."""
+
+    def answer() -> None:
+        assert snapshot(arena) == before
+        arena.answer = "no" if arena.asked[-1].question.startswith(("Change ", "Keep ")) else "once"
+
     before = snapshot(arena)
+    arena.on_ask = answer
     lines = [f"tee {path}" for path in WRITES] + ["mv .git .was", "ln -s /tmp .agents", "rm -rf .claude"]
     await arena.shell(*lines)
     await arena.use(*(("write_file", {"path": path, "content": "pwned"}) for path in WRITES))

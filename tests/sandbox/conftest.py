@@ -9,7 +9,7 @@ import pytest
 from clawft.config.tools import SandboxSettings
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import Finished, Streams
-from clawft.sandbox.sandbox import Sandbox
+from clawft.sandbox.sandbox import Review, Sandbox
 from clawft.workspace import Workspace
 
 
@@ -36,6 +36,7 @@ class Box:
         *,
         sandbox: Sandbox | None = None,
         timeout_s: float = 60,
+        review: Review | None = None,
         **streams: Any,
     ) -> Finished:
         """Run a line in the project, which it may change unless another confinement is given."""
@@ -47,6 +48,7 @@ class Box:
             max_bytes=20_000,
             streams=Streams(**streams),
             confinement=confinement or Confinement(writable=(str(self.project),)),
+            review=review,
         )
 
     def find_running(self, mark: str) -> list[int]:

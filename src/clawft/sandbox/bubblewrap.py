@@ -76,6 +76,8 @@ def visible_flags(visible: VisibleFiles, env: Mapping[str, str], cwd: str) -> li
     below = [path for path in hidden if is_within_any(path, inside)]
     for path in hidden:
         flags += () if path in below else _hide(path)
+    for place, seen in visible.copies:
+        flags += "--bind", place.path, seen
     for place, seen in (*visible.inside, *visible.mounts):  # these may lie in a place that is hidden as a whole
         flags += "--ro-bind", place.path, seen
     for path in below:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import is_within, real_path, real_paths
-from clawft.git import list_git_dirs
+from clawft.git import REPOSITORY_PARTS, list_git_dirs
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.sandbox.secret_files import SecretFiles
@@ -47,7 +47,8 @@ class FolderGuard(Struct, frozen=True):
     """The protection of one writable folder. All paths are absolute and exist, but for `missing`.
 
     `children` is None where the folder itself may be written to; else only these may, and nothing new can be made next
-    to them. `pinned` are folders that hold something protected: moved elsewhere, it would not be found again.
+    to them. `pinned` are folders that hold something protected: moved elsewhere, it would not be found again. `named`
+    is all that steers other programs, by the names under which it was found, links among it.
     """
 
     read_only: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class FolderGuard(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     children: tuple[str, ...] | None = None
     pinned: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 class _Listing(Struct, frozen=True):
@@ -70,6 +72,7 @@ class _Listing(Struct, frozen=True):
     names: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()  # possible private keys, to be judged by their present content
     unread: bool = False  # nobody knows what is in it
+    is_repository: bool = False  # git takes it for one, whatever its name
 
 
 class FolderGuards:
@@ -95,11 +98,14 @@ class FolderGuards:
         steering = [name for name in top.names if root == self._home and steers_home(name)]
         read_only, hidden = _join(root, (*top.power, *steering)), _join(root, top.secret)
         hidden += self.secret_files.find_keys(root, top.keys)
+        named = _join(root, (*top.power, *top.links))
         if root == self._home:
             read_only += [part for part in path.split(os.pathsep) if os.path.isabs(part)]
         for folder in self._walk(root, top):
             inner = self._list(folder)
-            read_only += _join(folder, (*inner.power, *inner.links))
+            found_here = _join(folder, (*inner.power, *inner.links)) + ([folder] if inner.is_repository else [])
+            read_only += found_here
+            named += found_here
             hidden += [folder] if inner.unread else _join(folder, inner.secret)
             hidden += self.secret_files.find_keys(folder, inner.keys)
         marks = [entry for entry in (*_join(root, top.links), *read_only) if entry.endswith("/.git")]
@@ -130,7 +136,8 @@ class FolderGuards:
         pinned = _find_pinned(root, (*read_only, *hidden))
         if len(read_only) + len(hidden) + len(pinned) > _MAX_CLOSED:
             raise _too_large(f"more than {_MAX_CLOSED} places that must stay closed", root)
-        return FolderGuard(tuple(read_only), tuple(hidden), tuple(_join(root, missing)), children, pinned)
+        missing_paths = tuple(_join(root, missing))
+        return FolderGuard(tuple(read_only), tuple(hidden), missing_paths, children, pinned, tuple(named))
 
     def _walk(self, root: str, top: _Listing) -> Iterator[str]:
         """Folders below, level by level."""
@@ -146,12 +153,15 @@ class FolderGuards:
             level = below
 
     def _list(self, folder: str, *, top: bool = False) -> _Listing:
+        known = self._known.get(folder)
         try:
+            # The listing belongs to the folder that was opened when it was made, wherever that lies by now.
+            if known and _is_same(os.stat(folder, follow_symlinks=False), known):
+                return known
             with _opened(folder) as descriptor:
                 status = os.fstat(descriptor)
                 changed = status.st_ctime_ns
-                known = self._known.get(folder)
-                if known and (known.inode, known.changed_ns) == (status.st_ino, changed):
+                if known and _is_same(status, known):
                     return known
                 listing = _read(folder, descriptor, status, top=top)
         except OSError as error:  # a program may change its rights, and look into it then
@@ -159,6 +169,10 @@ class FolderGuards:
         if time.time_ns() - changed > _SETTLED_S * 1e9 and len(self._known) < 10 * _MAX_FOLDERS:
             self._known[folder] = listing
         return listing
+
+
+def _is_same(status: os.stat_result, known: _Listing) -> bool:
+    return (known.inode, known.changed_ns) == (status.st_ino, status.st_ctime_ns)
 
 
 @contextmanager
@@ -182,12 +196,14 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
     links: list[str] = []
     names: list[str] = []
     keys: list[str] = []
+    found_parts = 0
     parent = fold_name(os.path.basename(folder))
     with os.scandir(descriptor) as entries:
         for number, entry in enumerate(entries):
             if number == _MAX_ENTRIES:
                 raise _too_large(f"more than {_MAX_ENTRIES} entries in one folder", folder)
             folded = fold_name(entry.name)
+            found_parts += entry.name in REPOSITORY_PARTS
             if top:
                 if folded in AGENT_FOLDERS and is_placeholder(os.path.join(folder, entry.name)):
                     continue  # of another run: to be held, like one that is not there
@@ -204,7 +220,8 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
             elif may_hold_key(folded):
                 keys.append(entry.name)
     found = (tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names), tuple(keys))
-    return _Listing(status.st_ctime_ns, status.st_ino, *found)
+    is_repository = found_parts == len(REPOSITORY_PARTS)
+    return _Listing(status.st_ctime_ns, status.st_ino, *found, is_repository=is_repository)
 
 
 def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:

@@ -46,6 +46,8 @@ def find_expected_mounts(visible: VisibleFiles, base: Sequence[str]) -> Expected
         add(granted, seen, read_only=True)
     for own in visible.own:
         add(own, own.path)
+    for copy, seen in visible.copies:
+        add(copy, seen)
     hidden: list[str] = [*visible.hidden]
     for root, guard in visible.writable:
         add(root, root.path, read_only=guard.children is not None)
@@ -61,7 +63,8 @@ def find_expected_mounts(visible: VisibleFiles, base: Sequence[str]) -> Expected
         if hidden_path not in replaced and (place := find_pinned(hidden_path)) is not None
     ]
     covered = [place.path for place in closed]
-    shown = {seen for _, seen in (*visible.inside, *visible.mounts)} | {own.path for own in visible.own}
+    seen_over = (*visible.inside, *visible.mounts, *visible.copies)
+    shown = {seen for _, seen in seen_over} | {own.path for own in visible.own}
     lost = {*find_within(places, covered)} - shown
     expected = {path: place for path, place in places.items() if path not in lost}
     machine = _read_mounts("self")

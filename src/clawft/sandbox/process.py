@@ -111,6 +111,7 @@ class Finished(Struct, frozen=True):
     flooded: bool = False  # it wrote without end, and was ended
     saved_to: str = ""
     exceeded: str = ""  # which limit of the sandbox ended it: "processes" or "memory"
+    held_back: tuple[str, ...] = ()  # what it did to private copies and did not come into the real files, with why
 
 
 class Runnable(Struct, frozen=True):
@@ -123,12 +124,17 @@ class Runnable(Struct, frozen=True):
     ask: Callable[[str], Awaitable[bool]] | None = None  # about running it without a sandbox; a person, if this is none
 
 
+AskChange = Callable[[str, str], bool]  # a question to a person, and why; called in a thread
+ImportCopies = Callable[[AskChange], tuple[str, ...]]  # what was held back, with why
+
+
 class Launch(Struct, frozen=True):
     """A program to be started, and who attends it.
 
     `attend` gets the number of the process, runs beside it, and is cancelled when it has ended. `kill` ends at once
     all that was started, and `settle` waits until nothing of it is left. `finish` tells how the program itself ended,
-    from how that did which was started for it.
+    from how that did which was started for it. `import_copies`, when all is settled, brings what it did in private
+    copies into the real files.
     """
 
     words: tuple[str, ...]
@@ -139,6 +145,7 @@ class Launch(Struct, frozen=True):
     kill: Callable[[], None] | None = None
     settle: Callable[[], Awaitable[None]] | None = None
     finish: Callable[[Finished], Finished] | None = None
+    import_copies: ImportCopies | None = None
 
 
 async def run_process(

@@ -4,23 +4,29 @@ Which of them works here is found by really running a tiny program in it, once, 
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
 from threading import Lock
+from typing import Any
 
-from anyio import to_thread
+from anyio import CancelScope, from_thread, get_cancelled_exc_class, to_thread
 from msgspec import structs
 
 from clawft.config.tools import SandboxSettings, WebSettings
 from clawft.errors import ClawftError, Refused
+from clawft.files import is_within, real_path
 from clawft.sandbox.bubblewrap import FAILED, BubblewrapRun
 from clawft.sandbox.confinement import Confinement, limits_of
+from clawft.sandbox.copy_import import import_copy
+from clawft.sandbox.created_paths import review_created, set_aside
 from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.listener import PROXY_PORT
 from clawft.sandbox.pinned_path import CHANGED
 from clawft.sandbox.placeholder import Placeholders
+from clawft.sandbox.private_copies import CopyStore, PrivateCopy
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
-from clawft.sandbox.process import Finished, Launch, Streams, run_launch
+from clawft.sandbox.process import AskChange, Finished, Launch, Streams, run_launch
 from clawft.sandbox.proxy import HostAccess, Record, proxy_env
 from clawft.sandbox.visible_files import ConfinedProgram, VisibleFiles, VisibleFilesBuilder
 from clawft.trust.network import UrlPolicy
@@ -29,6 +35,8 @@ from clawft.workspace import Workspace
 
 _ATTEMPTS = 5  # while others exchange files
 Ask = Callable[[str], Awaitable[bool]]  # may it run without a sandbox, since there is none for this reason?
+# A question on what a command did in a private copy, and why it is asked: may it come in?
+Review = Callable[[str, str], Coroutine[Any, Any, bool]]
 
 
 class Sandbox:
@@ -48,6 +56,7 @@ class Sandbox:
         self.limits = limits_of(settings)
         self.workspace = workspace
         self._visible_files = VisibleFilesBuilder(settings, workspace)
+        self._copies = CopyStore(os.path.join(real_path(workspace.user_dir), "cache", "copies"))
         self.web = web
         self._policy = UrlPolicy(web)
         self._found: UsableSandbox | None = None
@@ -69,21 +78,28 @@ class Sandbox:
         confinement: Confinement = Confinement(),  # noqa: B008
         ask: Ask | None = None,
         record: Record = lambda *_: None,
+        review: Review | None = None,
     ) -> Finished:
         """Run words, or a line with the POSIX shell, confined; every process it started ends with it.
 
         Where there is no sandbox, `ask` gets the reason, and a person may approve running it without one. `record` gets
-        every host that it reaches, or may not reach.
+        every host that it reaches, or may not reach. With `review` it works on private copies of what steers other
+        programs, which is read-only otherwise; what it did there comes in when it has ended, with a yes where that is
+        needed.
 
         Raises: Refused; ClawftError if the sandbox cannot be made; OSError if nothing can be started.
         """
-        words = ("/bin/sh", "-c", command) if isinstance(command, str) else command
+        words = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
         for attempt in range(_ATTEMPTS):
             try:
-                async with self.prepare(
-                    words, cwd=cwd, env=env, confinement=confinement, ask=ask, record=record
-                ) as launch:
-                    return await run_launch(launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+                async with self._prepare(Launch(words, cwd, env), confinement, ask, record, review) as launch:
+                    try:
+                        done = await run_launch(launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+                    except get_cancelled_exc_class():  # nobody waits for what it did until then, but it is not lost
+                        with CancelScope(shield=True):
+                            await _import(launch, None)
+                        raise
+                    return structs.replace(done, held_back=await _import(launch, review))
             except ClawftError as error:  # nothing was started yet; what is exchanged may also be in bubblewrap's way
                 if error.code not in (CHANGED, FAILED) or attempt == _ATTEMPTS - 1:
                     raise
@@ -106,43 +122,64 @@ class Sandbox:
 
         Raises: Refused.
         """
+        async with self._prepare(Launch(tuple(words), cwd, env), confinement, ask, record, None) as launch:
+            yield launch
+
+    @asynccontextmanager
+    async def _prepare(
+        self, bare: Launch, confinement: Confinement, ask: Ask | None, record: Record, review: Review | None
+    ) -> AsyncIterator[Launch]:
+        """Raises: Refused."""
         found = self._found if self._found else await to_thread.run_sync(self._find)
-        bare = Launch(tuple(words), cwd, env)
         if found.status.kind == "none":
             await self._ask_without(found.status.reason, ask)
         if found.status.kind in ("off", "none"):
             yield bare
             return
-        with self._confine(found, bare, confinement, record) as launch:
+        with self._confine(found, bare, confinement, record, copied=review is not None) as launch:
             yield launch
 
     @contextmanager
     def _confine(
-        self, found: UsableSandbox, bare: Launch, confinement: Confinement, record: Record
+        self, found: UsableSandbox, bare: Launch, confinement: Confinement, record: Record, *, copied: bool
     ) -> Iterator[Launch]:
         """A program in the sandbox that there is."""
         by_children = found.status.kind == "landlock"
         visible = self._visible_files.build(confinement, bare.env.get("PATH", os.defpath), by_children=by_children)
         places = Placeholders(path for _, guard in visible.writable for path in guard.missing)
+        copies: list[PrivateCopy] = []
         try:
+            guarded = visible = _keep_held(visible, places)
+            if copied and not by_children:  # where nothing can be mounted, they stay read-only
+                visible, copies = self._copies.replace(visible)
             hosts, hint = confinement.hosts, confinement.host_hint
             access = HostAccess(hosts, self._policy, record, hint=hint) if hosts else None
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if access else {})}
             limits = confinement.limits or self.limits
-            job = ConfinedProgram(
-                bare.words,
-                bare.cwd,
-                {**bare.env, **own},
-                _keep_held(visible, places),
-                limits,
-                access,
-                confinement.quiet_s,
-            )
+            words, env = bare.words, {**bare.env, **own}
+            job = ConfinedProgram(words, bare.cwd, env, visible, limits, access, confinement.quiet_s)
             base = found.least if confinement.least else found.base
             with closing(LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job)) as confined:
-                yield confined.launch
+                launch = confined.launch
+                if copied and not by_children:
+                    launch = structs.replace(launch, import_copies=partial(self._import, guarded, copies))
+                yield launch
         finally:
             places.release()
+            self._copies.give_back(copies)
+
+    def _import(self, visible: VisibleFiles, copies: Sequence[PrivateCopy], ask: AskChange) -> tuple[str, ...]:
+        """Import what a program did in its copies, and look at what it made anew that steers other programs."""
+        notes: list[str] = []
+        created = []
+        for root, guard in visible.writable:  # at once: until it was looked at, nobody shall obey it
+            if guard.children is None:
+                created += set_aside(root.path, guard, self._visible_files.find_guard(root.path))
+        for copy in copies:
+            notes += import_copy(copy, _find_root(copy, visible), ask)
+        for item in created:
+            notes += review_created(item, ask)
+        return tuple(dict.fromkeys(notes))
 
     async def _ask_without(self, reason: str, ask: Ask | None) -> None:
         if self.settings.if_unavailable == "refuse" or ask is None or not await ask(reason):
@@ -154,6 +191,21 @@ class Sandbox:
             if self._found is None:
                 self._found = probe(self.settings.mode, self.host_programs, self.limits)
             return self._found
+
+
+def _find_root(copy: PrivateCopy, visible: VisibleFiles) -> str:
+    """The folder that a program could write in which the real one lies."""
+    roots = (root.path for root, _ in visible.writable)
+    return next((root for root in roots if is_within(copy.seen, root)), os.path.dirname(copy.seen))
+
+
+async def _import(launch: Launch, review: Review | None) -> tuple[str, ...]:
+    """Import what a program did in its copies; what was held back. Without `review` nobody agrees to anything."""
+
+    def ask(question: str, reason: str) -> bool:
+        return review is not None and from_thread.run(review, question, reason)
+
+    return await to_thread.run_sync(launch.import_copies, ask) if launch.import_copies else ()
 
 
 def _keep_held(visible: VisibleFiles, places: Placeholders) -> VisibleFiles:

@@ -116,7 +116,7 @@ class VisibleFiles(Struct, frozen=True):
     """Pairs are (place, where it is seen); roots come before what lies in them.
 
     `inside` lies in this program's own folder, which is hidden otherwise. `links` are (target, link). `own` are folders
-    that nobody else uses: all in them may be changed.
+    that nobody else uses: all in them may be changed. `copies` are changed in the place of what they are copies of.
     """
 
     readable: tuple[tuple[PinnedPath, str], ...] = ()
@@ -126,6 +126,7 @@ class VisibleFiles(Struct, frozen=True):
     mounts: tuple[tuple[PinnedPath, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     own: tuple[PinnedPath, ...] = ()
+    copies: tuple[tuple[PinnedPath, str], ...] = ()
 
 
 class VisibleFilesBuilder:
@@ -178,6 +179,10 @@ class VisibleFilesBuilder:
             links,
             tuple(self._open((), confinement.own).values()),
         )
+
+    def find_guard(self, root: str) -> FolderGuard:
+        """The guard of a writable folder as it is now. Raises: Refused."""
+        return self._guards.find(root)
 
     def _list_changeable(self, confinement: Confinement) -> tuple[str, ...]:
         """List the folders in which programs can make links: the project, and what the settings or this grant let them

@@ -13,6 +13,7 @@ from clawft.agent.tools.tool import ToolContext, ToolError, ToolResult
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import FLOOD_BYTES, Finished
 from clawft.sandbox.sandbox import Ask
+from clawft.skills.parse.model import escape_invisible
 
 MAX_MATCHES = 2_000
 MAX_BELOW = 50_000
@@ -88,9 +89,11 @@ _IN_THE_WAY = re.compile(
 )
 _PORTS = re.compile(r":(?:80|443)$")  # those that a grant need not name
 _MAX_HOSTS = 5
+_MAX_HELD_BACK = 20
+_HELD_BACK = "[not taken over from the sandbox, since it steers other programs or could not be checked:]"
 _EXPLAINED = (
     "[it ran in a sandbox: only allowed hosts can be reached, files such as .env cannot be read, and only the project"
-    " can be changed, but not its .git and agent folders. If it cannot work so, `outside_sandbox` asks the person]"
+    " can be changed, but not its agent folders. If it cannot work so, `outside_sandbox` asks the person]"
 )
 
 
@@ -157,6 +160,16 @@ def explain_sandbox_result(
         return result
     data = {**result.data, "hindered": "it ran in the sandbox, which may be why"}
     return structs.replace(result, text=f"{result.text}\n{words}", data=data)
+
+
+def explain_held_back(result: ToolResult, held_back: Sequence[str]) -> ToolResult:
+    """Add to a result what the command changed in the sandbox and was not taken over; `held_back` is the same for
+    programs."""
+    lines = [f"- {escape_invisible(line)}" for line in held_back[:_MAX_HELD_BACK]]
+    if more := len(held_back) - len(lines):
+        lines.append(f"- and {more} more")
+    text = "\n".join((f"{result.text}\n{_HELD_BACK}", *lines))
+    return structs.replace(result, text=text, data={**result.data, "held_back": list(held_back)})
 
 
 def _hint_hosts(subjects: list[str]) -> str:

@@ -18,6 +18,7 @@ from clawft.agent.tools.command import (
     ask_unconfined,
     begin_after,
     confine,
+    explain_held_back,
     explain_sandbox_result,
     is_confined,
     make_command_result,
@@ -37,8 +38,9 @@ from clawft.trust.programs import PreparedProgram, clean_environ, find_files, sh
 _DESCRIPTION = """\
 Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
 variables, and is ended with all it started after {timeout_s:g} seconds. Commands that only look run at once, others
-after a person agreed. They run in a sandbox: only the project can be changed, but not its .git and agent folders, and
-the network holds only hosts that the person allowed. To read, write and search files use the tools for that."""
+after a person agreed. They run in a sandbox: only the project can be changed, but not its agent folders, and the
+network holds only hosts that the person allowed. Commits, branches and the like are taken over when the command has
+ended; hooks and most settings of git are not. To read, write and search files use the tools for that."""
 _ROOM_FOR_NOTES = 2048
 
 
@@ -92,6 +94,8 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         result = make_command_result(finished, cwd)
         if supplied.note:
             result = structs.replace(result, text=f"{result.text}\n[{supplied.note}]")
+        if finished.held_back:
+            result = explain_held_back(result, finished.held_back)
         return result if arguments.outside_sandbox else explain_sandbox_result(result, context, hosts.refused)
 
     async def _prepare(
@@ -130,7 +134,8 @@ def _begin(
     if arguments.outside_sandbox:
         return run_process
     ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
-    return partial(context.sandbox.run, confinement=confine(context), ask=ask, record=hosts)
+    review = partial(context.ask, dangerous=True)  # no rule and no mode answers for a person
+    return partial(context.sandbox.run, confinement=confine(context), ask=ask, record=hosts, review=review)
 
 
 def _find_cwd(arguments: ExecShellArguments, context: ToolContext) -> str:
