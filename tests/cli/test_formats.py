@@ -212,7 +212,7 @@ def test_a_config_with_a_version_that_is_none_is_refused(weft: Weft, user_dir: P
 
 
 # Those that have no command of their own to show them.
-MORE = {"output/", "installing/", "backups of a hub", "`weft_` tables in PostgreSQL"}
+MORE = {"output/", "checkpoints/", "installing/", "backups of a hub", "`weft_` tables in PostgreSQL"}
 # Every module that writes, with the lasting files it writes; else why none of that needs a version.
 CACHE = "a cache: one of another version is made anew"
 DOCUMENT = "a file for people or other programs, in their format"
@@ -292,6 +292,8 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     "install/transaction/journal.py": ("installing/",),
     "install/transaction/updates.py": ("skills.lock",),
     "agent/tools/saved_files.py": ("output/",),
+    "agent/checkpoints/store.py": ("checkpoints/",),
+    "agent/checkpoints/restore.py": DOCUMENT,
     "trust/audit/log.py": ("audit.jsonl",),
     "trust/records.py": ("approvals.json", "approvals.head", "overrides.json", "grants.json"),
 }

@@ -38,7 +38,7 @@ def _make_tool(pool: McpServerPool, remote: RemoteTool) -> Tool:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         if not remote.trusted or context.permission.must_ask:
             await _ask(pool, remote, arguments, context)
-        context.act.begin()
+        await context.act.begin()
         return await _call(pool, remote, arguments)
 
     # What a server says of itself counts only where the user trusts it.

@@ -53,6 +53,8 @@ def delegate_tool(conversation: Conversation) -> Tool:
         repeatable=stays_here,
         has_steps=stays_here,
         begins=True,
+        # What a fork changes is recorded by the fork's own calls.
+        changes_files=lambda arguments: not stays_here(arguments),
         judges_itself=True,
     )
 
@@ -69,7 +71,7 @@ async def _delegate(conversation: Conversation, arguments: DelegateArguments, co
     settings = conversation.runtime.config.tools.delegate
     target = _choose_target(conversation, arguments.target)
     if target is DelegationTarget.LOCAL:
-        context.act.begin()
+        await context.act.begin()
         return await _run_here(conversation, arguments.task)
     if target is DelegationTarget.FLOW and not settings.command:
         raise ToolError("INVALID_PARAM", "No command is configured for 'flow'", hint="Set tools.delegate.command")
@@ -106,7 +108,7 @@ async def _run_command(
     # It has all rights of the person, so no flag, mode or earlier answer says yes to it.
     if not await context.ask(question, "another program does this with its own rights", dangerous=True):
         raise ToolError("PERMISSION_DENIED", f"Delegating to '{command[0]}' was not approved")
-    context.act.begin()
+    await context.act.begin()
     context.record(
         "command", shlex.join(words), "allow", "approved", detail={"sandbox": "outside", "files": program.files}
     )

@@ -297,8 +297,11 @@ async def _work_turn(
             turn.emit(await _run_loop(turn, stages))
             status = ""
     finally:
-        if status:  # cancelled by the caller: keep what came so far
-            _finish(turn, "cancelled")
+        try:
+            if status:  # cancelled by the caller: keep what came so far
+                _finish(turn, "cancelled")
+        finally:
+            await conversation.end_checkpoint()
     if scope.cancelled_caught:
         turn.emit(TurnFinished(text=turn.text, stop="cancelled", usage=turn.usage, refused=turn.calls.refused))
 

@@ -14,6 +14,7 @@ import anyio
 from msgspec import Struct, structs
 
 from clawft.agent.catalog import CatalogText
+from clawft.agent.checkpoints.turn import TurnCheckpoint, TurnIdentity
 from clawft.agent.hooks.registry import Hooks
 from clawft.agent.ledger import Ledger, Price, RequestPace, TokenAllowance
 from clawft.agent.lineage import AgentPermissions, Lineage, get_agent_permissions
@@ -242,6 +243,7 @@ class Conversation:
         self.allowance: TokenAllowance = TokenAllowance(lineage.max_tokens, parent.allowance if parent else None)
         self.slots = anyio.CapacityLimiter(runtime.config.agents.fork.max_parallel)
         self.registry: ToolRegistry | None = None
+        self.checkpoint: TurnCheckpoint | None = None  # of the running turn
         self._parent = parent
         self._ending = ""
         # What it means when the task of its turn is cancelled from outside, in the words of the audit log.
@@ -294,10 +296,20 @@ class Conversation:
             self.turn = self.session.next_turn
             self.skills.start_turn()
             self.runtime.hooks.refresh(self.skills.statuses)
+        self.checkpoint = self._parent.checkpoint if self._parent else self._make_checkpoint()
         try:
             yield self._scope
         finally:
             self._scope = self.running = None
+
+    def _make_checkpoint(self) -> TurnCheckpoint:
+        at, identity = self.runtime.workspace, TurnIdentity(self.account, self.turn, self.session.key)
+        return TurnCheckpoint(at.user_dir, at.project, identity)
+
+    async def end_checkpoint(self) -> None:
+        """Record what the turn changed; a fork in the process of its parent belongs to the parent's turn."""
+        if self.checkpoint is not None and self._parent is None:
+            await self.checkpoint.end()
 
     def cancel(self, why: str = "") -> None:
         """End the turn that is running; its last event says so. `why` is for the audit log."""

@@ -26,10 +26,10 @@ from clawft.agent.tools.execution import (
     run_tool,
 )
 from clawft.agent.tools.steps import StepDoubt, TurnStep
-from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_repeat, shorten
+from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_change_files, may_repeat, shorten
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
-from clawft.messages import Message, ToolCall, ToolFinished, ToolStarted
+from clawft.messages import Message, Noticed, ToolCall, ToolFinished, ToolStarted
 from clawft.trust.tools import SKILL_TOOL, canonical_tool
 
 MAX_HOOK_RESULT = 20_000  # characters of a result that hooks get
@@ -190,11 +190,11 @@ async def _execute(
     subject, about = f"{tool.name} {_summarise(tool, call)}".strip(), {"call": call.id}
 
     rule, detail = context.permission.granted.rule, _identify(turn, call)
-    context = structs.replace(
-        context, act=CallAct(partial(context.record, "tool", subject, "allow", rule, detail=detail))
-    )
+    write = partial(context.record, "tool", subject, "allow", rule, detail=detail)
+    prepare = partial(record_before_change, turn) if may_change_files(tool, call.arguments) else None
+    context = structs.replace(context, act=CallAct(write, prepare))
     if not (tool.asks or tool.begins):
-        context.act.begin()
+        await context.act.begin()
     how: dict[str, object] = {"status": "cancelled"}
     try:
         envelope = await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
@@ -203,6 +203,18 @@ async def _execute(
         if context.act.is_begun:
             context.record("tool", subject, "finished", detail={**about, **how})
     return envelope
+
+
+async def record_before_change(turn: Turn) -> None:
+    """Record the project before the turn changes it; what undo does not cover is said once in a conversation."""
+
+    def tell(event: Noticed) -> None:
+        if event.message not in turn.conversation.noticed:
+            turn.conversation.noticed.add(event.message)
+            turn.emit(event)
+
+    if turn.conversation.checkpoint is not None:
+        await turn.conversation.checkpoint.begin(tell)
 
 
 def _identify(turn: Turn, call: ToolCall) -> dict[str, object]:

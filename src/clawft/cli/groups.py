@@ -390,6 +390,7 @@ def scan_group() -> None:
         "show": "clawft.cli.sessions:show_command",
         "export": "clawft.cli.sessions:export_command",
         "fork": "clawft.cli.sessions:fork_command",
+        "rewind": "clawft.cli.rewind:rewind_command",
         "remove": "clawft.cli.sessions:remove_command",
     },
     aliases={"info": "show"},

@@ -12,6 +12,7 @@ import msgspec
 from clawft.agent.sessions import (
     CompactionRecord,
     MessageRecord,
+    RewindRecord,
     SessionStore,
     SessionSummary,
     SkillRecord,
@@ -138,7 +139,7 @@ def show_command(key: str) -> CommandResult:
                 click.echo(f"\n-- {f'skill {name} was loaded' if loaded else f'{name} was heard'} --")
             elif isinstance(record, CompactionRecord):
                 click.echo(f"\n-- {record.replaces} earlier messages were summarised --\n{clean(record.summary)}")
-            elif isinstance(record, TurnRecord):
+            elif isinstance(record, TurnRecord | RewindRecord):
                 click.echo(f"\n-- {one_line(turn_note(record))} --")
         show_diagnostics(diagnostics, app.workspace.shorten)
 

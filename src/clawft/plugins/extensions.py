@@ -155,7 +155,7 @@ def _make_tool(plugins: Plugins, status: PluginStatus, spec: PluginToolSpec) -> 
             raise ToolError("INVALID_PARAM", problem)
         if not spec.read_only or context.permission.must_ask:
             await _ask(status.id, spec, values, context)
-        context.act.begin()
+        await context.act.begin()
         return await _call(plugins, status.id, spec, values)
 
     parameters = {"type": "object", **spec.parameters} if spec.parameters else _NO_ARGUMENTS

@@ -303,3 +303,69 @@ def test_turn_of_a_file_that_was_removed_is_not_called_safe(store: SessionStore)
         with pytest.raises(ClawftError, match="The file was removed") as caught:
             session.finish_turn(1)
     assert caught.value.code == "session-write"
+
+
+def talk(store: SessionStore, turns: int) -> None:
+    with store.open("k") as session:
+        for _ in range(turns):
+            turn = session.next_turn
+            session.append(Message("user", f"question {turn}"), turn)
+            session.append(Message("assistant", f"answer {turn}"), turn)
+            session.finish_turn(turn, usage=Usage(1, 1))
+
+
+def seen(store: SessionStore) -> list[str]:
+    with store.open("k") as session:
+        return [message.content or "" for message in session.messages]
+
+
+def test_a_rewound_session_goes_on_from_an_earlier_turn_and_back(store: SessionStore) -> None:
+    talk(store, 3)
+    with store.open("k") as session:
+        session.rewind(1, 3, "went back")
+        assert session.next_turn == 4
+        assert [message.content for message in session.messages] == ["question 1", "answer 1", "went back"]
+    assert seen(store) == ["question 1", "answer 1", "went back"]
+    with store.open("k") as session:
+        session.rewind(0, 1, "to the start")
+    assert seen(store) == ["to the start"]
+    assert store.read("k").redoable == (3, 1)
+    with store.open("k") as session:
+        session.rewind(3, 3, "forth", redo=True)
+    three = [text for turn in (1, 2, 3) for text in (f"question {turn}", f"answer {turn}")]
+    assert seen(store) == [*three, "forth"]
+    assert len(store.read("k").messages) == 6  # nothing of it was ever removed
+    talk(store, 1)
+    assert seen(store)[-2:] == ["question 4", "answer 4"]
+    assert store.read("k").redoable == ()
+    with store.open("k") as session:
+        assert (session.turns, session.usage) == (4, Usage(4, 4))
+
+
+def test_a_rewind_goes_back_over_a_summary_and_a_summary_over_a_rewind(store: SessionStore) -> None:
+    talk(store, 4)
+    with store.open("k") as session:
+        session.compact("all of it", keep=2)
+    talk(store, 1)
+    with store.open("k") as session:
+        session.rewind(2, 5, "back")
+    assert seen(store) == ["question 1", "answer 1", "question 2", "answer 2", "back"]
+    talk(store, 1)
+    with store.open("k") as session:
+        session.compact("short", keep=4)
+        expected = [message.content for message in session.messages]
+    assert expected[1:] == ["answer 2", "back", "question 6", "answer 6"]
+    assert seen(store) == expected
+    store.fork("k", "copy")
+    with store.open("copy") as copy:
+        assert [message.content for message in copy.messages] == expected
+
+
+def test_the_end_of_a_turn_that_was_killed_can_be_gone_back_to(store: SessionStore) -> None:
+    talk(store, 1)
+    with store.open("k") as session:
+        session.append(Message("user", "cut short"), 2)
+    talk(store, 1)
+    with store.open("k") as session:
+        session.rewind(2, 3, "back")
+    assert seen(store) == ["question 1", "answer 1", "cut short", "back"]

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clawft.agent.tools.execution import check_tool, run_tool
-from clawft.agent.tools.file_changes import edit_file_tool, find_undo, run_undo, write_file_tool
-from clawft.agent.tools.saved_files import MANIFEST
+from clawft.agent.tools.file_changes import edit_file_tool, write_file_tool
+from clawft.agent.tools.saved_files import MANIFEST, load_originals, load_saved
 from clawft.agent.tools.tool import Tool, ToolContext, ToolError
 from tool_contexts import adjust
 
@@ -163,11 +163,10 @@ async def test_a_write_that_is_repeated_leaves_the_file_the_result_and_the_undo_
     second = await run_tool(WRITE, arguments, context, timeout_s=60)
     assert (second.text, second.data) == (first.text, first.data)
     assert (project / "a.txt").stat().st_ino == status.st_ino
-    assert undo(context) == ["a.txt"]
-    assert (project / "a.txt").read_text() == "old"
+    assert kept(context) == [("a.txt", b"old")]
 
 
-async def test_a_write_that_was_cut_short_is_made_and_can_be_taken_back(
+async def test_a_write_that_was_cut_short_is_made_and_what_it_replaced_is_kept(
     context: ToolContext, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("made.txt", "changed.txt"):
@@ -181,8 +180,7 @@ async def test_a_write_that_was_cut_short_is_made_and_can_be_taken_back(
         envelope = await run_tool(WRITE, arguments, context, timeout_s=60)
         assert envelope.data["created"] is (name == "made.txt")
         assert (project / name).read_text() == "new"
-    assert undo(context) == ["changed.txt", "made.txt"]
-    assert [(one.name, one.read_text()) for one in project.iterdir()] == [("changed.txt", "old")]
+    assert dict(kept(context)) == {"made.txt": b"", "changed.txt": b"old"}
 
 
 async def test_a_file_that_was_made_is_told_as_made_also_when_its_write_is_repeated(
@@ -192,8 +190,7 @@ async def test_a_file_that_was_made_is_told_as_made_also_when_its_write_is_repea
     told = [await run_tool(WRITE, arguments, context, timeout_s=60) for _ in range(3)]
     assert [one.text for one in told] == ["Created new.txt: 1 bytes"] * 3
     assert len((Path(context.files.keep_dir) / MANIFEST).read_text().splitlines()) == 1
-    assert undo(context) == ["new.txt"]
-    assert not (project / "new.txt").exists()
+    assert kept(context) == [("new.txt", b"")]
 
 
 async def test_a_repeated_write_does_not_replace_what_a_person_wrote_since(context: ToolContext, project: Path) -> None:
@@ -208,13 +205,13 @@ async def test_a_repeated_write_does_not_replace_what_a_person_wrote_since(conte
     assert (project / "a.txt").read_text() == "agent"
 
 
-def undo(context: ToolContext) -> list[str]:
-    """Take the last change back; the names of its files."""
-    found = find_undo(context.files.keep_dir, context.workspace.project)
-    assert found is not None
-    told = run_undo(context.files.keep_dir, found, {step.path for step in found.steps})
-    assert not any(told.values())
-    return sorted(os.path.basename(path) for path in told)
+def kept(context: ToolContext) -> list[tuple[str, bytes]]:
+    """The files that were changed, each with what it held before."""
+    made = load_originals(context.files.keep_dir)
+    return [
+        (os.path.basename(one.path), load_saved(context.files.keep_dir, one.saved) if one.saved else b"")
+        for one in made
+    ]
 
 
 async def test_where_a_rule_came_meanwhile_nothing_is_told(context: ToolContext, project: Path) -> None:

@@ -4,6 +4,7 @@ from clawft.agent.sessions.keys import decode_key, encode_key, is_fork_key, new_
 from clawft.agent.sessions.record import (
     CompactionRecord,
     MessageRecord,
+    RewindRecord,
     SkillRecord,
     TextLimits,
     TurnRecord,
@@ -18,6 +19,7 @@ __all__ = [
     "CompactionRecord",
     "MessageRecord",
     "OpenSession",
+    "RewindRecord",
     "Session",
     "SessionDraft",
     "SessionStore",

@@ -6,7 +6,14 @@ from html import escape
 
 import msgspec
 
-from clawft.agent.sessions.record import CompactionRecord, MessageRecord, SessionRecord, SkillRecord, TurnRecord
+from clawft.agent.sessions.record import (
+    CompactionRecord,
+    MessageRecord,
+    RewindRecord,
+    SessionRecord,
+    SkillRecord,
+    TurnRecord,
+)
 from clawft.agent.sessions.transcript import Transcript
 from clawft.messages import Image, Message, ToolCall
 
@@ -63,8 +70,13 @@ def format_arguments(call: ToolCall) -> str:
     return printable(msgspec.json.format(msgspec.json.encode(call.arguments), indent=2).decode())
 
 
-def turn_note(record: TurnRecord) -> str:
-    """Return a note on how a turn ended, with its model, tokens and run where known."""
+def turn_note(record: TurnRecord | RewindRecord) -> str:
+    """Return a note on how a turn ended, with its model, tokens and run where known; or on a rewind."""
+    if isinstance(record, RewindRecord):
+        did = "taken back again" if record.redo else "taken back"
+        return f"{did}: the conversation goes on from " + (
+            f"the end of turn {record.to}" if record.to else "its beginning"
+        )
     parts = [f"turn {record.turn} {record.status}", record.model]
     if record.usage.total_tokens:
         parts.append(f"{record.usage.input_tokens} tokens in, {record.usage.output_tokens} out")
@@ -79,7 +91,7 @@ def _render(record: SessionRecord) -> list[str]:
         return [f"*Skill {_inline(record.name)} was loaded.*"] if record.is_skill else []
     if isinstance(record, CompactionRecord):
         return [f"*{record.replaces} earlier messages were summarised:*", "", *_quote(record.summary)]
-    return [f"*{_inline(turn_note(record))}*"] if isinstance(record, TurnRecord) else []
+    return [f"*{_inline(turn_note(record))}*"] if isinstance(record, TurnRecord | RewindRecord) else []
 
 
 def _render_message(message: Message) -> list[str]:
@@ -171,7 +183,7 @@ def _render_page(record: SessionRecord) -> str:
         return _fold("Skill", record.name, record.content) if record.is_skill else ""
     if isinstance(record, CompactionRecord):
         return _fold("Summary", f"of {record.replaces} earlier messages", record.summary)
-    return f'<p class="note">{_text(turn_note(record))}</p>' if isinstance(record, TurnRecord) else ""
+    return f'<p class="note">{_text(turn_note(record))}</p>' if isinstance(record, TurnRecord | RewindRecord) else ""
 
 
 def _render_message_page(message: Message, at: str) -> str:

@@ -109,6 +109,20 @@ class TurnRecord(TurnLine, frozen=True, kw_only=True, tag="turn"):
     run: str = ""
 
 
+class RewindRecord(TurnLine, frozen=True, kw_only=True, tag="rewind"):
+    """The conversation goes on from the end of turn `to`, 0 for its beginning: the lines since then are no part of it.
+
+    The last turn so far was `head`. Taking a rewind back is another one, with `redo`, to the end of a later turn. The
+    model reads the `note`.
+    """
+
+    to: int
+    head: int
+    redo: bool = False
+    note: str = ""
+    totals: SessionTotals = field(default_factory=SessionTotals)
+
+
 class UnknownRecord(Struct, frozen=True):
     """A line of a kind that only a later version knows."""
 
@@ -126,9 +140,11 @@ class _LegacyMessage(Struct, frozen=True):
 
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(SessionHeader | MessageRecord | SkillRecord | CompactionRecord | TurnRecord)
+_DECODER = msgspec.json.Decoder(
+    SessionHeader | MessageRecord | SkillRecord | CompactionRecord | TurnRecord | RewindRecord
+)
 _LEGACY = msgspec.json.Decoder(_LegacyMessage)
-_KNOWN = frozenset({"session", "message", "skill", "compaction", "turn"})
+_KNOWN = frozenset({"session", "message", "skill", "compaction", "turn", "rewind"})
 _BAD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 

@@ -15,6 +15,7 @@ from clawft.agent.sessions.log import SessionLog, find_end, open_regular, read_r
 from clawft.agent.sessions.record import (
     CompactionRecord,
     MessageRecord,
+    RewindRecord,
     SessionHeader,
     SessionRecord,
     SkillRecord,
@@ -252,6 +253,19 @@ class Session(OpenSession):
         super().finish_turn(turn, status, usage, model)
         self.sync()
 
+    def rewind(self, to: int, head: int, note: str, *, redo: bool = False) -> None:
+        """Go on from the end of turn `to`; the lines since then stay in the file. It is safe on disk when this returns.
+
+        Raises: ClawftError.
+        """
+        window = self._window
+        totals = window.so_far
+        self._keep(
+            RewindRecord(turn=window.last_turn, at=self._now(), to=to, head=head, redo=redo, note=note, totals=totals)
+        )
+        self._loaded = self._shown = None
+        self.sync()
+
     def load_window(self) -> SessionWindow:
         """Load the current content of the file. Raises: Unreadable."""
         return load_window(self._log.descriptor, self.size, self.path)
@@ -354,7 +368,7 @@ class SessionDraft(OpenSession):
         shift = window.last_turn - self._last_turn
         others = [addition.message for addition in since if isinstance(addition, MessageRecord)]
         torn_off = bool(others) and others[0].role == "tool"  # its call stands in the base
-        shut = torn_off or any(isinstance(addition, CompactionRecord) for addition in since)
+        shut = torn_off or any(isinstance(addition, CompactionRecord | RewindRecord) for addition in since)
         own = 0  # messages of the draft so far
         moved: list[TurnLine] = []
         for record in self._records:

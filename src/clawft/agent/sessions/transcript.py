@@ -6,15 +6,17 @@ from typing import TypeVar
 
 from msgspec import Struct, field, structs
 
-from clawft.agent.sessions.log import read_tails
+from clawft.agent.sessions.log import read_range, read_tails
 from clawft.agent.sessions.record import (
     VERSION,
     CompactionRecord,
     MessageRecord,
+    RewindRecord,
     SessionHeader,
     SessionRecord,
     SessionTotals,
     SkillRecord,
+    TurnLine,
     TurnRecord,
     UnknownRecord,
     decode_line,
@@ -51,6 +53,24 @@ class Transcript(Struct, frozen=True):
     def skills(self) -> tuple[SkillRecord, ...]:
         """Every activation of a skill."""
         return self._of(SkillRecord)
+
+    @property
+    def branch(self) -> tuple[TurnLine, ...]:
+        """The records that the conversation goes on from."""
+        return select_branch(self.records)
+
+    @property
+    def redoable(self) -> tuple[int, ...]:
+        """The turns whose ends a redo could go back to, the next one last."""
+        stack: list[int] = []
+        for record in self.records:
+            if not isinstance(record, RewindRecord):
+                stack.clear()
+            elif record.redo:
+                del stack[-1:]
+            else:
+                stack.append(record.head)
+        return tuple(stack)
 
     @property
     def usage(self) -> Usage:
@@ -114,7 +134,31 @@ def _say_unknown(kinds: Counter[str], path: str) -> Iterable[Diagnostic]:
         yield Diagnostic("session-unknown-record", "note", message, path, hint="A later version may know them")
 
 
+def select_branch(records: Sequence[SessionRecord]) -> tuple[TurnLine, ...]:
+    """Select the records that the conversation goes on from: without those that were rewound."""
+    lines = [record for record in records if isinstance(record, TurnLine)]
+    before: list[int] = []  # for each line the one that it follows, -1 for none
+    ends: dict[int, int] = {0: -1}  # the last line of each turn
+    over: set[int] = set()
+    last = -1
+    for at, line in enumerate(lines):
+        if isinstance(line, RewindRecord):
+            last = ends.get(line.to, last)
+        elif line.turn not in over:
+            ends[line.turn] = at
+            if isinstance(line, TurnRecord):
+                over.add(line.turn)
+        before.append(last)
+        last = at
+    branch: list[TurnLine] = []
+    while last >= 0:
+        branch.append(lines[last])
+        last = before[last]
+    return tuple(reversed(branch))
+
+
 _COMPACTION = b'\n{"type":"compaction",'
+_REWIND = b'\n{"type":"rewind",'
 
 
 class SessionWindow(Struct):
@@ -170,6 +214,10 @@ class SessionWindow(Struct):
             for skill in record.skills:
                 self._add_skill(skill)
             self.last_turn = max(self.last_turn, record.turn)
+        elif isinstance(record, RewindRecord):
+            self.messages.append(Message("user", record.note))
+            self.totals, self.since = record.totals, 0
+            self.last_turn = max(self.last_turn, record.turn)
 
     def _add_skill(self, record: SkillRecord) -> None:
         before = self.skills.get(record.name)
@@ -187,9 +235,20 @@ def load_window(descriptor: int, size: int, path: str) -> SessionWindow:
     """Read back from the end of a file as far as needed. Raises: Unreadable."""
     for data, whole in read_tails(descriptor, size, path):
         start = _find_start(data, whole=whole)
-        if start is not None:
-            return _fold(data, start, path, first=1 if whole and not start else 0)
+        if start is None:
+            continue
+        if data.find(_REWIND, max(0, start - 1)) >= 0:  # what it went back to may stand anywhere
+            return _fold_branch(read_range(descriptor, 0, size, path), path)
+        return _fold(data, start, path, first=1 if whole and not start else 0)
     return SessionWindow()
+
+
+def _fold_branch(data: bytes, path: str) -> SessionWindow:
+    records, diagnostics = decode_lines(data, path)
+    window = SessionWindow(diagnostics=diagnostics)
+    for record in select_branch(records):
+        window.add(record)
+    return window
 
 
 def _find_start(data: bytes, *, whole: bool) -> int | None:

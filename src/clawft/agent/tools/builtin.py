@@ -39,7 +39,9 @@ def message_tool() -> Tool:
         MessageArguments,
         _send,
     )
-    return structs.replace(tool, judges_itself=True, repeatable=lambda _: True)  # read twice is better than never
+    return structs.replace(
+        tool, judges_itself=True, repeatable=lambda _: True, changes_files=lambda _: False
+    )  # read twice is better than never
 
 
 _READ = """Recall what was remembered in earlier sessions: facts, notes of the user, and what happened.
@@ -89,7 +91,12 @@ def memory_tools(backend: MemoryBackend) -> tuple[Tool, ...]:
 
     return (
         define_tool("memory_read", _READ, MemoryReadArguments, read, read_only=True),
-        structs.replace(define_tool("memory_write", _WRITE, MemoryWriteArguments, write), check=check, lasts=True),
+        structs.replace(
+            define_tool("memory_write", _WRITE, MemoryWriteArguments, write),
+            check=check,
+            lasts=True,
+            changes_files=lambda _: False,
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -131,13 +131,13 @@ def ask_unconfined(context: ToolContext, shown: str) -> Ask:
     return ask
 
 
-def begin_after(ask: Ask, begin: Callable[[], None]) -> Ask:
+def begin_after(ask: Ask, begin: Callable[[], Awaitable[None]]) -> Ask:
     """Ask, and begin with a yes."""
 
     async def ask_and_begin(reason: str) -> bool:
         if not await ask(reason):
             return False
-        begin()
+        await begin()
         return True
 
     return ask_and_begin

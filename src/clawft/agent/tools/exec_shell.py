@@ -78,7 +78,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         program = await _prepare(arguments, cwd, supplied.env, context)
         spill_path = new_spill_path(context, "exec_shell")
         hosts = HostRecord(context)
-        start = _begin(arguments, program, context, hosts)
+        start = await _begin(arguments, program, context, hosts)
         try:
             finished = await start(
                 program.words,
@@ -114,10 +114,18 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
     tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), ExecShellArguments, run)
     limit = settings.max_output_bytes + _ROOM_FOR_NOTES
-    return structs.replace(tool, max_chars=limit, asks=True, judges_itself=True, repeatable=looks, check=check)
+    return structs.replace(
+        tool,
+        max_chars=limit,
+        asks=True,
+        judges_itself=True,
+        repeatable=looks,
+        changes_files=lambda arguments: not looks(arguments),
+        check=check,
+    )
 
 
-def _begin(
+async def _begin(
     arguments: ExecShellArguments, program: PreparedProgram, context: ToolContext, hosts: HostRecord
 ) -> Callable[..., Awaitable[Finished]]:
     """Write down that a command is allowed, and return what runs it: in the sandbox, or outside. Raises: Refused."""
@@ -125,12 +133,12 @@ def _begin(
     where = "outside" if arguments.outside_sandbox else context.sandbox.status().kind
     detail = {"sandbox": where, "cwd": program.cwd, **({"files": program.files} if program.files else {})}
 
-    def begin() -> None:
-        context.act.begin()
+    async def begin() -> None:
+        await context.act.begin()
         context.record("command", command, "allow", context.permission.granted.rule, detail=detail)
 
     if where != "none":  # where there is no sandbox a person is asked first
-        begin()
+        await begin()
     if arguments.outside_sandbox:
         return run_process
     ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)

@@ -2,13 +2,10 @@
 
 import os
 import re
-import secrets
 import stat
-from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Annotated
 
-import msgspec
 from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
@@ -16,25 +13,17 @@ from clawft.agent.tools.file_access import (
     decode,
     encode,
     read_file_at,
-    remove_file_at,
     resolve_inside,
     show_path,
     write_file_at,
 )
 from clawft.agent.tools.saved_files import (
-    MANIFEST,
-    OriginalFile,
     SavedChange,
     digest_of,
     find_saved_change,
-    load_originals,
-    load_saved,
-    save_original,
     write_original,
 )
 from clawft.agent.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
-from clawft.errors import ClawftError
-from clawft.files import is_within, real_path
 
 MAX_WRITE_BYTES = 10 * 1024 * 1024
 _DESCRIPTION = """\
@@ -269,117 +258,3 @@ def _hint_nearest(text: str, old: str) -> str:
     if close:
         return f"The nearest is line {lines.index(close[0]) + 1}: {close[0]}"
     return "Read the file again"
-
-
-class UndoStep(Struct, frozen=True):
-    """One file, and what it goes back to: `saved` names the bytes, '' removes it. `seen` is what it holds now.
-
-    `changed` tells that this is not what the agent left there; a `problem`, that nothing can be done.
-    """
-
-    path: str
-    saved: str = ""
-    mode: int = 0
-    seen: str = ""
-    changed: bool = False
-    problem: str = ""
-
-
-class UndoPlan(Struct, frozen=True):
-    """The changes to take back: those of a turn, or of an undo."""
-
-    name: str
-    turn: int
-    steps: tuple[UndoStep, ...]
-
-
-def find_undo(keep_dir: str, project: str, *, redo: bool = False) -> UndoPlan | None:
-    """The last change that is still there, or with `redo` the last undo; None where there is nothing.
-
-    Raises: ClawftError.
-    """
-    done, undone = _stack(load_originals(keep_dir))
-    hopeless = None
-    for change in reversed(undone if redo else done):
-        steps = tuple(step for step in _plan(change, real_path(project), keep_dir) if step)
-        undo = UndoPlan(_name(change[0]), change[0].turn, steps)
-        if any(not step.problem for step in steps):
-            return undo
-        hopeless = hopeless or (undo if steps else None)
-    return hopeless
-
-
-def run_undo(keep_dir: str, undo: UndoPlan, paths: Collection[str]) -> dict[str, str]:
-    """Take a change back for some of its paths, whatever they hold; by path, '' or why it stayed as it is."""
-    name = f"undo-{secrets.token_hex(6)}"
-    problems = {step.path: step.problem for step in undo.steps if step.path in paths}
-    for step in undo.steps:
-        if step.path in paths and not step.problem:
-            try:
-                _restore(keep_dir, step, OriginalFile(step.path, "", turn=undo.turn, undo=name, undoes=undo.name))
-            except (OSError, ClawftError) as error:
-                problems[step.path] = _why(error)
-    return problems
-
-
-def _restore(keep_dir: str, step: UndoStep, change: OriginalFile) -> None:
-    content, status = _find_file(step.path) or (None, None)
-    if digest_of(content) != step.seen:
-        raise ToolError("CONFLICT", "it was changed just now")
-    wanted = load_saved(keep_dir, step.saved) if step.saved else None
-    mode = status.st_mode if status else step.mode
-    original = msgspec.structs.replace(change, mode=mode, after=digest_of(wanted))
-    save_original(os.path.join(keep_dir, os.path.dirname(MANIFEST)), original, content)
-    if wanted is not None:
-        write_file_at(step.path, wanted, status, step.mode)
-    elif status is not None:
-        remove_file_at(step.path, status)
-
-
-def _name(original: OriginalFile) -> str:
-    return original.undo or f"turn-{original.turn}"
-
-
-def _stack(originals: Iterable[OriginalFile]) -> tuple[list[list[OriginalFile]], list[list[OriginalFile]]]:
-    """The changes that stand, and the undos that could be taken back, oldest first."""
-    changes: dict[str, list[OriginalFile]] = {}
-    for original in originals:
-        changes.setdefault(_name(original), []).append(original)
-    done: list[list[OriginalFile]] = []
-    undone: list[list[OriginalFile]] = []
-    for change in changes.values():
-        taken_back = changes.get(change[0].undoes)
-        if taken_back is None:
-            done.append(change)
-            undone.clear()  # something new was done: the way forward is lost
-        elif taken_back in done:
-            done.remove(taken_back)
-            undone.append(change)
-        elif taken_back in undone:
-            undone.remove(taken_back)
-            done.append(changes[taken_back[0].undoes])
-    return done, undone
-
-
-def _plan(change: Sequence[OriginalFile], project: str, keep_dir: str) -> Iterable[UndoStep | None]:
-    """A step for every file that is not as it was; its first original counts, and what was last written to it."""
-    first = {original.path: original for original in reversed(change)}
-    last = {original.path: original for original in change}
-    return [_plan_one(first[path], last[path].after, project, keep_dir) for path in last]
-
-
-def _plan_one(original: OriginalFile, after: str, project: str, keep_dir: str) -> UndoStep | None:
-    step = UndoStep(original.path, original.saved, original.mode)
-    try:
-        if not is_within(step.path, project):
-            raise ToolError("PERMISSION_DENIED", "it is in another project")
-        before = digest_of(load_saved(keep_dir, step.saved) if step.saved else None)
-        now = _find_file(step.path)
-    except (OSError, ClawftError) as error:
-        return msgspec.structs.replace(step, problem=_why(error))
-    seen = digest_of(now[0] if now else None)
-    return None if seen == before else msgspec.structs.replace(step, seen=seen, changed=seen != after)
-
-
-def _why(error: OSError | ClawftError) -> str:
-    return (error.strerror if isinstance(error, OSError) else "") or str(error)

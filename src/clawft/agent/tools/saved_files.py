@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from clawft.agent.tools.tool import ToolContext, ToolError
 from clawft.errors import ClawftError
@@ -22,9 +22,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class OriginalFile(Struct, frozen=True, omit_defaults=True):
     """A file as it was before a change: where its bytes are kept, '' where there was none, and what it held after.
 
-    `after` is a digest, '' where the change removed the file. A change was made in a turn, or took one back: then
-    `undo` is its name, and `undoes` that of the change which it took back. `call` names the call that made it, in a run
-    that goes on after a crash.
+    `after` is a digest. `call` names the call that made the change, in a run that goes on after a crash.
     """
 
     path: str
@@ -32,8 +30,6 @@ class OriginalFile(Struct, frozen=True, omit_defaults=True):
     mode: int = 0
     after: str = ""
     turn: int = 0
-    undo: str = ""
-    undoes: str = ""
     call: str = ""
 
 
@@ -67,25 +63,20 @@ def mask_file(context: ToolContext, path: str) -> None:
         _write(path, masked.encode("utf-8", "surrogateescape"), os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
 
 
-def digest_of(content: bytes | None) -> str:
-    """Return the digest of a file's content; '' for no file."""
-    return "" if content is None else sha256(content).hexdigest()
+def digest_of(content: bytes) -> str:
+    """Return the digest of a file's content."""
+    return sha256(content).hexdigest()
 
 
 def write_original(context: ToolContext, path: str, before: bytes | None, mode: int, after: bytes) -> None:
     """Keep a file's bytes before it is changed, None where it is about to be made. Raises: OSError."""
-    change = OriginalFile(path, "", mode, digest_of(after), context.files.turn, call=context.files.call)
-    save_original(os.path.join(context.files.keep_dir, os.path.dirname(MANIFEST)), change, before)
-
-
-def save_original(folder: str, change: OriginalFile, before: bytes | None) -> None:
-    """Keep the bytes that a change is about to replace, then note it in the manifest. Raises: OSError."""
+    folder = os.path.join(context.files.keep_dir, os.path.dirname(MANIFEST))
     os.makedirs(folder, mode=0o700, exist_ok=True)
     saved = os.path.join(folder, secrets.token_hex(8)) if before is not None else ""
     if before is not None:
         _write(saved, before, _NEW)
-    path = change.path.encode("utf-8", "replace").decode()
-    record = structs.replace(change, path=path, saved=saved, mode=change.mode & 0o777)
+    shown, call = path.encode("utf-8", "replace").decode(), context.files.call
+    record = OriginalFile(shown, saved, mode & 0o777, digest_of(after), context.files.turn, call)
     _write(os.path.join(folder, os.path.basename(MANIFEST)), msgspec.json.encode(record) + b"\n", _APPEND)
 
 

@@ -84,6 +84,7 @@ def skill_tools(conversation: Conversation, fork: ForkSkill) -> tuple[Tool, ...]
         repeatable=lambda _: True,
         judges_itself=True,
         loads_skills=True,
+        changes_files=lambda _: False,  # what its commands see of the project they can only read
     )
     return (
         whole,

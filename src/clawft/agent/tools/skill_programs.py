@@ -111,7 +111,7 @@ class SkillPrograms:
         """Ask for what is no program, and write down that it is done. Raises: ToolError, Refused."""
         loaded = self.skills.get_unchanged(start.skill)
         await self._ask(start, loaded, context, how)
-        _begin(start, loaded, context)
+        await _begin(start, loaded, context)
 
     def refuse(self, start: ProgramStart, why: str, context: ToolContext) -> None:
         """Write down that it is not run."""
@@ -142,7 +142,7 @@ class SkillPrograms:
             async with self._prepare(start, loaded, (copy, place), context) as program:
                 begin = partial(_begin, start, loaded, context)
                 if start.is_wasm or context.sandbox.status().kind != "none":  # else a person is asked first
-                    begin()
+                    await begin()
                 files = find_files(program.words[:1], program.env.get("PATH", os.defpath), place)
                 hosts = HostRecord(context)
                 try:
@@ -213,9 +213,9 @@ def _show(text: str) -> str:
     return show_all(text).replace("\n", "\\n")
 
 
-def _begin(start: ProgramStart, loaded: LoadedSkill, context: ToolContext) -> None:
+async def _begin(start: ProgramStart, loaded: LoadedSkill, context: ToolContext) -> None:
     """Write down that a program is allowed. Raises: Refused if that is not possible."""
-    context.act.begin()
+    await context.act.begin()
     context.record("command", start.line, "allow", _rule(context), detail=_detail(start, loaded))
 
 

@@ -77,15 +77,20 @@ def _record_nothing(
 class CallAct:
     """The moment at which a call begins to act: all is decided, and nobody is asked any more."""
 
-    def __init__(self, write: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, write: Callable[[], None] = lambda: None, prepare: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._write = write
+        self._prepare = prepare  # for what the call may change
         self.is_begun = False
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Write down that it is allowed, once, before anything is done. Raises: Refused if that is not possible."""
         if not self.is_begun:
             self._write()
             self.is_begun = True
+            if self._prepare is not None:
+                await self._prepare()
 
 
 class CallFiles(Struct, frozen=True):
@@ -171,6 +176,8 @@ class Tool(Struct, frozen=True):
     has_steps: Callable[[Mapping[str, Any]], bool] | None = None
     loads_skills: bool = False
     repeatable: Callable[[Mapping[str, Any]], bool] | None = None  # does a call do no harm twice? None: as `read_only`
+    # May a call change files of the project? None: unless it is `read_only`.
+    changes_files: Callable[[Mapping[str, Any]], bool] | None = None
     plugin: str = ""  # the id of the plugin that brings it
     check: CheckCall | None = (
         None  # what came of a call that may have happened; takes what `run` takes, changes nothing
@@ -190,6 +197,16 @@ def may_repeat(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         return tool.repeatable(arguments)
     except Exception:  # what a model sent may be anything, and a second effect is worse than a question
         return False
+
+
+def may_change_files(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call may change files of the project; that it does not is more than a plugin can say."""
+    if tool.changes_files is None:
+        return not tool.read_only or bool(tool.plugin)
+    try:
+        return tool.changes_files(arguments)
+    except Exception:  # what a model sent may be anything
+        return True
 
 
 def define_tool(

@@ -8,7 +8,15 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from clawft.agent.sessions import CompactionRecord, MessageRecord, SessionSummary, SkillRecord, Transcript, TurnRecord
+from clawft.agent.sessions import (
+    CompactionRecord,
+    MessageRecord,
+    RewindRecord,
+    SessionSummary,
+    SkillRecord,
+    Transcript,
+    TurnRecord,
+)
 from clawft.agent.sessions.record import SessionRecord
 from clawft.agent.sessions.summary import SessionHit
 from clawft.messages import Message
@@ -66,6 +74,8 @@ def _record_json(record: SessionRecord) -> dict[str, Any]:
             return {"type": "turn", **_turn_json(record)}
         case CompactionRecord():
             return {"type": "compaction", **_fields(record, "turn", "at", "summary", "replaces", "keeps")}
+        case RewindRecord():
+            return {"type": "rewind", **_fields(record, "turn", "at", "to", "head", "redo")}
     return {"type": str(record.__struct_config__.tag)}
 
 

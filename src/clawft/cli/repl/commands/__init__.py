@@ -252,12 +252,19 @@ Without FILE it is named after the session, in this folder. A file that is there
     SlashCommand(
         "undo",
         "/undo",
-        "Take back the agent's last file edits",
-        "workspace:run_undo",
+        "Take back the last turn and what it changed",
+        "undo:run_undo",
         """\
-Each /undo takes back one more turn's edits; `/undo --redo` brings the last ones back. It shows what it would do and
-asks; `--yes` does not ask, and leaves alone what you changed since. What commands did to files is not undone.""",
-        completer="workspace:complete_undo",
+Each /undo takes back one more turn: what was said, and what edits and commands changed in the project; /redo brings the
+last one back. It shows what it would do and asks; `--yes` does not ask, and leaves alone what you changed since.""",
+        completer="undo:complete_undo",
+    ),
+    SlashCommand(
+        "redo",
+        "/redo",
+        "Bring back what /undo took back",
+        "undo:run_redo",
+        "It shows what it would do and asks. Once you go on with another message there is nothing left to bring back.",
     ),
     SlashCommand(
         "clear",
