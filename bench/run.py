@@ -10,6 +10,7 @@ import lines as bench
 from fleet_scan import measure_fleet_scan
 from folder import Folder, open_folder
 from lines_audit import measure_audit
+from lines_checkpoint import measure_checkpoint
 from lines_dynamic import measure_dynamic
 from lines_fork import measure_fork
 from lines_hooks import measure_hooks
@@ -92,6 +93,7 @@ def measure_all(temporary: Path, *, quick: bool) -> list[Line]:
         measure_audit(temporary / "audit", 200 if quick else 3_000),
         measure_verify(temporary / "verify", 60 if quick else 1_000, 2 if quick else 15),
         measure_open_session(temporary / "sessions", sizes),
+        measure_checkpoint(temporary / "checkpoint", sizes.many, sizes.rounds),
         measure_memory_search(memory, sizes.memories, 6 if quick else 60),
         *measure_hub(temporary / "hub", 10 if quick else 100, 1 if quick else 5),
         *measure_serve(temporary / "serve", quick=quick),

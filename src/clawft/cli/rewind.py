@@ -82,10 +82,12 @@ def _choose(at: Workspace, rewind: "SessionRewind", lines: Sequence[str], *, yes
 
 def doubt_question(at: Workspace, step: "RewindStep") -> str:
     """Return the question on a path that may hold another's work."""
-    return f"{_show(at, step)} {_DOUBTS.get(step.changed, step.changed)}. Undo that too?"
+    return f"{_show(at, step.path)} {_DOUBTS.get(step.changed, step.changed)}. Undo that too?"
 
 
 _DOUBTS = {"changed since": "was changed since"}
+_MAX_LINES = 100
+_MAX_NAMED = 6
 
 
 def preview_lines(at: Workspace, rewind: "SessionRewind") -> Iterator[str]:
@@ -93,9 +95,10 @@ def preview_lines(at: Workspace, rewind: "SessionRewind") -> Iterator[str]:
     plan = rewind.plan
     where = f"the end of turn {plan.to}" if plan.to else "its beginning"
     yield f"{rewind.title}; the conversation goes on from {where}"
-    for step in plan.steps:
-        what, why = ("leave", f": {step.problem}") if step.problem else (step.effect, "")
-        yield f"  {what:<10}  {_show(at, step)}{why}" + (f" ({step.changed})" if step.changed and not why else "")
+    lines = list(_list_effects(at, plan.steps))
+    yield from lines[:_MAX_LINES]
+    if len(lines) > _MAX_LINES:
+        yield f"  and {len(lines) - _MAX_LINES} more; --dry-run --format json lists all"
     if not plan.steps:
         yield "  no file changes by that"
     if plan.gaps:
@@ -104,8 +107,49 @@ def preview_lines(at: Workspace, rewind: "SessionRewind") -> Iterator[str]:
         yield one_line(f"Not covered by undo: {render_gaps(plan.gaps)}")
 
 
-def _show(at: Workspace, step: "RewindStep") -> str:
-    return one_line(at.shorten(f"{at.project.rstrip('/')}/{step.shown}"))
+def _list_effects(at: Workspace, steps: "Sequence[RewindStep]") -> Iterator[str]:
+    """List what happens to each path: what is in a folder with the folder, what git keeps in one line."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    folders = {(step.effect, step.path) for step in steps if _is_clean(step) and _is_folder(step)}
+    for step in steps:
+        if not _is_clean(step):
+            groups["leave" if step.problem else step.effect, _show(at, step.path)] = [step.problem or step.changed]
+            continue
+        parts = step.path.split(b"/")
+        above = [b"/".join(parts[:end]) for end in range(1, len(parts))]
+        whole = next((path for path in above if (step.effect, path) in folders), None)
+        git = next((path for path in above if path.endswith(b"/.git") or path == b".git"), None)
+        if whole is not None:
+            groups[step.effect, _show(at, whole)].append("")
+        elif git is not None:
+            groups.setdefault(("change", _show(at, git)), []).append(step.shown[len(git) + 1 :])
+        else:
+            groups[step.effect, _show(at, step.path)] = []
+    for (effect, shown), more in groups.items():
+        yield f"  {effect:<10}  {shown}{_summarise(more)}"
+
+
+def _summarise(more: Sequence[str]) -> str:
+    """Say what a line holds beside its path: reasons, names of git, or only how many."""
+    if not more:
+        return ""
+    if not any(more):
+        return f" ({len(more)} in it)"
+    rest = f" and {len(more) - _MAX_NAMED} more" if len(more) > _MAX_NAMED else ""
+    return f" ({one_line(', '.join(more[:_MAX_NAMED]))}{rest})"
+
+
+def _is_clean(step: "RewindStep") -> bool:
+    return not step.changed and not step.problem
+
+
+def _is_folder(step: "RewindStep") -> bool:
+    entry = step.want or step.seen
+    return entry is not None and entry.is_folder and step.effect != "change"
+
+
+def _show(at: Workspace, path: bytes) -> str:
+    return one_line(at.shorten(f"{at.project.rstrip('/')}/{path.decode('utf-8', 'backslashreplace')}"))
 
 
 def result_lines(rewind: "SessionRewind", results: Mapping[str, str] | None) -> Iterator[str]:

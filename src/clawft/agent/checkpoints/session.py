@@ -1,5 +1,6 @@
 """Rewind a session: which turns a person may take back or bring back, and how the conversation goes on after that."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
@@ -13,6 +14,8 @@ from clawft.errors import NotFound
 from clawft.workspace import Workspace
 
 _MAX_NAMED = 20
+# A name that can be put before a model as the person's word; others may have been chosen to be read as more.
+_PLAIN = re.compile(r"[A-Za-z0-9_.+@/-]{1,120}")
 
 
 class SessionRewind(Struct, frozen=True):
@@ -71,6 +74,7 @@ def _render_note(rewind: SessionRewind, results: Mapping[str, str]) -> str:
     """Tell the model, which no longer sees these turns, or sees them again."""
     did = "took back what was said and done since" if not rewind.plan.redo else "brought back what had been taken back"
     done = [path for path, problem in results.items() if not problem]
-    named = ", ".join(done[:_MAX_NAMED]) + (f" and {len(done) - _MAX_NAMED} more" if len(done) > _MAX_NAMED else "")
-    files = f" Files that changed by that: {named}." if done else " No file changed by that."
+    named = [path for path in done if _PLAIN.fullmatch(path)][:_MAX_NAMED]
+    more = [f"{len(done) - len(named)} {'more' if named else 'of them'}"] if len(done) > len(named) else []
+    files = f" Files that changed by that: {', '.join((*named, *more))}." if done else " No file changed by that."
     return f"[The person {did}.{files} Read files again before you rely on them.]"

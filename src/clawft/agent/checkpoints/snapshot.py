@@ -4,10 +4,12 @@ A file whose size, times and inode are as before is not read again. No link is f
 files takes part. What is too much, or cannot be read, is named.
 """
 
+import errno
 import os
 import stat
 import time
 from collections.abc import Iterable
+from itertools import islice
 
 from msgspec import Struct
 
@@ -27,9 +29,9 @@ _GIT_LEFT_OUT = ("objects", "lfs")  # which are only added to, and never removed
 _GIT_NAMES = ("refs", "logs")  # below which a branch may have any name
 MAX_FILE_BYTES = 32 << 20
 MAX_NEW_BYTES = 512 << 20  # that one checkpoint reads
-MAX_ENTRIES = 200_000
+MAX_ENTRIES = 100_000
 MAX_DEPTH = 64
-MAX_S = 20.0
+MAX_S = 15.0
 MAX_GAPS = 200
 _SMALL_BYTES = 64 << 10  # read at once; larger files wait until all names are known, and the smallest come first
 _SETTLED_NS = 2_000_000_000  # a file changed later than this before it was looked at may change again unseen
@@ -38,11 +40,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _FolderRecord(Struct):
-    """A folder that is being recorded. `known` is how it was seen the last time."""
+    """A folder that is being recorded. `known` is how it was seen the last time, if its names are as they were."""
 
     signatures: list[Signature]
     digests: list[bytes]
     known: SeenFolder | None
+    has_folders: bool
 
 
 def record_project(store: CheckpointStore, project: str, closed: str) -> Snapshot:
@@ -82,14 +85,15 @@ class _Recorder:
         signatures, inner = self._list(folder, path, git)
         known = self._known.get(path)
         if known is not None and known.signatures == signatures:
-            seen = self._folders[path] = _FolderRecord(signatures, list(known.digests), known)
+            digests = known.digests.copy()
         else:
-            digests = dict(zip(known.signatures, known.digests, strict=False)) if known else {}
-            seen = _FolderRecord(signatures, [digests.get(signature, b"") for signature in signatures], known)
-            self._folders[path] = seen
-        for index, signature in enumerate(signatures):
-            if not seen.digests[index] and not stat.S_ISDIR(signature[1]):
-                self._record(folder, path, seen, index)
+            old = dict(zip(known.signatures, known.digests, strict=False)) if known else {}
+            digests, known = [old.get(signature, b"") for signature in signatures], None
+        seen = self._folders[path] = _FolderRecord(signatures, digests, known, bool(inner))
+        if b"" in seen.digests:
+            for index, signature in enumerate(signatures):
+                if not seen.digests[index] and not stat.S_ISDIR(signature[1]):
+                    self._record(folder, path, seen, index)
         for name in inner:
             place = _join(path, os.fsencode(name))
             if reason := self._find_limit(depth):
@@ -113,27 +117,31 @@ class _Recorder:
         signatures: list[Signature] = []
         inner: list[str] = []
         with os.scandir(folder) as entries:
-            for entry in entries:
+            for entry in islice(entries, MAX_ENTRIES + 1):
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue  # removed meanwhile
-                name, mode = entry.name, status.st_mode
-                self._entries += 1
-                if stat.S_ISDIR(mode):
-                    if _is_left_out(name, git):
-                        continue
-                    signatures.append((os.fsencode(name), mode, 0, 0, 0, 0))
-                    if (status.st_dev, status.st_ino) == self._closed:
-                        signatures.pop()
-                    elif status.st_dev != self._device:
-                        self._miss(_join(path, os.fsencode(name)), "is on another file system")
-                    else:
-                        inner.append(name)
-                elif git is None or not _is_git_lock(name):
-                    signatures.append(_sign(os.fsencode(name), status))
+                if stat.S_ISDIR(status.st_mode):
+                    if self._is_recorded(entry.name, path, status, git):
+                        signatures.append((os.fsencode(entry.name), status.st_mode, 0, 0, 0, 0))
+                        if status.st_dev == self._device:
+                            inner.append(entry.name)
+                elif git is None or not entry.name.endswith(".lock"):  # which git makes while it is at work
+                    signatures.append(_sign(os.fsencode(entry.name), status))
+        self._entries += len(signatures)
+        if len(signatures) > MAX_ENTRIES:
+            raise OSError(errno.EFBIG, f"it holds more than {MAX_ENTRIES:,} names")
         signatures.sort()
         return signatures, inner
+
+    def _is_recorded(self, name: str, path: bytes, status: os.stat_result, git: str | None) -> bool:
+        """Return whether a folder is recorded, be it by its name alone."""
+        if (status.st_dev, status.st_ino) == self._closed or _is_left_out(name, git):
+            return False
+        if status.st_dev != self._device:
+            self._miss(_join(path, os.fsencode(name)), "is on another file system")
+        return True
 
     def _find_limit(self, depth: int) -> str:
         if depth >= MAX_DEPTH:
@@ -195,12 +203,12 @@ class _Recorder:
         changed: dict[bytes, SeenFolder] = {}
         settled = self._began_ns - _SETTLED_NS
         for path, seen in reversed(self._folders.items()):
-            for index, signature in enumerate(seen.signatures):
-                if stat.S_ISDIR(signature[1]):
-                    seen.digests[index] = trees.get(_join(path, signature[0]), b"")
-            known = seen.known
-            if known is not None and known.signatures == seen.signatures and known.digests == seen.digests:
-                trees[path] = known.tree
+            if seen.has_folders:
+                for index, signature in enumerate(seen.signatures):
+                    if stat.S_ISDIR(signature[1]):
+                        seen.digests[index] = trees.get(_join(path, signature[0]), b"")
+            if seen.known is not None and seen.digests == seen.known.digests:
+                trees[path] = seen.known.tree
                 continue
             pairs = zip(seen.signatures, seen.digests, strict=True)
             tree = trees[path] = self._store.put_tree(TreeEntry(*signed[:3], digest) for signed, digest in pairs)
@@ -219,10 +227,6 @@ def _is_left_out(name: str, git: str | None) -> bool:
     if git is None:
         return name in REPRODUCIBLE
     return name in _GIT_LEFT_OUT and not any(part in _GIT_NAMES for part in git.split("/"))
-
-
-def _is_git_lock(name: str) -> bool:
-    return name.endswith(".lock")
 
 
 def _sign(name: bytes, status: os.stat_result) -> Signature:

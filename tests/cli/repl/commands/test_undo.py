@@ -180,7 +180,7 @@ async def test_what_commands_changed_goes_back_too(world: World, terminal: Open,
         await enter(t, "work")
         assert (world.project / "sub/link").is_symlink()
         shown = await enter(t, "/undo --yes")
-        assert "  bring back  gone.txt\n  change      old.txt\n  remove      sub\n" in shown
+        assert "  bring back  gone.txt\n  change      old.txt\n  remove      sub (2 in it)\n" in shown
     assert (world.project / "old.txt").read_bytes() == b"old\r\n"
     assert (world.project / "gone.txt").read_text() == "gone"
     assert not (world.project / "sub").exists()
