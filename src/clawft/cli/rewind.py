@@ -1,10 +1,14 @@
 """`weft sessions rewind`, and what it shares with `/undo` and `/redo`: the preview of a rewind, and its result."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from clawft.agent.checkpoints.rewind import RewindStep
+from clawft.agent.checkpoints.session import SessionRewind, apply_rewind, find_rewind
+from clawft.agent.checkpoints.snapshot import render_gaps
+from clawft.agent.sessions import SessionSummary
 from clawft.cli.completion import complete_sessions
 from clawft.cli.options import format_option, open_here
 from clawft.cli.output import CommandResult, one_line, say
@@ -12,11 +16,6 @@ from clawft.cli.prompts import confirm
 from clawft.errors import ClawftError
 from clawft.files import is_within
 from clawft.workspace import Workspace
-
-if TYPE_CHECKING:
-    from clawft.agent.checkpoints.rewind import RewindStep
-    from clawft.agent.checkpoints.session import SessionRewind
-    from clawft.agent.sessions import SessionSummary
 
 
 @click.command("rewind")
@@ -34,8 +33,6 @@ def rewind_command(key: str, to: int | None, redo: bool, dry_run: bool, yes: boo
     What edits and commands changed goes back to what it held before, git's HEAD, index, branches and reflogs too. What
     you changed since is asked about. Run it in the folder of the project.
     """
-    from clawft.agent.checkpoints.session import apply_rewind, find_rewind
-
     if redo and to is not None:
         raise click.UsageError("--redo goes back to where the last rewind began: leave out --to")
     app = open_here()
@@ -59,14 +56,14 @@ def rewind_command(key: str, to: int | None, redo: bool, dry_run: bool, yes: boo
     return CommandResult("clawft.sessions.rewind.v1", _to_json(rewind, results), show, code)
 
 
-def _check_here(at: Workspace, summary: "SessionSummary") -> None:
+def _check_here(at: Workspace, summary: SessionSummary) -> None:
     """Check that a session belongs to the project here. Raises: ClawftError."""
     if summary.cwd and not is_within(summary.cwd, at.project):
         hint = f"Run it there: cd {at.shorten(summary.cwd)}"
         raise ClawftError("session-elsewhere", "The session belongs to another project", path=summary.cwd, hint=hint)
 
 
-def _choose(at: Workspace, rewind: "SessionRewind", lines: Sequence[str], *, yes: bool) -> list[bytes] | None:
+def _choose(at: Workspace, rewind: SessionRewind, lines: Sequence[str], *, yes: bool) -> list[bytes] | None:
     """The paths that go back; None where the person declines. Raises: Refused where there is nobody to ask."""
     chosen = [step.path for step in rewind.plan.clean]
     if yes:
@@ -80,7 +77,7 @@ def _choose(at: Workspace, rewind: "SessionRewind", lines: Sequence[str], *, yes
     return chosen
 
 
-def doubt_question(at: Workspace, step: "RewindStep") -> str:
+def doubt_question(at: Workspace, step: RewindStep) -> str:
     """Return the question on a path that may hold another's work."""
     return f"{_show(at, step.path)} {_DOUBTS.get(step.changed, step.changed)}. Undo that too?"
 
@@ -90,7 +87,7 @@ _MAX_LINES = 100
 _MAX_NAMED = 6
 
 
-def preview_lines(at: Workspace, rewind: "SessionRewind") -> Iterator[str]:
+def preview_lines(at: Workspace, rewind: SessionRewind) -> Iterator[str]:
     """Say which turns go, and what happens to which path."""
     plan = rewind.plan
     where = f"the end of turn {plan.to}" if plan.to else "its beginning"
@@ -102,12 +99,10 @@ def preview_lines(at: Workspace, rewind: "SessionRewind") -> Iterator[str]:
     if not plan.steps:
         yield "  no file changes by that"
     if plan.gaps:
-        from clawft.agent.checkpoints.snapshot import render_gaps
-
         yield one_line(f"Not covered by undo: {render_gaps(plan.gaps)}")
 
 
-def _list_effects(at: Workspace, steps: "Sequence[RewindStep]") -> Iterator[str]:
+def _list_effects(at: Workspace, steps: Sequence[RewindStep]) -> Iterator[str]:
     """List what happens to each path: what is in a folder with the folder, what git keeps in one line."""
     groups: dict[tuple[str, str], list[str]] = {}
     folders = {(step.effect, step.path) for step in steps if _is_clean(step) and _is_folder(step)}
@@ -139,11 +134,11 @@ def _summarise(more: Sequence[str]) -> str:
     return f" ({one_line(', '.join(more[:_MAX_NAMED]))}{rest})"
 
 
-def _is_clean(step: "RewindStep") -> bool:
+def _is_clean(step: RewindStep) -> bool:
     return not step.changed and not step.problem
 
 
-def _is_folder(step: "RewindStep") -> bool:
+def _is_folder(step: RewindStep) -> bool:
     entry = step.want or step.seen
     return entry is not None and entry.is_folder and step.effect != "change"
 
@@ -152,7 +147,7 @@ def _show(at: Workspace, path: bytes) -> str:
     return one_line(at.shorten(f"{at.project.rstrip('/')}/{path.decode('utf-8', 'backslashreplace')}"))
 
 
-def result_lines(rewind: "SessionRewind", results: Mapping[str, str] | None) -> Iterator[str]:
+def result_lines(rewind: SessionRewind, results: Mapping[str, str] | None) -> Iterator[str]:
     """Say what was done; `results` is None where nothing was."""
     if results is None:
         yield "Nothing was changed"
@@ -166,7 +161,7 @@ def result_lines(rewind: "SessionRewind", results: Mapping[str, str] | None) -> 
     yield f"Done: {done} file{'s' * (done != 1)}{rest}"
 
 
-def _to_json(rewind: "SessionRewind", results: Mapping[str, str] | None) -> dict[str, Any]:
+def _to_json(rewind: SessionRewind, results: Mapping[str, str] | None) -> dict[str, Any]:
     plan = rewind.plan
     return {
         "key": plan.session,
