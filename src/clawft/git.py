@@ -180,6 +180,26 @@ _HARMLESS = {
 _GITLINK = 0xE000
 
 
+_STEERING = re.compile(
+    rb"(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path|attributesfile|fsmonitor)"
+    rb'[ \t]*=[ \t]*"?([^"\n]+?)"?[ \t\r]*$'
+)
+
+
+def list_steering_paths(root: str, git_dir: str) -> list[str]:
+    """List the paths that the config of a repository names and that git obeys or runs: hooks, further configs."""
+    found = []
+    for name in ("config", "config.worktree"):
+        try:
+            text = read_optional(os.path.join(git_dir, name), MAX_GIT_SETTINGS_BYTES) or b""
+        except Unreadable:
+            continue
+        for setting, value in _STEERING.findall(text):
+            above = git_dir if setting.lower() == b"path" else root
+            found.append(os.path.normpath(os.path.join(above, os.fsdecode(value))))
+    return found
+
+
 def find_unsafe_git_setting(folder: str) -> str:
     """Find the setting that makes it unsafe to run git in a folder; '' if there is none.
 

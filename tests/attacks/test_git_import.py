@@ -258,3 +258,30 @@ async def test_a_program_that_goes_on_in_the_background_changes_nothing_later(wo
     assert world.snapshot() == before
     assert not (world.root / ".git/hooks/pre-commit").exists()
     assert is_unharmed(world)
+
+
+@pytest.mark.parametrize(
+    "setting", ["core.hooksPath=tools", "include.path=../tools/more", "core.fsmonitor=./tools/monitor"]
+)
+async def test_what_the_persons_own_settings_name_in_the_project_is_closed(world: GitWorld, setting: str) -> None:
+    tools = world.project / "tools"
+    tools.mkdir()
+    for name in ("more", "monitor", "pre-commit"):
+        (tools / name).write_text("")
+    world.git("config", *setting.split("="))
+    line = "for name in more monitor pre-commit; do setting > tools/$name; cp trap tools/$name; done; mv tools old"
+    await world.run(_PRELUDE + line)
+    assert is_unharmed(world)
+
+
+async def test_a_folder_without_rights_hides_nothing(world: GitWorld) -> None:
+    done = await world.run(f"{_PRELUDE} git init -q a/sub; setting >> a/sub/.git/config; chmod 500 a/sub/.git a/sub a")
+    assert done.held_back
+    assert is_unharmed(world, world.project / "a/sub")
+
+
+async def test_refs_that_change_what_git_shows_stay_out(world: GitWorld) -> None:
+    done = await world.run("git replace HEAD $(git commit-tree -m other HEAD^{tree})")
+    assert any("refs/replace" in problem for problem in done.held_back)
+    assert world.git("log", "-1", "--format=%s", "main") == "first"
+    assert not world.git("for-each-ref", "refs/replace")

@@ -190,6 +190,15 @@ async def test_objects_in_packs_and_of_alternates_are_seen(world: GitWorld) -> N
     assert is_sound(world)
 
 
+async def test_objects_that_a_command_packed_are_taken_out_of_the_pack(world: GitWorld) -> None:
+    lines = (
+        "for n in 1 2 3 4 5 6 7 8; do seq 5000 >> a.txt; echo $n >> a.txt; git commit -qam $n; done; git tag -a -m t t"
+    )
+    await world.do(f"{lines}; git gc -q; ls .git/objects/pack; git repack -qad")
+    assert world.git("log", "-1", "--format=%s", "t") == "8"
+    assert is_sound(world)
+
+
 async def test_files_belong_to_the_owner_of_the_repository(world: GitWorld) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
@@ -198,3 +207,34 @@ async def test_files_belong_to_the_owner_of_the_repository(world: GitWorld) -> N
     await world.run("git commit -q --allow-empty -m second; git branch a/b")
     owners = {path.lstat().st_uid for path in (world.root / ".git").rglob("*")}
     assert owners == {1234}
+
+
+async def test_git_gets_the_users_name_and_harmless_settings_alone(world: GitWorld) -> None:
+    for name in (*(f"GIT_AUTHOR_{part}" for part in ("NAME", "EMAIL")), "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        del world.env[name]
+    (world.home / "more").write_text("[user]\n\temail = ann@example.com\n")
+    (world.home / ".gitconfig").write_text(
+        """[user]
+        name = Ann \\"A\\" Ä
+        signingkey = KEY
+[include]
+        path = more
+[core]
+        hooksPath = /evil
+        sshCommand = evil
+[alias]
+        last = log -1 --format=%s
+        run = !touch evil
+[credential]
+        helper = store
+[commit]
+        gpgsign = true
+"""
+    )
+    await world.do("git commit -q --allow-empty -m second; git config --global user.name Other; git config user.name")
+    assert world.git("log", "-1", "--format=%an <%ae>") == 'Ann "A" Ä <ann@example.com>'
+    listed = await world.do("git last; git config --list; ls -A ~")
+    assert listed.startswith("second\n")
+    for part in ("evil", "KEY", "store", "gpgsign", "more"):
+        assert part not in listed
+    assert "Other" not in (world.home / ".gitconfig").read_text()

@@ -6,6 +6,7 @@ ended, and gets its name back when it was found harmless, or a person agreed.
 
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from clawft.sandbox.git_created import find_steering, is_marker, tidy_repository
 from clawft.sandbox.git_import import ImportContext
 from clawft.sandbox.git_refs import MAX_REF_BYTES
 from clawft.sandbox.guard import FolderGuard
+from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.plain_tree import PlainTree, TreeFull
 from clawft.sandbox.private_copies import MAX_PLAIN_BYTES, MAX_PLAIN_ENTRIES
 from clawft.sandbox.process import AskChange
@@ -38,10 +40,10 @@ class CreatedPath(Struct, frozen=True):
         return os.path.relpath(self.path, self.root)
 
 
-def set_aside(root: str, before: FolderGuard, after: FolderGuard) -> list[CreatedPath]:
+def set_aside(root: str, before: FolderGuard, after: Iterable[str]) -> list[CreatedPath]:
     """Rename all that steers programs and was not there before, inner ones before the outer; the outer ones first."""
     known = {*before.named, *before.missing}
-    found = sorted({path for path in after.named if path not in known}, key=len, reverse=True)
+    found = sorted({path for path in after if path not in known}, key=len, reverse=True)
     created = [_set_aside(root, path, known) for path in found if not is_within_any(os.path.dirname(path), known)]
     return created[::-1]
 
@@ -49,6 +51,8 @@ def set_aside(root: str, before: FolderGuard, after: FolderGuard) -> list[Create
 def _set_aside(root: str, path: str, known: set[str]) -> CreatedPath:
     above, name = os.path.split(path)
     try:
+        for folder in (above, path) if not os.path.islink(path) else (above,):
+            _make_writable(folder)
         if fold_name(name) == ".git" and _names_known(above, known):
             return CreatedPath(root, path, "", is_marker=True)
         if _is_repository(path):
@@ -58,6 +62,17 @@ def _set_aside(root: str, path: str, known: set[str]) -> CreatedPath:
             return CreatedPath(root, path, tree.rename_aside(name))
     except OSError as error:
         return CreatedPath(root, path, "", f"it could not be set aside: {error}. Look at it: ls -la")
+
+
+def _make_writable(path: str) -> None:
+    """Give the owner of a folder the right to change it, which a command may have taken away. Raises: OSError."""
+    place = open_plain(path)
+    try:
+        status = os.fstat(place)
+        if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(f"/proc/self/fd/{place}", stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+    finally:
+        os.close(place)
 
 
 def _names_known(folder: str, known: set[str]) -> bool:

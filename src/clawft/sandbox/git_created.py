@@ -9,7 +9,7 @@ from clawft.errors import Unreadable
 from clawft.sandbox.git_config import merge_config
 from clawft.sandbox.git_import import ImportContext
 from clawft.sandbox.git_index import BadIndex, check_index, load_index
-from clawft.sandbox.git_refs import HEAD, MAX_REF_BYTES, is_ref_name, parse_ref
+from clawft.sandbox.git_refs import HEAD, MAX_PACKED_BYTES, MAX_REF_BYTES, PACKED, is_ref_name, parse_packed, parse_ref
 from clawft.sandbox.git_state import SINGLE, is_reflog
 from clawft.sandbox.plain_tree import PlainTree
 from clawft.sandbox.private_copies import MAX_FILE_BYTES, PrivateCopy
@@ -83,9 +83,11 @@ def find_steering(tree: PlainTree, head: str = HEAD) -> list[str]:
 
 
 def _is_harmless(tree: PlainTree, path: str, head: str) -> bool:
-    if _HARMLESS.fullmatch(path) or path == "packed-refs":
+    if _HARMLESS.fullmatch(path):
         return True
     try:
+        if path == PACKED:
+            return all(map(is_ref_name, parse_packed(tree.read(path, MAX_PACKED_BYTES)[0])))
         if path == head:
             return bool(parse_ref(tree.read(path, MAX_REF_BYTES)[0]))
         if path == "index":

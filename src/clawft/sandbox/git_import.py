@@ -4,9 +4,11 @@ Objects come first, then what names them. Everything is read once through descri
 file under git's own locks, where the real file still is what it was when the copy was made. What stays out is reported.
 """
 
+import hashlib
 import os
 import re
 import stat
+import zlib
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
@@ -18,6 +20,7 @@ from clawft.sandbox import git_refs
 from clawft.sandbox.git_config import merge_config
 from clawft.sandbox.git_index import BadIndex, check_index, load_index, write_index
 from clawft.sandbox.git_objects import ObjectStore, import_objects, is_known, is_plain_name
+from clawft.sandbox.git_packs import MAX_PACK_BYTES, BadPack, unpack
 from clawft.sandbox.git_refs import HEAD, PACKED, RefChange
 from clawft.sandbox.git_state import GROUPS, MAX_STATE_BYTES, SINGLE, Check, is_reflog, is_sound
 from clawft.sandbox.plain_tree import PlainTree, TreeFull
@@ -28,8 +31,13 @@ _MAX_LOG = 64 << 20
 _MAX_CONFIG = 1 << 20
 _LINKS = ("commondir", "gitdir")  # from the folder of a work tree to the repository, and to the work tree
 _PARTIAL = re.compile(rb"(?i)partialclone|promisor")
+_PACK = re.compile(r"objects/pack/[\w.-]+\.pack")
 _WORKTREE = re.compile(r"worktrees/([^/]+)/")
-_SILENT = re.compile(r".*\.lock|objects/(?:[0-9a-f]{2}|pack)/.*|gc\.(?:log|pid)")  # what git leaves, and objects
+_HEADS = re.compile(r"(?:worktrees/[^/]+/)?HEAD")
+# Objects, what git leaves, and what it makes anew when it needs it.
+_SILENT = re.compile(
+    r".*\.lock|objects/(?:[0-9a-f]{2}|pack)/.*|gc\.(?:log|pid)|(?:objects/)?info/(?:refs|packs|commit-graph.*)"
+)
 
 
 class _Changed(Exception):
@@ -103,12 +111,25 @@ class _Repository:
         return is_known(name, self._added, self._store)
 
     def _import_objects(self) -> None:
-        if any(path.startswith("objects/pack/") and path.endswith(".pack") for path in self._changed):
-            self._problems.append(f"{self._name('objects/pack')}: packs")
+        for path in sorted(self._changed):
+            if _PACK.fullmatch(path):
+                self._guard(path, self._unpack, path)
         try:
             self._guard("objects", self._store_objects)
         except TreeFull:
             self._problems.append(f"{self._name('objects')}: too many or too large")
+
+    def _unpack(self, path: str) -> None:
+        """Make loose objects of a pack, in the copy. Raises: OSError; Unreadable."""
+        data = self._tree.read(path, MAX_PACK_BYTES)[0]
+        try:
+            for kind, content in unpack(data):
+                whole = b"%s %d\0" % (kind, len(content)) + content
+                name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+                if not self._store.has(name):
+                    self._tree.add(f"objects/{name[:2]}/{name[2:]}", zlib.compress(whole, 1), 0o444)
+        except BadPack:
+            self._problems.append(f"{self._name(path)}, which is damaged or too large")
 
     def _store_objects(self) -> None:
         """Raises: OSError; TreeFull."""
@@ -145,8 +166,8 @@ class _Repository:
 
     def _set_ref(self, change: RefChange) -> None:
         name, new = change.name, change.new
-        if not git_refs.is_ref_name(name) and name != HEAD and not _WORKTREE.match(name):
-            self._problems.append(f"the ref {name!r}, which git would not take")
+        if not git_refs.is_taken(name) and not _HEADS.fullmatch(name):
+            self._problems.append(f"the ref {name!r}, which is of no kind that is taken over")
         elif new and not new.startswith("ref: ") and not self._is_known(new):
             self._problems.append(f"{self._name(name)}: it names an object that did not come in")
         else:
@@ -222,7 +243,8 @@ class _Repository:
     def _import_head(self, path: str, _: object) -> None:
         """Raises: _Changed; OSError; Unreadable."""
         new = git_refs.parse_ref(self._tree.find(path, git_refs.MAX_REF_BYTES) or b"")
-        if not new and not self._is_removed(path):
+        is_branch = new.startswith("ref: refs/heads/") or git_refs.is_object_id(new)
+        if not is_branch and not self._is_removed(path):
             self._problems.append(f"{self._name(path)}, which names no branch and no commit")
             return
         self._set_ref(RefChange(path, git_refs.parse_ref(self._read_base(path, git_refs.MAX_REF_BYTES) or b""), new))

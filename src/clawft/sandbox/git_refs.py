@@ -18,6 +18,8 @@ _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PACKED_LINE = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?) (refs/\S+)")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 _LINK = "ref: "
+# Others change what git shows for an object (refs/replace), or belong to a program.
+_TAKEN = re.compile(r"refs/(?:heads|tags|remotes|notes|rewritten|original|changes|pull)/.+|refs/stash")
 
 
 def is_object_id(text: str) -> bool:
@@ -29,6 +31,11 @@ def is_ref_name(name: str) -> bool:
     parts = name.split("/")
     plain = all(part and part[0] not in ".-" and not part.endswith((".lock", ".")) for part in parts)
     return plain and parts[0] == "refs" and len(parts) > 1 and len(name) < MAX_REF_BYTES and not _FORBIDDEN.search(name)
+
+
+def is_taken(name: str) -> bool:
+    """Return whether a ref is of a kind that a command may change."""
+    return bool(_TAKEN.fullmatch(name)) and is_ref_name(name)
 
 
 class RefChange(Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import is_within, real_path, real_paths
-from clawft.git import REPOSITORY_PARTS, list_git_dirs
+from clawft.git import REPOSITORY_PARTS, list_git_dirs, list_steering_paths
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.sandbox.secret_files import SecretFiles
@@ -35,6 +35,7 @@ from clawft.trust.protected_paths import (
 # What lies beyond these bounds would not be found, and a program could make as much: then nothing is run.
 _MAX_FOLDERS = 50_000
 _MAX_ENTRIES = 200_000  # of one folder
+_AFTER = 10  # times as many folders are looked through after a command
 _MAX_CHILDREN = 2_000  # bubblewrap takes 9,000 words
 _MAX_CLOSED = 2_000
 _PASSED_OVER = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".cache", "site-packages"})
@@ -98,7 +99,7 @@ class FolderGuards:
         steering = [name for name in top.names if root == self._home and steers_home(name)]
         read_only, hidden = _join(root, (*top.power, *steering)), _join(root, top.secret)
         hidden += self.secret_files.find_keys(root, top.keys)
-        named = _join(root, (*top.power, *top.links))
+        named = _join(root, (*top.power, *top.links)) + ([root] if top.is_repository else [])
         if root == self._home:
             read_only += [part for part in path.split(os.pathsep) if os.path.isabs(part)]
         for folder in self._walk(root, top):
@@ -109,6 +110,9 @@ class FolderGuards:
             hidden += [folder] if inner.unread else _join(folder, inner.secret)
             hidden += self.secret_files.find_keys(folder, inner.keys)
         marks = [entry for entry in (*_join(root, top.links), *read_only) if entry.endswith("/.git")]
+        for mark in marks:
+            folder = os.path.dirname(mark)
+            read_only += [path for git_dir in list_git_dirs(folder) for path in list_steering_paths(folder, git_dir)]
         git_dirs = dict.fromkeys(real_path(folder) for mark in marks for folder in list_git_dirs(os.path.dirname(mark)))
         for git_dir in git_dirs:
             if is_within(git_dir, root):
@@ -139,9 +143,21 @@ class FolderGuards:
         missing_paths = tuple(_join(root, missing))
         return FolderGuard(tuple(read_only), tuple(hidden), missing_paths, children, pinned, tuple(named))
 
-    def _walk(self, root: str, top: _Listing) -> Iterator[str]:
+    def list_named(self, root: str) -> tuple[list[str], list[str]]:
+        """List what steers other programs in a folder now, and what could not be looked into. A command may have made
+        many folders, to hide one. Raises: Refused for more than are ever looked through."""
+        top = self._list(root, top=True)
+        named, unread = _join(root, (*top.power, *top.links)), []
+        named += [root] if top.is_repository else []
+        for folder in self._walk(root, top, _MAX_FOLDERS * _AFTER):
+            inner = self._list(folder)
+            named += _join(folder, (*inner.power, *inner.links)) + ([folder] if inner.is_repository else [])
+            unread += [folder] if inner.unread else []
+        return named, unread
+
+    def _walk(self, root: str, top: _Listing, max_folders: int = _MAX_FOLDERS) -> Iterator[str]:
         """Folders below, level by level."""
-        level, left = _join(root, top.folders), _MAX_FOLDERS
+        level, left = _join(root, top.folders), max_folders
         while level:
             below = []
             left -= len(level)

@@ -7,6 +7,7 @@ were serve the next one.
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -36,6 +37,7 @@ MAX_PLAIN_ENTRIES = 2_000  # of a folder that is no repository
 MAX_PLAIN_BYTES = 16 << 20
 # Repositories of other programs, and folders that are too large or hold more than what steers.
 _NOT_COPIED = frozenset({".git", ".hg", ".svn", ".local", ".config", ".direnv", "launchagents"})
+_OTHER_FORM = re.compile(rb"(?i)objectformat|refstorage")  # names or refs of another kind
 _REMEMBERED = 1 << 20  # bytes of a file that are kept to compare with
 _MAX_COPIES = 32  # for one command
 _MAX_ALTERNATES = 64 << 10
@@ -170,15 +172,18 @@ class CopyStore:
             return None
 
     def _copy(self, path: str, kind: Kind) -> PrivateCopy:
-        folder = tempfile.mkdtemp(dir=self._open())
+        folder = tempfile.mkdtemp(dir=self.open())
         try:
             return _copy_repository(path, folder) if kind == "repository" else _copy_plain(path, folder, kind)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def _open(self) -> str:
-        """The folder of this process, which is removed at its end; those of processes that were killed go now."""
+    def open(self) -> str:
+        """The folder of this process, which is removed at its end; those of processes that were killed go now.
+
+        Raises: OSError.
+        """
         with self._lock:
             if not self._folder:
                 os.makedirs(self._above, mode=0o700, exist_ok=True)
@@ -250,6 +255,8 @@ def _copy_repository(path: str, folder: str) -> PrivateCopy:
     with PlainTree(path) as real, PlainTree(folder) as tree:
         entries = real.list(_is_skipped, MAX_ENTRIES)
         if sum(mark[2] for mark in entries.values() if stat.S_ISREG(mark[0])) > MAX_BYTES:
+            raise TreeFull(path)
+        if _OTHER_FORM.search(real.find("config", MAX_PLAIN_BYTES) or b""):
             raise TreeFull(path)
         stores = ["objects"]
         for name, mark in entries.items():

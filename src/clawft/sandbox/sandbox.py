@@ -5,7 +5,7 @@ Which of them works here is found by really running a tiny program in it, once, 
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -20,9 +20,10 @@ from clawft.sandbox.bubblewrap import FAILED, BubblewrapRun
 from clawft.sandbox.confinement import Confinement, limits_of
 from clawft.sandbox.copy_import import import_copy
 from clawft.sandbox.created_paths import review_created, set_aside
+from clawft.sandbox.git_defaults import GIT_CONFIG, GitDefaults
 from clawft.sandbox.landlock import LandlockRun
 from clawft.sandbox.listener import PROXY_PORT
-from clawft.sandbox.pinned_path import CHANGED
+from clawft.sandbox.pinned_path import CHANGED, find_pinned
 from clawft.sandbox.placeholder import Placeholders
 from clawft.sandbox.private_copies import CopyStore, PrivateCopy
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
@@ -56,6 +57,7 @@ class Sandbox:
         self.limits = limits_of(settings)
         self.workspace = workspace
         self._visible_files = VisibleFilesBuilder(settings, workspace)
+        self._git = GitDefaults(self.host_programs, workspace.home)
         self._copies = CopyStore(os.path.join(real_path(workspace.user_dir), "cache", "copies"))
         self.web = web
         self._policy = UrlPolicy(web)
@@ -151,10 +153,11 @@ class Sandbox:
         try:
             guarded = visible = _keep_held(visible, places)
             if copied and not by_children:  # where nothing can be mounted, they stay read-only
-                visible, copies = self._copies.replace(visible)
+                visible, copies = self._copies.replace(self._add_git_defaults(visible))
             hosts, hint = confinement.hosts, confinement.host_hint
             access = HostAccess(hosts, self._policy, record, hint=hint) if hosts else None
             own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if access else {})}
+            own |= {"GIT_CONFIG_SYSTEM": GIT_CONFIG} if any(seen == GIT_CONFIG for _, seen in visible.mounts) else {}
             limits = confinement.limits or self.limits
             words, env = bare.words, {**bare.env, **own}
             job = ConfinedProgram(words, bare.cwd, env, visible, limits, access, confinement.quiet_s)
@@ -168,13 +171,26 @@ class Sandbox:
             places.release()
             self._copies.give_back(copies)
 
+    def _add_git_defaults(self, visible: VisibleFiles) -> VisibleFiles:
+        with suppress(OSError):
+            if place := find_pinned(self._git.write(self._copies.open())):
+                return structs.replace(visible, mounts=(*visible.mounts, (place, GIT_CONFIG)))
+        return visible
+
     def _import(self, visible: VisibleFiles, copies: Sequence[PrivateCopy], ask: AskChange) -> tuple[str, ...]:
         """Import what a program did in its copies, and look at what it made anew that steers other programs."""
         notes: list[str] = []
         created = []
         for root, guard in visible.writable:  # at once: until it was looked at, nobody shall obey it
-            if guard.children is None:
-                created += set_aside(root.path, guard, self._visible_files.find_guard(root.path))
+            try:
+                named, unread = self._visible_files.list_named(root.path) if guard.children is None else ([], [])
+            except Refused as error:
+                notes.append(f"Look for repositories that it made before you use git here: {error}")
+                continue
+            created += set_aside(root.path, guard, named)
+            notes += [
+                f"{path} cannot be looked into: do not use git in it" for path in unread if path not in guard.hidden
+            ]
         for copy in copies:
             notes += import_copy(copy, _find_root(copy, visible), ask)
         for item in created:

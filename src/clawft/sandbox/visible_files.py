@@ -180,9 +180,12 @@ class VisibleFilesBuilder:
             tuple(self._open((), confinement.own).values()),
         )
 
-    def find_guard(self, root: str) -> FolderGuard:
-        """The guard of a writable folder as it is now. Raises: Refused."""
-        return self._guards.find(root)
+    def list_named(self, root: str) -> tuple[list[str], list[str]]:
+        """List what steers other programs in a writable folder now, and what could not be looked into.
+
+        Raises: Refused.
+        """
+        return self._guards.list_named(root)
 
     def _list_changeable(self, confinement: Confinement) -> tuple[str, ...]:
         """List the folders in which programs can make links: the project, and what the settings or this grant let them
