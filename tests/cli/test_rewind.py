@@ -247,7 +247,7 @@ def test_git_head_index_branches_and_reflogs_come_back(weft: Weft, work: Work, p
     work(
         """
         g = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com"]
-        for words in (["commit", "-qm", "two"], ["checkout", "-qb", "other"], ["branch", "-D", "main"]):
+        for words in (["commit", "-qm", "two"], ["checkout", "-qb", "some/other"], ["branch", "-D", "main"]):
             subprocess.run([*g, *words], check=True, capture_output=True)
         Path("a.txt").write_text("two")
         subprocess.run([*g, "commit", "-qam", "three"], check=True, capture_output=True)
@@ -255,6 +255,9 @@ def test_git_head_index_branches_and_reflogs_come_back(weft: Weft, work: Work, p
         """
     )
     after = seen()
+    preview = weft("sessions", "rewind", "s", "--dry-run").stderr
+    assert "\n  change      .git (COMMIT_EDITMSG, HEAD, index, " in preview
+    assert "\n  change      nested/.git (" in preview
     commit = git(project, "rev-parse", "HEAD").strip()
     rewind(weft)
     assert seen() == before
@@ -262,6 +265,23 @@ def test_git_head_index_branches_and_reflogs_come_back(weft: Weft, work: Work, p
     git(project, "fsck", "--strict")
     rewind(weft, "--redo")
     assert seen() == after
+
+
+def test_a_clone_goes_as_a_whole_but_for_its_objects(weft: Weft, work: Work, project: Path, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "origin")
+    git(tmp_path / "origin", "commit", "-qm", "first", "--allow-empty")
+    work(
+        f'subprocess.run(["git", "clone", "-q", {str(tmp_path / "origin")!r}, "copy"], check=True, capture_output=True)'
+    )
+    preview = weft("sessions", "rewind", "s", "--dry-run").stderr.splitlines()
+    assert preview[1:] == [preview[1]]
+    assert preview[1].startswith("  remove      copy (")
+    done = weft("sessions", "rewind", "s", "--yes")
+    assert done.returncode == 1
+    assert "copy/.git stays as it is: it holds what stays, or was not recorded" in done.stderr
+    assert os.listdir(project / "copy/.git") == ["objects"]
+    rewind(weft, "--redo")
+    assert git(project / "copy", "log", "--format=%s") == "first\n"
 
 
 def test_git_that_is_at_work_is_left_alone(weft: Weft, work: Work, project: Path) -> None:
@@ -375,6 +395,7 @@ def test_reading_turns_record_nothing(
     assert not (user_dir / "checkpoints").exists()
     document = rewind(weft)
     assert (document["turns"], document["files"]) == ([1], [])
+    assert not (user_dir / "checkpoints").exists()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import click
 
 from clawft.agent.checkpoints.rewind import RewindStep
 from clawft.agent.checkpoints.session import SessionRewind, apply_rewind, find_rewind
-from clawft.agent.checkpoints.snapshot import render_gaps
+from clawft.agent.checkpoints.snapshot import render_gaps, show_bytes
 from clawft.agent.sessions import SessionSummary
 from clawft.cli.completion import complete_sessions
 from clawft.cli.options import format_option, open_here
@@ -114,7 +114,7 @@ def _list_effects(at: Workspace, steps: Sequence[RewindStep]) -> Iterator[str]:
         above = [b"/".join(parts[:end]) for end in range(1, len(parts))]
         whole = next((path for path in above if (step.effect, path) in folders), None)
         git = next((path for path in above if path.endswith(b"/.git") or path == b".git"), None)
-        if whole is not None:
+        if whole is not None and (git is None or len(whole) <= len(git)):
             groups[step.effect, _show(at, whole)].append("")
         elif git is not None:
             groups.setdefault(("change", _show(at, git)), []).append(step.shown[len(git) + 1 :])
@@ -144,24 +144,24 @@ def _is_folder(step: RewindStep) -> bool:
 
 
 def _show(at: Workspace, path: bytes) -> str:
-    return one_line(at.shorten(f"{at.project.rstrip('/')}/{path.decode('utf-8', 'backslashreplace')}"))
+    return one_line(at.shorten(f"{at.project.rstrip('/')}/{show_bytes(path)}"))
 
 
-def result_lines(rewind: SessionRewind, results: Mapping[str, str] | None) -> Iterator[str]:
+def result_lines(rewind: SessionRewind, results: Mapping[bytes, str] | None) -> Iterator[str]:
     """Say what was done; `results` is None where nothing was."""
     if results is None:
         yield "Nothing was changed"
         return
     for path, problem in results.items():
         if problem:
-            yield one_line(f"{path} stays as it is: {problem}")
+            yield one_line(f"{show_bytes(path)} stays as it is: {problem}")
     done = sum(not problem for problem in results.values())
     left = len(rewind.plan.steps) - done
     rest = f"; {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
     yield f"Done: {done} file{'s' * (done != 1)}{rest}"
 
 
-def _to_json(rewind: SessionRewind, results: Mapping[str, str] | None) -> dict[str, Any]:
+def _to_json(rewind: SessionRewind, results: Mapping[bytes, str] | None) -> dict[str, Any]:
     plan = rewind.plan
     return {
         "key": plan.session,
@@ -174,8 +174,8 @@ def _to_json(rewind: SessionRewind, results: Mapping[str, str] | None) -> dict[s
                 "path": step.shown,
                 "effect": step.effect,
                 "changed": step.changed or None,
-                "problem": step.problem or (results or {}).get(step.shown) or None,
-                "done": bool(results is not None and results.get(step.shown) == ""),
+                "problem": step.problem or (results or {}).get(step.path) or None,
+                "done": bool(results is not None and results.get(step.path) == ""),
             }
             for step in plan.steps
         ],

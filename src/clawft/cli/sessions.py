@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from clawft.agent.checkpoints.store import forget_session
 from clawft.agent.sessions import (
     CompactionRecord,
     MessageRecord,
@@ -246,6 +247,8 @@ def fork_command(key: str, new: str, turns: int | None) -> CommandResult:
 def remove_command(keys: tuple[str, ...], yes: bool) -> CommandResult:
     """Remove conversations for good, with the output that was saved for them. Each KEY must be whole.
 
+    What their turns changed can then no longer be taken back.
+
     What the agent noted in its memory stays: weft memory show
     """
     app, store = open_store()
@@ -254,6 +257,7 @@ def remove_command(keys: tuple[str, ...], yes: bool) -> CommandResult:
     removed, problems = _remove(store, wanted if agreed else ())
     for key in removed:
         rmtree(os.path.join(app.workspace.user_dir, "output", encode_key(key)), ignore_errors=True)
+        forget_session(app.workspace.user_dir, key)
     diagnostics = (*store.diagnostics, *problems)
 
     def show() -> None:

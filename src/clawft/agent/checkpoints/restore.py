@@ -24,7 +24,7 @@ _OWN_RIGHTS = 0o700
 _CHANGED_NOW = "it was changed just now"
 
 
-def run_rewind(user_dir: str, project: str, plan: RewindPlan, paths: Collection[bytes]) -> dict[str, str]:
+def run_rewind(user_dir: str, project: str, plan: RewindPlan, paths: Collection[bytes]) -> dict[bytes, str]:
     """Carry out a plan for some of its paths; by path, '' or why it stayed as it is. Raises: ClawftError.
 
     What the project held before is recorded first, so that all of it can be redone.
@@ -43,7 +43,7 @@ def run_rewind(user_dir: str, project: str, plan: RewindPlan, paths: Collection[
             done = store.list_changes("kind = ? AND session = ? AND turn = ?", REWIND, plan.session, plan.head)
             store.remove_changes(rewind.id for rewind in done)
         store.thin()
-    return {step.shown: problems.get(step.path, "") for step in steps}
+    return {step.path: problems.get(step.path, "") for step in steps}
 
 
 class _Restorer:

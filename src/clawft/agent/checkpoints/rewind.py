@@ -11,7 +11,15 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.agent.checkpoints.snapshot import record_project, show_bytes
-from clawft.agent.checkpoints.store import Change, CheckpointStore, Snapshot, TreeEntry, UncoveredPath, open_store
+from clawft.agent.checkpoints.store import (
+    Change,
+    CheckpointStore,
+    Snapshot,
+    TreeEntry,
+    UncoveredPath,
+    has_store,
+    open_store,
+)
 from clawft.git import parse_index
 
 _NOTHING: Mapping[bytes, TreeEntry] = {}
@@ -69,7 +77,12 @@ def plan_rewind(
     user_dir: str, project: str, session: str, turns: Collection[int], to: int, head: int, *, redo: bool = False
 ) -> RewindPlan:
     """Plan taking back these turns of a session, or with `redo` the rewind from `head`. Raises: ClawftError."""
+    if not has_store(user_dir, project):
+        return RewindPlan(session, to, head, redo)
     with open_store(user_dir, project) as store:
+        changes = _find_changes(store, session, turns, head, redo=redo)
+        if not changes:
+            return RewindPlan(session, to, head, redo)
         now = record_project(store, project, user_dir)
         store.close_broken(now.tree, session)
         changes = _find_changes(store, session, turns, head, redo=redo)

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from clawft.agent.checkpoints.restore import run_rewind
 from clawft.agent.checkpoints.rewind import RewindPlan, plan_rewind
+from clawft.agent.checkpoints.snapshot import show_bytes
+from clawft.agent.checkpoints.store import has_store
 from clawft.agent.sessions import MessageRecord, RewindRecord, Session, Transcript
 from clawft.agent.sessions.record import TurnLine
 from clawft.agent.sessions.transcript import select_branch
@@ -59,21 +61,27 @@ def _list_turns(branch: Iterable[TurnLine]) -> list[int]:
     return list(dict.fromkeys(line.turn for line in branch if isinstance(line, MessageRecord) and line.turn))
 
 
-def apply_rewind(at: Workspace, session: Session, rewind: SessionRewind, paths: Collection[bytes]) -> Mapping[str, str]:
+def apply_rewind(
+    at: Workspace, session: Session, rewind: SessionRewind, paths: Collection[bytes]
+) -> Mapping[bytes, str]:
     """Restore the chosen paths, then have the conversation go on from there; by path, '' or why it stayed.
 
     Broken off, it can be run again: the conversation goes back only once the files are. Raises: ClawftError.
     """
     plan = rewind.plan
-    results = run_rewind(at.user_dir, at.project, plan, paths) if plan.steps or plan.redo else {}
+    results = (
+        run_rewind(at.user_dir, at.project, plan, paths)
+        if plan.steps or (plan.redo and has_store(at.user_dir, at.project))
+        else {}
+    )
     session.rewind(plan.to, plan.head, _render_note(rewind, results), redo=plan.redo)
     return results
 
 
-def _render_note(rewind: SessionRewind, results: Mapping[str, str]) -> str:
+def _render_note(rewind: SessionRewind, results: Mapping[bytes, str]) -> str:
     """Tell the model, which no longer sees these turns, or sees them again."""
     did = "took back what was said and done since" if not rewind.plan.redo else "brought back what had been taken back"
-    done = [path for path, problem in results.items() if not problem]
+    done = [show_bytes(path) for path, problem in results.items() if not problem]
     named = [path for path in done if _PLAIN.fullmatch(path)][:_MAX_NAMED]
     more = [f"{len(done) - len(named)} {'more' if named else 'of them'}"] if len(done) > len(named) else []
     files = f" Files that changed by that: {', '.join((*named, *more))}." if done else " No file changed by that."

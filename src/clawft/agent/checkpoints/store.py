@@ -10,13 +10,13 @@ import stat
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.sqlite import DatabaseConnection, DatabaseFile, open_sqlite, write_transaction
+from clawft.config.sqlite import DatabaseConnection, DatabaseFile, open_sqlite, restore_hint, write_transaction
 from clawft.errors import ClawftError
 from clawft.files import check_version, real_path
 
@@ -27,6 +27,7 @@ MAX_CHANGES = 400
 MAX_AGE_S = 30 * 86_400
 _THINNED = 0.75  # of a bound that was reached, what is left
 _WAIT_S = 30.0
+_LOST = "what /undo could take back"
 _PACKED_FROM = 256  # bytes of content that are worth compressing
 _TABLES = """
 CREATE TABLE objects (id INTEGER PRIMARY KEY, digest BLOB UNIQUE NOT NULL, packed INTEGER NOT NULL, content BLOB NOT NULL);
@@ -117,14 +118,22 @@ def store_path(user_dir: str, project: str) -> str:
     return os.path.join(user_dir, FOLDER, name + SUFFIX)
 
 
-@contextmanager
-def open_store(user_dir: str, project: str) -> Iterator["CheckpointStore"]:
+def has_store(user_dir: str, project: str) -> bool:
+    """Return whether anything was ever recorded of a project."""
+    return os.path.exists(store_path(user_dir, project))
+
+
+def open_store(user_dir: str, project: str) -> AbstractContextManager["CheckpointStore"]:
     """Open the checkpoints of a project and hold its write lock; what the block did is kept, or nothing of it.
 
     Raises: ClawftError.
     """
-    path = store_path(user_dir, project)
-    file = DatabaseFile(path, "The store of checkpoints", "checkpoints-unusable", "what /undo could take back")
+    return _open(store_path(user_dir, project))
+
+
+@contextmanager
+def _open(path: str) -> Iterator["CheckpointStore"]:
+    file = DatabaseFile(path, "The store of checkpoints", "checkpoints-unusable", _LOST)
     with file.translated():
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     file.make()
@@ -136,8 +145,40 @@ def open_store(user_dir: str, project: str) -> Iterator["CheckpointStore"]:
             with write_transaction(connection):
                 yield store
             store.release_room()
+        except (msgspec.MsgspecError, zlib.error) as error:
+            raise _make_damaged_error(path, str(error)) from error
         finally:
             connection.close()
+
+
+def _make_damaged_error(path: str, why: str) -> ClawftError:
+    message = f"The store of checkpoints is damaged: {why}"
+    return ClawftError("checkpoints-unusable", message, path=path, hint=restore_hint(_LOST))
+
+
+def list_stores(user_dir: str) -> list[str]:
+    """List the stores of all projects."""
+    with suppress(FileNotFoundError):
+        folder = os.path.join(user_dir, FOLDER)
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(SUFFIX)]
+    return []
+
+
+def forget_session(user_dir: str, session: str) -> None:
+    """Forget what a session changed, in all projects. Raises: ClawftError."""
+    for path in list_stores(user_dir):
+        with _open(path) as store:
+            store.forget(session)
+
+
+def remove_old_stores(user_dir: str) -> None:
+    """Remove the stores of projects in which nothing was changed for long."""
+    for path in list_stores(user_dir):
+        with suppress(OSError):  # another process was faster
+            if time.time() - os.stat(path).st_mtime > 2 * MAX_AGE_S:
+                for suffix in ("", "-wal", "-shm"):
+                    with suppress(FileNotFoundError):
+                        os.unlink(path + suffix)
 
 
 def _prepare(connection: DatabaseConnection, path: str) -> None:
@@ -179,9 +220,7 @@ class CheckpointStore:
         row = self._connection.execute("SELECT packed, content FROM objects WHERE digest = ?", (digest,)).fetchone()
         content: bytes = b"" if row is None else zlib.decompress(row[1]) if row[0] else row[1]
         if row is None or hashlib.sha256(content).digest() != digest:
-            message = "A recorded content is missing or damaged"
-            hint = "Move the file away to begin anew, without what /undo could take back"
-            raise ClawftError("checkpoints-unusable", message, path=self.path, hint=hint)
+            raise _make_damaged_error(self.path, "a content is missing, or another than was recorded")
         return content
 
     def put_tree(self, entries: Iterable[TreeEntry]) -> bytes:
@@ -225,7 +264,7 @@ class CheckpointStore:
     def end_change(self, change: int, tree: bytes) -> None:
         """End a span, with the tree after it."""
         row = (time.time(), tree, change)
-        self._connection.execute("UPDATE changes SET ended = ?, after = ? WHERE id = ?", row)
+        self._connection.execute("UPDATE changes SET ended = ?, after = ?, broken = 0 WHERE id = ?", row)
 
     def close_broken(self, tree: bytes, owner: str, except_for: int = 0) -> None:
         """End each span that nobody will end: those of processes that are gone, and earlier ones of this owner."""
@@ -237,6 +276,11 @@ class CheckpointStore:
     def remove_changes(self, changes: Iterable[int]) -> None:
         """Forget changes."""
         self._connection.executemany("DELETE FROM changes WHERE id = ?", [(change,) for change in changes])
+
+    def forget(self, session: str) -> None:
+        """Forget all changes of a session, and what only they needed."""
+        if self._connection.execute("DELETE FROM changes WHERE session = ?", (session,)).rowcount:
+            self._collect()
 
     def list_changes(self, condition: str, *values: object) -> list[Change]:
         """List changes, the oldest first."""
@@ -255,7 +299,7 @@ class CheckpointStore:
             oldest = "SELECT id FROM changes ORDER BY id LIMIT ?"
             self._connection.execute(f"DELETE FROM changes WHERE id IN ({oldest})", (surplus,))
             self._collect()
-            count, surplus, self._is_thinned = count - surplus, 0, True
+            count, surplus = count - surplus, 0
 
     def _used_bytes(self) -> int:
         pages, free, size = (
@@ -283,6 +327,7 @@ class CheckpointStore:
         self._connection.executemany("INSERT INTO live VALUES (?)", [(digest,) for digest in live])
         self._connection.execute("DELETE FROM objects WHERE digest NOT IN (SELECT digest FROM live)")
         self._connection.execute("DROP TABLE live")
+        self._is_thinned = True
 
     def release_room(self) -> None:
         """Give the room of removed objects back to the disk."""

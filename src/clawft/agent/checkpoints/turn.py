@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawft.agent.checkpoints.rewind import TURN
 from clawft.agent.checkpoints.snapshot import record_project, render_gaps
-from clawft.agent.checkpoints.store import UncoveredPath, open_store
+from clawft.agent.checkpoints.store import UncoveredPath, open_store, remove_old_stores
 from clawft.errors import ClawftError
 from clawft.messages import Noticed
 
@@ -59,6 +59,7 @@ class TurnCheckpoint:
     def _record(self) -> tuple[int, tuple[UncoveredPath, ...]]:
         user_dir, project = self._places
         session, turn, owner = self._identity.session, self._identity.turn, self._identity.owner
+        remove_old_stores(user_dir)
         with open_store(user_dir, project) as store:
             store.thin()
             seen = record_project(store, project, user_dir)

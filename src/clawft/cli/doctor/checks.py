@@ -19,7 +19,14 @@ from clawft.cli.doctor.extensions import (
     check_sandbox,
     check_servers,
 )
-from clawft.cli.doctor.files import check_audit, check_files, check_folder, check_installing, check_keys
+from clawft.cli.doctor.files import (
+    check_audit,
+    check_checkpoints,
+    check_files,
+    check_folder,
+    check_installing,
+    check_keys,
+)
 from clawft.cli.doctor.services import check_answering, check_gateway, check_runs, check_serving
 from clawft.config.sqlite import IN_MEMORY, LIBRARY_VERSION, DatabaseError, open_sqlite
 from clawft.errors import ClawftError, Diagnostic, Unreadable
@@ -142,6 +149,7 @@ def run_checks(app: App, *, online: bool) -> Iterator[DoctorCheck]:
         ("model", lambda app: check_answering(app, online=online)),
         ("keys", check_keys),
         ("audit", check_audit),
+        ("checkpoints", check_checkpoints),
         ("sandbox", check_sandbox),
         ("mcp", check_servers),
         ("cron", check_jobs),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 
+from clawft.agent.checkpoints.store import list_stores
 from clawft.agent.records import load_uses
 from clawft.app.app import App
 from clawft.app.install import open_install_effects
@@ -124,7 +125,7 @@ _TOO_LITTLE = 20 << 20
 _RIGHTS = {
     **dict.fromkeys(("config.toml", "config.json", "approvals.json", "skills", "agents", "AGENTS.md"), 0o022),
     **dict.fromkeys(("publishers.toml", "skills.lock", "serve-tokens.json"), 0o022),
-    **dict.fromkeys(("sessions", "memory", "output", "usage.sqlite", "audit.jsonl", "keys"), 0o077),
+    **dict.fromkeys(("sessions", "memory", "output", "checkpoints", "usage.sqlite", "audit.jsonl", "keys"), 0o077),
     "serve-token": 0o077,
 }
 _KEEPING = "a turn keeps its session, costs and output there"
@@ -175,6 +176,15 @@ def _rights(path: str) -> int:
         return os.stat(path).st_mode
     except OSError:
         return 0
+
+
+def check_checkpoints(app: App) -> Iterator[DoctorCheck]:
+    """Say how much room the checkpoints of all projects take."""
+    stores = list_stores(app.workspace.user_dir)
+    if stores:
+        size = sum(os.stat(path).st_size for path in stores if os.path.exists(path))
+        text = f"of {len(stores)} project{'s' * (len(stores) != 1)}, {size / (1 << 20):.1f} MB"
+        yield DoctorCheck("checkpoints", "ok", text)
 
 
 def check_space(path: str, free: int) -> DoctorCheck:
