@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawft.agent.checkpoints import store as limits
+from clawft.agent.checkpoints.rewind import plan_rewind
 from clawft.agent.checkpoints.snapshot import record_project
 from clawft.agent.checkpoints.store import forget_session, list_stores, open_store, remove_old_stores, store_path
 from clawft.errors import ClawftError
@@ -112,10 +113,11 @@ def test_a_damaged_store_is_named_with_what_to_do(user_dir: str, project: Path) 
 _WRITER = """
 import sys
 from pathlib import Path
+from clawft.agent.checkpoints.rewind import plan_rewind
 from clawft.agent.checkpoints.snapshot import record_project
 from clawft.agent.checkpoints.store import open_store
 user_dir, project, name = sys.argv[1:]
-for turn in range(15):
+for turn in range(6):
     with open_store(user_dir, project) as store:
         before = record_project(store, project, user_dir)
         made = store.add_change("turn", name, turn, name, before)
@@ -132,7 +134,7 @@ def test_processes_share_one_store_and_lose_nothing(user_dir: str, project: Path
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
     with open_store(user_dir, str(project)) as store:
         changes = store.list_changes("1")
-        assert len(changes) == 45
+        assert len(changes) == 18
         for one in changes:
             assert one.after is not None
             assert not one.broken
@@ -161,3 +163,23 @@ def test_nothing_of_weft_itself_is_recorded_where_the_project_is_the_home(tmp_pa
     with open_store(str(home / ".clawft"), str(home)) as store:
         tree = record_project(store, str(home), str(home / ".clawft")).tree
         assert list(store.load_tree(tree)) == [b"a.txt"]
+
+
+def test_what_two_sessions_changed_in_the_same_span_is_asked_about(user_dir: str, project: Path) -> None:
+    def begin(session: str) -> int:
+        with open_store(user_dir, str(project)) as store:
+            return store.add_change("turn", session, 1, session, record_project(store, str(project), user_dir))
+
+    one = begin("one")
+    two = begin("two")
+    (project / "by-one.txt").write_text("1")
+    (project / "by-two.txt").write_text("2")
+    with open_store(user_dir, str(project)) as store:
+        store.end_change(one, record_project(store, str(project), user_dir).tree)
+    (project / "later-by-two.txt").write_text("2")
+    plan = plan_rewind(user_dir, str(project), "one", [1], 0, 1)  # while the other one still goes on
+    both = "also changed by session two"
+    assert {step.shown: step.changed for step in plan.steps} == {"by-one.txt": both, "by-two.txt": both}
+    with open_store(user_dir, str(project)) as store:
+        store.end_change(two, record_project(store, str(project), user_dir).tree)
+        assert [change.broken for change in store.list_changes("1")] == [False, False]

@@ -29,6 +29,7 @@ _GIT_LEFT_OUT = ("objects", "lfs")  # which are only added to, and never removed
 _GIT_NAMES = ("refs", "logs")  # below which a branch may have any name
 MAX_FILE_BYTES = 32 << 20
 MAX_NEW_BYTES = 512 << 20  # that one checkpoint reads
+MAX_BYTES = 1 << 30  # of all files of a project together
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 64
 MAX_S = 15.0
@@ -63,6 +64,7 @@ class _Recorder:
         self._gaps: list[UncoveredPath] = []
         self._entries = 0
         self._left = MAX_NEW_BYTES
+        self._recorded = 0  # bytes of all files, be they new or not
         self._began_ns = time.time_ns()
         self._deadline = time.monotonic() + MAX_S
         self._closed = _identify(closed)
@@ -90,6 +92,7 @@ class _Recorder:
             old = dict(zip(known.signatures, known.digests, strict=False)) if known else {}
             digests, known = [old.get(signature, b"") for signature in signatures], None
         seen = self._folders[path] = _FolderRecord(signatures, digests, known, bool(inner))
+        self._recorded += sum(signature[2] for signature, digest in zip(signatures, digests, strict=True) if digest)
         if b"" in seen.digests:
             for index, signature in enumerate(signatures):
                 if not seen.digests[index] and not stat.S_ISDIR(signature[1]):
@@ -168,24 +171,25 @@ class _Recorder:
 
     def _read(self, folder: int, place: bytes, seen: _FolderRecord, index: int) -> None:
         name, _, size = seen.signatures[index][:3]
-        if size > MAX_FILE_BYTES or size > self._left:
+        if size > min(MAX_FILE_BYTES, self._left, MAX_BYTES - self._recorded):
             self._miss(place, "is too large", size)
             return
         if time.monotonic() > self._deadline:
-            self._miss(place, "comes after the time for a checkpoint", size)
+            self._miss(place, "comes after the time for a checkpoint")
             return
         for _ in range(_ATTEMPTS):
             try:
                 content, status = read_regular(os.fsdecode(name), MAX_FILE_BYTES, folder=folder)
                 after = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            except (OSError, Unreadable) as error:
-                self._miss(place, f"cannot be read: {error}", size)
+            except (OSError, Unreadable):
+                self._miss(place, "cannot be read")
                 return
             self._left -= len(content)
             if (signature := _sign(name, status)) == _sign(name, after) and len(content) == status.st_size:
                 seen.signatures[index], seen.digests[index] = signature, self._store.put(content)
+                self._recorded += len(content)
                 return
-        self._miss(place, "changes while it is read", size)
+        self._miss(place, "changes while it is read")
 
     def _read_large(self) -> None:
         for _, path, index in sorted(self._large):
