@@ -30,6 +30,7 @@ __all__ = ["WarmPopen", "run_warm"]
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 _LENGTH = struct.Struct("!I")
+_HARMLESS = ("PYTHONPATH", "PYTHON_KEYRING_BACKEND")  # the one is looked at; the other is read when it is needed
 _ALWAYS = (
     "clawft.cli.root",
     "clawft.cli.output",
@@ -40,11 +41,20 @@ _ALWAYS = (
 _TURN = ("anyio._backends._asyncio", "clawft.cli.turn", "clawft.cli.agent", "clawft.app.runtime")
 _RUNS = ("clawft.jobs.runs", "sqlalchemy.dialects.sqlite")
 _DURABLE = (*_TURN, *_RUNS, "dbos._sys_db_sqlite", "clawft.jobs.scan_task", "clawft.cli.worker")
+_INSTALL = ("clawft.cli.skills", "clawft.app.install", "clawft.scanner.engine", "clawft.scanner.processes", "tarfile")
+_DOCTOR = ("clawft.cli.doctor.checks", "clawft.server.client", "keyring", "email.parser")
+_MCP = ("clawft.agent.mcp.transports", "clawft.agent.mcp.conversion", "clawft.cli.mcp", "clawft.cli.mcp_server")
 # What a command imports before it does anything, by its first word.
 _IMPORTS = {
+    "": (*_TURN, "clawft.cli.repl.repl"),
+    "config": ("clawft.cli.config", "tomlkit"),
+    "doctor": (*_INSTALL, *_TURN, *_RUNS, *_DOCTOR),
+    "hub": (*_INSTALL, "clawft.cli.hub_server", "clawft.server.http.server", "clawft.server.hub.application"),
+    "mcp": (*_INSTALL, *_TURN, *_MCP, "clawft.server.mcp.server"),
+    "skills": _INSTALL,
     "agent": _TURN,
     "worker": _DURABLE,
-    "runs": _RUNS,
+    "runs": (*_RUNS, "clawft.server.client"),
     "fleet": _DURABLE,
     "cron": _DURABLE,
     "gateway": (*_DURABLE, "clawft.cli.gateway", "clawft.jobs.channels.gateway"),
@@ -129,7 +139,7 @@ def run_warm(
 
 def _read_command(words: list[str], env: Mapping[str, str]) -> dict[str, Any] | None:
     """The arguments of `weft`, if a command is nothing but that."""
-    if any(name.startswith(("LD_", "FAKETIME", "PYTHON")) and name != "PYTHONPATH" for name in env):
+    if any(name.startswith(("LD_", "FAKETIME", "PYTHON")) and name not in _HARMLESS for name in env):
         return None
     if env.get("PYTHONPATH", str(SOURCE)) != str(SOURCE):
         return None
