@@ -392,16 +392,12 @@ def test_a_session_that_cannot_be_read_is_said_and_hides_no_other(weft: Weft, us
     assert done.stderr.endswith("1 session\n")
 
 
-@pytest.mark.parametrize("name", ["memory", "installing", "runs", "usage.sqlite", "approvals.json", "skills.lock"])
 def test_what_may_not_be_read_is_found_and_its_rights_are_given_back(
-    project: Path,
-    user: Path,
-    child_env: dict[str, str],
-    unprivileged: list[str],
-    carry_out: Callable[[str], None],
-    name: str,
+    project: Path, user: Path, child_env: dict[str, str], unprivileged: list[str], carry_out: Callable[[str], None]
 ) -> None:
-    (user / name).chmod(0)
+    names = ["memory", "installing", "runs", "usage.sqlite", "approvals.json", "skills.lock"]
+    for name in names:
+        (user / name).chmod(0)
 
     def diagnose() -> list[dict[str, Any]]:
         command = [*unprivileged, "weft", "doctor", "--format", "json"]
@@ -411,7 +407,8 @@ def test_what_may_not_be_read_is_found_and_its_rights_are_given_back(
         )
 
     problems = diagnose()
-    assert any(name in one["message"] and one["fix"].startswith("chmod ") for one in problems), problems
+    for name in names:
+        assert any(name in one["message"] and one["fix"].startswith("chmod ") for one in problems), (name, problems)
     for one in problems:
         carry_out(one["fix"])
     assert diagnose() == []
