@@ -54,7 +54,9 @@ async def connect(
     async with AsyncExitStack() as stack:
         if isinstance(where, str):
             headers = {"Authorization": f"Bearer {token}"} if token else {}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30))
+            http = await stack.enter_async_context(
+                httpx2.AsyncClient(headers=headers, trust_env=False, verify=False, timeout=30)
+            )
             transport: Any = streamable_http_client(where, http_client=http)
         else:
             transport = stdio_client(where)

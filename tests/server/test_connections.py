@@ -333,7 +333,10 @@ def test_it_speaks_tls_of_its_own(world: ServeWorld, tmp_path: Path) -> None:
 
 def test_two_thousand_connections_are_held_off_and_those_inside_are_answered(world: ServeWorld) -> None:
     world.config += "[serve.limits]\nconnections = 200\n"
-    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=20) as inside:
+    with (
+        world.serve() as daemon,
+        httpx2.Client(base_url=daemon.url, trust_env=False, verify=False, timeout=20) as inside,
+    ):
         inside.headers["Authorization"] = f"Bearer {daemon.token}"
         assert inside.get("/api/v1/status").status_code == 200
         with ExitStack() as stack:
@@ -367,7 +370,7 @@ def test_silent_connections_without_a_token_keep_nobody_out_who_has_one(world: S
     world.config += "[serve.limits]\nconnections = 200\n"
     with world.serve() as daemon, ExitStack() as stack:
         port = int(daemon.url.rpartition(":")[2])
-        inside = stack.enter_context(httpx2.Client(base_url=daemon.url, trust_env=False, timeout=20))
+        inside = stack.enter_context(httpx2.Client(base_url=daemon.url, trust_env=False, verify=False, timeout=20))
         inside.headers["Authorization"] = f"Bearer {daemon.token}"
         assert inside.get("/api/v1/status").status_code == 200
         for _ in range(500):
@@ -375,7 +378,7 @@ def test_silent_connections_without_a_token_keep_nobody_out_who_has_one(world: S
             with suppress(OSError):
                 peer.sendall(first)
         for _ in range(20):
-            with httpx2.Client(base_url=daemon.url, trust_env=False, timeout=30) as fresh:
+            with httpx2.Client(base_url=daemon.url, trust_env=False, verify=False, timeout=30) as fresh:
                 fresh.headers["Authorization"] = f"Bearer {daemon.token}"
                 assert fresh.get("/api/v1/status").status_code == 200
         bearer = {"Authorization": f"Bearer {daemon.token}"}

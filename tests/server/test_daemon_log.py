@@ -49,7 +49,7 @@ async def test_a_question_of_work_that_is_cancelled_says_so(world: ServeWorld) -
 
 
 async def test_files_of_the_console_are_logged_only_where_they_are_not_there(world: ServeWorld) -> None:
-    async with open_site(world) as site, httpx2.AsyncClient(base_url=site.url, trust_env=False) as client:
+    async with open_site(world) as site, httpx2.AsyncClient(base_url=site.url, trust_env=False, verify=False) as client:
         for path in ("/", "/console/app.js", "/console/nothing.js", "/healthz"):
             await client.get(path)
         assert [one["path"] for one in site.log if one["event"] == "request"] == ["/console/nothing.js", "/healthz"]

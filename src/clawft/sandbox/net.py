@@ -167,7 +167,9 @@ class _Fetch:
             if self._visitor is not None:
                 self._visitor.enter(target)
             # A connection is never shared: it was opened, and its certificate checked, for one name.
-            async with httpx2.AsyncHTTPTransport(verify=self._ssl_context, trust_env=False) as transport:
+            # Loading certificates takes longer than many an answer; where there is no TLS there are none to check.
+            verify = self._ssl_context if target.scheme == "https" else False
+            async with httpx2.AsyncHTTPTransport(verify=verify, trust_env=False) as transport:
                 try:
                     response = await transport.handle_async_request(self._aim(target, address, headers, message))
                     return await self._read(response, target)

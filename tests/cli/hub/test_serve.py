@@ -58,16 +58,20 @@ def test_it_says_where_it_is_and_ends_when_the_answers_are_out(
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
-            assert httpx2.get(f"{url}/healthz", trust_env=False).text == "ok"
+            assert httpx2.get(f"{url}/healthz", trust_env=False, verify=False).text == "ok"
 
             def parts() -> Iterator[bytes]:  # a request that is being sent when the signal comes
                 yield b'{"items":[{"slug":"a",'
-                httpx2.get(f"{url}/healthz", trust_env=False)  # once it is answered, what came before it was read
+                httpx2.get(
+                    f"{url}/healthz", trust_env=False, verify=False
+                )  # once it is answered, what came before it was read
                 process.send_signal(signal.SIGTERM)
                 wait_until_closed(url)
                 yield b'"version":"1.0.0"}]}'
 
-            answer = httpx2.post(f"{url}/api/v1/skills/-/security-verdicts", content=parts(), trust_env=False)
+            answer = httpx2.post(
+                f"{url}/api/v1/skills/-/security-verdicts", content=parts(), trust_env=False, verify=False
+            )
             assert answer.status_code == 200
             assert process.wait(60) == 0
             assert process.stderr is not None
@@ -88,14 +92,14 @@ def test_a_program_reads_its_lines(project: Path, child_env: dict[str, str]) -> 
             assert process.stdout is not None
             listening = json.loads(process.stdout.readline())
             assert (listening["schema"], listening["event"]) == ("clawft.hub.serve.v1", "listening")
-            httpx2.get(f"{listening['url']}/api/v1/skills/a%0d%0ab?token=secret", trust_env=False)
+            httpx2.get(f"{listening['url']}/api/v1/skills/a%0d%0ab?token=secret", trust_env=False, verify=False)
             line = process.stdout.readline()
             request = json.loads(line)
             assert (request["event"], request["status"], request["path"]) == ("request", 404, "/api/v1/skills/a\r\nb")
             assert "secret" not in line
             process.stdout.close()  # who read them has left
             for _ in range(2):
-                assert httpx2.get(f"{listening['url']}/api/v1/skills", trust_env=False).status_code == 200
+                assert httpx2.get(f"{listening['url']}/api/v1/skills", trust_env=False, verify=False).status_code == 200
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
         finally:

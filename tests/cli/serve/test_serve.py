@@ -108,7 +108,7 @@ def test_the_console_is_opened_by_a_page_of_the_users_own(world: ServeWorld, tmp
 
 
 def test_a_token_is_made_and_removed_while_the_daemon_runs(world: ServeWorld) -> None:
-    with world.serve("--quiet") as daemon, httpx2.Client(base_url=daemon.url, trust_env=False) as client:
+    with world.serve("--quiet") as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, verify=False) as client:
         made = json.loads(ask(world, "token", "new", "ci", "--scope", "read", "--format", "json").stdout)
         headers = {"Authorization": f"Bearer {made['token']}"}
         assert client.get("/api/v1/status", headers=headers).json()["you"] == "ci"
@@ -124,7 +124,10 @@ def test_a_token_is_made_and_removed_while_the_daemon_runs(world: ServeWorld) ->
 def test_a_second_signal_cuts_work_short(world: ServeWorld) -> None:
     world.config += "[serve]\ndrain_s = 60\n"
     world.say([{"text": "late", "delay_ms": 60_000}])
-    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=30) as client:
+    with (
+        world.serve() as daemon,
+        httpx2.Client(base_url=daemon.url, trust_env=False, verify=False, timeout=30) as client,
+    ):
         headers = {"Authorization": f"Bearer {daemon.token}", "Accept": "text/event-stream"}
         with client.stream("POST", "/api/v1/chat", json={"text": "hello"}, headers=headers) as answer:
             lines = answer.iter_lines()
@@ -142,7 +145,10 @@ def test_a_long_scan_does_not_hold_the_end_up(world: ServeWorld, tmp_path: Path)
     large.mkdir()
     for number in range(200):
         (large / f"{number}.py").write_text("import os\n" + "x = os.environ.get('A') or 'b'\n" * 2_000)
-    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=60) as client:
+    with (
+        world.serve() as daemon,
+        httpx2.Client(base_url=daemon.url, trust_env=False, verify=False, timeout=60) as client,
+    ):
         headers = {"Authorization": f"Bearer {daemon.token}"}
         asking = threading.Thread(
             target=lambda: client.post("/api/v1/scan", json={"path": str(large)}, headers=headers)
@@ -195,7 +201,10 @@ def test_the_address_with_the_token_is_shown_to_a_person_alone(world: ServeWorld
 
 def test_which_daemons_run_is_told_with_settings_that_cannot_be_read(world: ServeWorld) -> None:
     world.add_skill("tides")
-    with world.serve() as daemon, httpx2.Client(base_url=daemon.url, trust_env=False, timeout=30) as client:
+    with (
+        world.serve() as daemon,
+        httpx2.Client(base_url=daemon.url, trust_env=False, verify=False, timeout=30) as client,
+    ):
         with open(world.user_dir / "config.toml", "a") as file:
             file.write("wat = = 1\n")
         assert ask(world, "url").stdout.strip() == f"{daemon.url}/#token={daemon.token}"
@@ -223,7 +232,7 @@ def test_one_that_ends_says_so(world: ServeWorld) -> None:
             "https://weft.example.com", f"The daemon listens on {listening['local']}",
         )  # fmt: skip
         assert f"listens on  {listening['local']}" in ask(world, "status").stdout
-        with httpx2.Client(base_url=listening["local"], trust_env=False, timeout=30) as client:
+        with httpx2.Client(base_url=listening["local"], trust_env=False, verify=False, timeout=30) as client:
             headers = {"Authorization": f"Bearer {daemon.token}", "Accept": "text/event-stream"}
             with client.stream("POST", "/api/v1/chat", json={"text": "hello"}, headers=headers) as answer:
                 next(answer.iter_lines())

@@ -19,7 +19,7 @@ SKILL = b"---\nname: tides\ndescription: Tells the tides of a harbour when someb
 
 @pytest.fixture
 def client(served_hub: ServedHub) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=served_hub.url, trust_env=False, timeout=60) as opened:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, verify=False, timeout=60) as opened:
         yield opened
 
 
@@ -216,7 +216,7 @@ def test_owners_change_what_is_theirs_and_admins_everything(served_hub: ServedHu
 
 def test_a_body_is_bounded_while_it_comes(tmp_path: Path) -> None:
     settings = HubSettings(quota=QuotaSettings(file_mb=1, version_mb=1, version_files=3))
-    with serve_hub(tmp_path, settings) as hub, httpx2.Client(base_url=hub.url, trust_env=False) as client:
+    with serve_hub(tmp_path, settings) as hub, httpx2.Client(base_url=hub.url, trust_env=False, verify=False) as client:
         token = hub.token("alice")
         sent = 0
 

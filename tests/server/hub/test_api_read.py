@@ -18,7 +18,7 @@ SCRIPT = "#!/bin/sh\necho hi\n"
 
 @pytest.fixture
 def client(served_hub: ServedHub) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=served_hub.url, trust_env=False) as opened:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, verify=False) as opened:
         yield opened
 
 

@@ -151,7 +151,9 @@ def test_skills_finds_adds_and_refreshes(
         form: list[Any] = [("payload", (None, json.dumps({"slug": "tides", "version": version})))]
         form += [("files", (str(one.relative_to(folder)), one.read_bytes())) for one in folder.rglob("*.*")]
         headers = {"Authorization": f"Bearer {token}"}
-        answer = httpx2.post(f"{hub}/api/v1/skills", files=form, headers=headers, trust_env=False, timeout=60)
+        answer = httpx2.post(
+            f"{hub}/api/v1/skills", files=form, headers=headers, trust_env=False, verify=False, timeout=60
+        )
         assert answer.status_code == 200, answer.text
 
     publish("1.0.0", "first")

@@ -21,7 +21,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_a_page_that_comes_by_another_name_is_refused(served_hub: ServedHub) -> None:
-    with httpx2.Client(base_url=served_hub.url, trust_env=False) as client:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, verify=False) as client:
         for name in ("evil.example", "127.0.0.1.evil.example:80", "", "localhost.:80"):
             assert client.get("/api/v1/skills", headers={"Host": name}).status_code == 421, name
         port = urlsplit(served_hub.url).port
@@ -30,7 +30,7 @@ def test_a_page_that_comes_by_another_name_is_refused(served_hub: ServedHub) -> 
 
 def test_answers_are_nothing_a_browser_would_run_or_another_page_could_read(served_hub: ServedHub) -> None:
     served_hub.put("alice/tides", files={"page.html": "<script>alert(1)</script>"})
-    with httpx2.Client(base_url=served_hub.url, trust_env=False) as client:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, verify=False) as client:
         answer = client.get("/api/v1/skills/tides/file?path=page.html", headers={"Origin": "https://evil.example"})
         assert answer.headers["content-type"] == "application/octet-stream"
         assert answer.headers["content-disposition"].startswith("attachment")
@@ -46,7 +46,7 @@ def test_answers_are_nothing_a_browser_would_run_or_another_page_could_read(serv
 
 
 def test_a_wrong_token_is_refused_even_where_everybody_may_read(served_hub: ServedHub) -> None:
-    with httpx2.Client(base_url=served_hub.url, trust_env=False) as client:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, verify=False) as client:
         for header in ("Bearer clh_" + "x" * 43, "Bearer", "Basic YTpi", "Bearer \xff"):
             answer = client.get("/api/v1/skills", headers=[(b"authorization", header.encode("latin-1"))])
             assert answer.status_code == 401, header
@@ -57,7 +57,7 @@ def test_a_wrong_token_is_refused_even_where_everybody_may_read(served_hub: Serv
 def test_a_hub_that_is_not_public_shows_nothing_without_a_token(tmp_path: Path) -> None:
     with (
         serve_hub(tmp_path, HubSettings(public_read=False)) as hub,
-        httpx2.Client(base_url=hub.url, trust_env=False) as client,
+        httpx2.Client(base_url=hub.url, trust_env=False, verify=False) as client,
     ):
         hub.put("alice/tides")
         paths = (
@@ -87,7 +87,7 @@ def test_a_hub_that_is_not_public_shows_nothing_without_a_token(tmp_path: Path) 
 
 def test_who_asks_too_much_is_told_when_to_come_back(tmp_path: Path) -> None:
     settings = HubSettings(quota=QuotaSettings(reads_per_minute=3, writes_per_minute=1))
-    with serve_hub(tmp_path, settings) as hub, httpx2.Client(base_url=hub.url, trust_env=False) as client:
+    with serve_hub(tmp_path, settings) as hub, httpx2.Client(base_url=hub.url, trust_env=False, verify=False) as client:
         first = client.get("/api/v1/skills")
         assert (first.headers["ratelimit-limit"], first.headers["ratelimit-remaining"]) == ("3", "2")
         found = [client.get("/api/v1/skills").status_code for _ in range(3)]
@@ -145,7 +145,7 @@ def test_a_request_that_is_not_one_gets_an_answer_and_the_hub_goes_on(served_hub
         with closing(socket.create_connection(("127.0.0.1", urlsplit(served_hub.url).port or 0), 60)) as peer:
             peer.sendall(sent)
             assert peer.recv(65536).startswith(b"HTTP/1.1 4")
-    assert httpx2.get(f"{served_hub.url}/healthz", trust_env=False).text == "ok"
+    assert httpx2.get(f"{served_hub.url}/healthz", trust_env=False, verify=False).text == "ok"
 
 
 def test_what_is_logged_holds_no_secret(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_is_logged_holds_no_secret(tmp_path: Path) -> None:
     def log(text: str, about: Mapping[str, object]) -> None:
         lines.append(f"{text} {about}")
 
-    with serve_hub(tmp_path, log=log) as hub, httpx2.Client(base_url=hub.url, trust_env=False) as client:
+    with serve_hub(tmp_path, log=log) as hub, httpx2.Client(base_url=hub.url, trust_env=False, verify=False) as client:
         token = hub.token("alice")
         wanted = {"path": "a", "size": 1, "sha256": "0" * 64}
         ticket = client.post("/api/v1/skills/-/upload-url", json=wanted, headers=bearer(token)).json()["uploadTicket"]
@@ -173,7 +173,7 @@ def test_the_skills_are_served_over_mcp(served_hub: ServedHub) -> None:
     params = {"name": "skill-search", "arguments": {"query": "tides"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    answer = httpx2.post(f"{served_hub.url}/mcp", json=call, headers=headers, trust_env=False)
+    answer = httpx2.post(f"{served_hub.url}/mcp", json=call, headers=headers, trust_env=False, verify=False)
     assert answer.status_code == 200, answer.text
     assert answer.json()["result"]["structuredContent"]["results"][0]["reference"] == "@alice/tides"
-    assert httpx2.get(f"{served_hub.url}/mcp", trust_env=False).status_code == 405
+    assert httpx2.get(f"{served_hub.url}/mcp", trust_env=False, verify=False).status_code == 405

@@ -29,7 +29,7 @@ SKILL = b"---\nname: tides\ndescription: Tells the tides of a harbour when someb
 
 @pytest.fixture
 def client(served_hub: ServedHub) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=served_hub.url, trust_env=False, timeout=60) as opened:
+    with httpx2.Client(base_url=served_hub.url, trust_env=False, verify=False, timeout=60) as opened:
         yield opened
 
 

@@ -18,8 +18,8 @@ def test_what_one_instance_takes_every_other_gives(postgres: Postgres, tmp_path:
     with (
         serve_hub(tmp_path / "one", database=database) as one,
         serve_hub(tmp_path / "two", database=database) as two,
-        httpx2.Client(base_url=one.url, trust_env=False, timeout=60) as first,
-        httpx2.Client(base_url=two.url, trust_env=False, timeout=60) as second,
+        httpx2.Client(base_url=one.url, trust_env=False, verify=False, timeout=60) as first,
+        httpx2.Client(base_url=two.url, trust_env=False, verify=False, timeout=60) as second,
     ):
         headers = {"Authorization": f"Bearer {one.token('alice')}"}
         sha256 = hashlib.sha256(SKILL).hexdigest()

@@ -45,7 +45,7 @@ def _put(hub: ServedHub, name: str, says: str, files: dict[str, bytes] | None = 
 def _ask(hub: ServedHub, method: str, params: dict[str, Any] | None = None, token: str = "") -> Any:
     headers = {**HEADERS, **({"Authorization": f"Bearer {token}"} if token else {})}
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
-    answer = httpx2.post(f"{hub.url}/mcp", json=body, headers=headers, trust_env=False)
+    answer = httpx2.post(f"{hub.url}/mcp", json=body, headers=headers, trust_env=False, verify=False)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -141,10 +141,13 @@ def closed_hub(tmp_path: Path) -> Iterator[ServedHub]:
 def test_a_hub_that_is_not_public_wants_a_token_for_mcp_too(closed_hub: ServedHub) -> None:
     _put(closed_hub, "ann/notes", "notes")
     body = {"jsonrpc": "2.0", "id": 1, "method": "skills/list", "params": {}}
-    assert httpx2.post(f"{closed_hub.url}/mcp", json=body, headers=HEADERS, trust_env=False).status_code == 401
+    assert (
+        httpx2.post(f"{closed_hub.url}/mcp", json=body, headers=HEADERS, trust_env=False, verify=False).status_code
+        == 401
+    )
     result = _ask(closed_hub, "skills/list", token=closed_hub.token("ann", "read"))["result"]
     assert (len(result["skills"]), result["cacheScope"]) == (1, "private")
-    assert httpx2.get(f"{closed_hub.url}/mcp", trust_env=False).status_code == 401
+    assert httpx2.get(f"{closed_hub.url}/mcp", trust_env=False, verify=False).status_code == 401
 
 
 def test_large_answers_that_nobody_takes_do_not_fill_the_memory(
@@ -173,7 +176,7 @@ def test_large_answers_that_nobody_takes_do_not_fill_the_memory(
             return peer.recv(12)
 
         assert [ask() for _ in range(3)] == [b"HTTP/1.1 200", b"HTTP/1.1 200", b"HTTP/1.1 503"]
-        assert httpx2.get(f"{hub.url}/api/v1/skills", trust_env=False).status_code == 200
+        assert httpx2.get(f"{hub.url}/api/v1/skills", trust_env=False, verify=False).status_code == 200
         stack.close()  # they leave
         until = time.monotonic() + 60
         while (found := ask()) != b"HTTP/1.1 200" and time.monotonic() < until:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -60,7 +61,9 @@ async def open_http(launch: HttpLaunch, watch: ConnectionWatch) -> AsyncGenerato
     """Speak with a server; the SDK follows a redirect only within the same origin."""
     # An encoded answer would have a size of its own, unknown before it is unpacked.
     headers = {**launch.headers, "accept-encoding": "identity"}
-    transport = _Guarded(httpx2.AsyncHTTPTransport(trust_env=False), watch)
+    # Loading certificates takes 20 ms; where there is no TLS there are none to check, and any would be refused.
+    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if launch.url.startswith("http:") else True
+    transport = _Guarded(httpx2.AsyncHTTPTransport(verify=verify, trust_env=False), watch)
     async with httpx2.AsyncClient(headers=headers, transport=transport, timeout=_TIMEOUT, trust_env=False) as client:
         streams: AbstractAsyncContextManager[Any] = streamable_http_client(
             launch.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES

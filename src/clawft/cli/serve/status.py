@@ -87,7 +87,7 @@ def _here(app: "App", places: "Sequence[RunningDaemon]") -> "Sequence[RunningDae
 
 def fetch_status(place: "RunningDaemon", token: str) -> dict[str, Any]:
     """Fetch a daemon's own status. Raises: ClawftError."""
-    verify = _trust(place.tls_cert) if place.local.startswith("https:") else True
+    verify = _trust(place.tls_cert) if place.local.startswith("https:") else False  # plain HTTP has no certificates
     try:
         with httpx2.Client(trust_env=False, timeout=_ASK_S, verify=verify) as client:
             answer = client.get(f"{place.local}/api/v1/status", headers={"Authorization": f"Bearer {token}"})

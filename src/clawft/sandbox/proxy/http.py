@@ -24,7 +24,8 @@ async def forward(connection: ProxyConnection, request: ProxyRequest, access: Ho
 
     async def attempt(address: str) -> None:
         access.note(subject_of(target), "allow", grant.text)
-        async with httpx2.AsyncHTTPTransport(trust_env=False) as transport:
+        # Plain HTTP alone is forwarded, so no certificates are loaded, which takes 20 ms.
+        async with httpx2.AsyncHTTPTransport(verify=False, trust_env=False) as transport:
             try:
                 answer = await transport.handle_async_request(_aim(request, address, connection))
                 await _give_back(answer, request, connection)
