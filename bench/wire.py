@@ -24,6 +24,7 @@ class Reply:
     """One answer. With `raw` set, its pieces are the body as they stand; else the body follows from the rest."""
 
     text: tuple[str, ...] = ()
+    thought: str = ""  # what the model thinks first, apart from its answer
     calls: tuple[tuple[str, str, str], ...] = ()  # id, name, arguments as JSON
     usage: tuple[int, int] = (10, 5)
     stop: str = ""  # the wire's own word; '' for the usual one
@@ -242,6 +243,8 @@ def _openai(reply: Reply) -> Iterator[dict[str, Any]]:
         return {"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
 
     yield piece({"role": "assistant", "content": ""})
+    for part in _halves(reply.thought) if reply.thought else ():
+        yield piece({"reasoning_content": part})
     for text in reply.text:
         yield piece({"content": text})
     for index, (call_id, name, arguments) in enumerate(reply.calls):
@@ -259,6 +262,10 @@ def _anthropic(reply: Reply) -> Iterator[dict[str, Any]]:
     yield {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": start}}
     yield {"type": "ping"}
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    if reply.thought:
+        thoughts = [{"type": "thinking_delta", "thinking": part} for part in _halves(reply.thought)]
+        signed = {"type": "signature_delta", "signature": f"signed {len(reply.thought)}"}
+        blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, [*thoughts, signed]))
     if reply.text:
         texts = [{"type": "text_delta", "text": text} for text in reply.text]
         blocks.append(({"type": "text", "text": ""}, texts))

@@ -22,13 +22,30 @@ class Image(Struct, frozen=True):
     base64: str
 
 
+ReasoningKind = Literal["think", "reasoning", "reasoning_content", "thinking", "redacted_thinking"]
+
+
+class Reasoning(Struct, frozen=True, omit_defaults=True):
+    """A thought of a model before it answered, apart from the answer, in the form in which it came.
+
+    Only the provider that it came from gets it back. `signature` is what that server knows its own text by.
+    """
+
+    kind: ReasoningKind
+    text: str = ""
+    signature: str = ""
+    provider: str = ""
+
+
 class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A model's wish to run a tool. `malformed` holds arguments that are no JSON object, as they came."""
+    """A model's wish to run a tool. `malformed` holds arguments that are no JSON object, as they came; `problem` says
+    why a call cannot be made as it is."""
 
     id: str
     name: str
     arguments: dict[str, Any] = {}
     malformed: str = ""
+    problem: str = ""
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
@@ -41,6 +58,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     name: str = ""
     images: tuple[Image, ...] = ()
     is_error: bool = False
+    reasoning: tuple[Reasoning, ...] = ()
 
 
 class Usage(Struct, frozen=True):

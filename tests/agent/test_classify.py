@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.agent.loop import measure_complexity, score_turn
+from clawft.agent.loop import score_turn
+from clawft.agent.model_choice import measure_complexity
 
 
 def test_harder_requests_score_higher() -> None:

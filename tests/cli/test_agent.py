@@ -150,10 +150,11 @@ def test_a_failed_turn_has_exit_code_1_and_a_refused_budget_3(weft: Weft, script
 
 
 def test_a_turn_that_was_stopped_before_its_answer_has_exit_code_1(weft: Weft, script: Callable[..., None]) -> None:
-    script(*[use("message", text="still at it")] * 30)
+    script(*[use("message", text="still at it")] * 120)
     done = weft("agent", "-m", "hi")
     assert done.returncode == 1
     assert "warning[max-iterations]" in done.stderr
+    assert "hint: To go on, say so: weft agent --session " in done.stderr
 
 
 def test_a_person_at_a_terminal_is_asked(project: Path, child_env: dict[str, str], script: Callable[..., None]) -> None:

@@ -1,6 +1,7 @@
 """Compaction: when the context window fills, old turns become a summary. Loaded skills stay whole."""
 
 import msgspec
+from msgspec import structs
 
 from clawft.agent.model_call import ask_model, estimate_tokens
 from clawft.agent.providers.request import ModelRequest
@@ -11,8 +12,10 @@ from clawft.messages import Compacted, Message
 from clawft.trust.tools import SKILL_TOOL
 
 DEFAULT_WINDOW = 128_000
+CONTEXT_FULL = "context-full"  # the code of what cannot be made to fit
 _KEEP_RESULT = 400  # characters of an old tool result that stay when even the latest turns are too long
 MAX_SUMMARY_INPUT = 400_000
+_LEARNT = 0.7  # of a conversation that a provider refused: about what its model holds
 MAX_SUMMARY = 40_000  # characters: a model that does not stop must not fill the window for good
 _ASK = (
     "Summarise the conversation below for the agent that continues it: what the person wants, what was decided and"
@@ -29,6 +32,8 @@ async def fit_window(turn: Turn) -> None:
         return
     count = len(turn.session.messages)
     await _compact(turn, settings.keep_turns)
+    if settings.keep_turns > 1 and _tokens(turn) > window * settings.at:
+        await _compact(turn, 1)
     for whole in (4, 2, 1):  # how many of the latest results stay as they are
         if _tokens(turn) > window * settings.at:
             turn.shortened = _shorten_results(turn.session.messages, whole)
@@ -38,6 +43,12 @@ async def fit_window(turn: Turn) -> None:
         turn.emit(Compacted(tokens_before=before, tokens_after=after, messages_before=count, messages_after=now))
     if after > window:
         raise _full(f"The conversation needs about {after:,} tokens, and the model holds {window:,}")
+
+
+def shrink_window(turn: Turn) -> None:
+    """Learn from a provider that refused a conversation that its model's window is smaller than was thought."""
+    window = min(turn.route.context_window or DEFAULT_WINDOW, int(_tokens(turn) * _LEARNT))
+    turn.route = structs.replace(turn.route, context_window=window)
 
 
 def check_fits(turn: Turn, message: Message) -> None:
@@ -50,7 +61,7 @@ def check_fits(turn: Turn, message: Message) -> None:
 
 def _full(message: str) -> ClawftError:
     hint = "Say it in fewer words, start a new session, or set context_window if the model holds more"
-    return ClawftError("context-full", message, hint=hint)
+    return ClawftError(CONTEXT_FULL, message, hint=hint)
 
 
 async def compact_now(turn: Turn) -> None:
@@ -94,10 +105,15 @@ def _loaded_skills(turn: Turn) -> str:
 
 async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:
     transcript = "\n\n".join(f"[{message.role}] {_tell(message)}" for message in messages)
-    asked = (Message("system", _ASK), Message("user", transcript[-MAX_SUMMARY_INPUT:]))
+    asked = (Message("system", _ASK), Message("user", transcript[-_room_for_input(turn) :]))
     request = ModelRequest(turn.route.bare_model, asked, max_tokens=turn.runtime.config.agents.defaults.max_tokens)
     answer = await ask_model(turn, request, lambda _: None, at="compact")
     return answer.text.strip()[:MAX_SUMMARY]
+
+
+def _room_for_input(turn: Turn) -> int:
+    """Return the characters of a conversation that fit a request for its summary: about half the window."""
+    return min(MAX_SUMMARY_INPUT, 2 * (turn.route.context_window or DEFAULT_WINDOW))
 
 
 def _tell(message: Message) -> str:

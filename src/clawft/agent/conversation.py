@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 
+from clawft.agent.answer import make_request
 from clawft.agent.lineage import Lineage, begin_lineage, check_lineage
-from clawft.agent.loop import make_request, run_until_transport
+from clawft.agent.loop import run_until_transport
 from clawft.agent.model_call import prepare_request
 from clawft.agent.prompt import choose_tools
 from clawft.agent.providers.request import ModelRequest

@@ -5,7 +5,6 @@ TurnFinished or TurnFailed.
 import asyncio
 import math
 import os
-import re
 import traceback
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
@@ -15,106 +14,21 @@ from functools import partial
 import anyio
 from anyio import lowlevel
 
+from clawft.agent.answer import ask_whole
 from clawft.agent.compaction import compact_now, fit_window
-from clawft.agent.ledger import Price
-from clawft.agent.model_call import ModelAnswer, ask_model, warn_records_unavailable
+from clawft.agent.model_call import ModelAnswer, warn_records_unavailable
+from clawft.agent.model_choice import route
 from clawft.agent.prompt import assemble, join_tools
-from clawft.agent.providers.request import ModelRequest, Stop, StreamCut
-from clawft.agent.providers.selection import is_claude_alias, read_model
 from clawft.agent.records import work_on
 from clawft.agent.run_request import TurnRequest
-from clawft.agent.runtime import Conversation, ModelRoute, Runtime, Stage, Turn, run_inserted
+from clawft.agent.runtime import Conversation, Runtime, Stage, Turn, run_inserted
 from clawft.agent.sessions import TurnStatus
 from clawft.agent.text_limits import append_message
 from clawft.agent.tool_calls import run_calls
 from clawft.agent.turn_hooks import run_message_hooks, run_sent_hooks, run_session_hooks, run_stop_hooks
-from clawft.config import Config
 from clawft.contracts import Phase
 from clawft.errors import ClawftError, Refused
-from clawft.messages import Event, Message, TextDelta, TurnFailed, TurnFinished, TurnStarted
-
-_HARD = re.compile(
-    r"\b(?:analy[sz]e|architect\w*|compare|debug|design|diagnose|explain why|implement|investigate|migrate|optimi[sz]e|"
-    r"plan|prove|refactor|research|review|root cause|security|trade-?offs?|write a)\b",
-    re.IGNORECASE,
-)
-_STEPS = re.compile(
-    r"^\s*(?:[-*]|\d+[.)])\s|\b(?:then|after that|finally|first|second|next)\b", re.MULTILINE | re.IGNORECASE
-)
-
-
-def measure_complexity(text: str, history: int = 0, images: int = 0) -> float:
-    """Length, steps, verbs of hard work, code, pictures and how long the conversation is, added up."""
-    score = min(len(text) / 4_000, 0.3)
-    score += min(len(_HARD.findall(text)) * 0.12, 0.36)
-    score += min(len(_STEPS.findall(text)) * 0.05, 0.2)
-    score += 0.1 if "```" in text or "Traceback" in text else 0
-    score += min(history / 200, 0.1) + min(images * 0.1, 0.2)
-    return round(min(score, 1.0), 3)
-
-
-async def route(turn: Turn) -> None:
-    config, model = turn.runtime.config, choose_model(turn)
-    provider, bare_model = turn.runtime.open_provider(model)
-    window = turn.agent.context_window or find_window(config, model, bare_model)
-    turn.route = ModelRoute(model, bare_model, provider, _find_price(config, model, bare_model), window)
-    turn.emit(TurnStarted(turn=turn.id, model=model, agent=turn.agent.name))
-
-
-def choose_model(turn: Turn) -> str:
-    """The flag, then the skill that was started, then the agent, then the tier of this complexity, then the default."""
-    if turn.request.model:
-        return turn.request.model
-    providers = turn.runtime.config.providers
-    asked = read_model(turn.invoked.skill.model, providers) if turn.invoked else ""
-    if asked:
-        try:
-            turn.runtime.check_model(asked)
-        except ClawftError as error:
-            message = f"The skill asks for the model '{asked}', which is not there: {error}"
-            turn.warn("skill-model", message, error.hint)
-        else:
-            return asked
-    asked = read_model(turn.agent.model, providers)
-    if is_claude_alias(asked, providers):
-        message = f"The agent asks for Claude's '{asked}', which is no model here; another one answers"
-        turn.warn("agent-model", message, _ALIAS_HINT)
-    elif asked:
-        return _check_agent_model(turn, asked)
-    request = turn.request
-    complexity = measure_complexity(request.text, len(turn.session.messages), len(request.images))
-    for tier in sorted(turn.runtime.config.agents.routing.tiers, key=lambda one: one.up_to):
-        if complexity <= tier.up_to:
-            return tier.model
-    return turn.runtime.config.agents.defaults.model
-
-
-_ALIAS_HINT = "Name a model as provider/model in the agent's file, or with --model"
-
-
-def _check_agent_model(turn: Turn, model: str) -> str:
-    """Check that an agent's model belongs to a configured provider, and return it. Raises: ClawftError."""
-    try:
-        turn.runtime.check_model(model)
-    except ClawftError as error:
-        message = f"The agent '{turn.agent.name}' asks for the model '{model}', which cannot be used: {error}"
-        raise type(error)(error.code, message, hint=error.hint) from error
-    return model
-
-
-def find_window(config: Config, model: str, bare_model: str) -> int | None:
-    """Tokens that fit the model, if the config knows."""
-    provider = config.providers.get(model.partition("/")[0])
-    known = provider.models.get(bare_model) if provider else None
-    return config.agents.defaults.context_window or (known.context_window if known else None)
-
-
-def _find_price(config: Config, model: str, bare_model: str) -> Price | None:
-    provider = config.providers.get(model.partition("/")[0])
-    known = provider.models.get(bare_model) if provider else None
-    if known is None or known.input_usd_per_mtok is None or known.output_usd_per_mtok is None:
-        return None
-    return Price(known.input_usd_per_mtok, known.output_usd_per_mtok)
+from clawft.messages import Event, Message, TurnFailed, TurnFinished
 
 
 async def score(turn: Turn) -> None:
@@ -140,9 +54,6 @@ async def record_skill_use(turn: Turn) -> None:
     )
 
 
-MAX_RESTARTS = 2  # of one model call whose answer broke off
-
-
 async def transport(turn: Turn) -> None:
     if turn.answer:
         await turn.answer(turn)
@@ -152,12 +63,14 @@ async def transport(turn: Turn) -> None:
     for _ in range(limit):
         await lowlevel.checkpoint()  # a turn that was stopped asks nothing more
         await fit_window(turn)
-        answer = await _ask(turn)
-        append_message(turn, Message("assistant", answer.text or None, answer.calls))
+        answer = await ask_whole(turn)
+        # An answer without calls has a text, if only an empty one: servers refuse a message with neither.
+        content = answer.text or (None if answer.calls else "")
+        append_message(turn, Message("assistant", content, answer.calls, reasoning=answer.reasoning))
         turn.text = answer.text
         turn.stop = "length" if answer.stop == "length" else "done"
         if not answer.calls:
-            _say_stop(turn, answer.stop)
+            _say_stop(turn, answer)
             if not await run_stop_hooks(turn, held):
                 return
             held += 1
@@ -167,43 +80,17 @@ async def transport(turn: Turn) -> None:
         join_tools(turn)
     turn.stop = "max_iterations"
     notice = f"The turn was stopped after {limit} rounds of tools (max_tool_iterations)"
-    turn.warn("max-iterations", notice)
+    turn.warn("max-iterations", notice, f'To go on, say so: weft agent --session {turn.session.key} -m "Go on"')
 
 
-def _say_stop(turn: Turn, stop: Stop) -> None:
-    if stop == "length":
+def _say_stop(turn: Turn, answer: ModelAnswer) -> None:
+    if answer.stop == "length":
         message, hint = "The answer was cut at max_tokens", "Raise agents.defaults.max_tokens"
         turn.warn("answer-cut", message, hint)
-    elif stop == "refusal":
+    elif answer.stop == "refusal":
         turn.warn("model-refused", "The model declined to answer")
-
-
-async def _ask(turn: Turn) -> ModelAnswer:
-    """One answer. One that breaks off is asked for again: what had come of it does not count."""
-    request = make_request(turn)
-    restarts = 0
-
-    def show(text: str) -> None:
-        turn.partial += text
-        turn.emit(TextDelta(text=text))
-
-    while True:
-        turn.partial = ""
-        try:
-            return await ask_model(turn, request, show)
-        except StreamCut as error:
-            restarts += 1
-            if restarts > MAX_RESTARTS:
-                raise
-            message = f"{error}; the answer is asked for again"
-            turn.warn("stream-restarted", message)
-
-
-def make_request(turn: Turn) -> ModelRequest:
-    """Build the next request to the model."""
-    defaults = turn.runtime.config.agents.defaults
-    temperature = defaults.temperature if turn.agent.temperature is None else turn.agent.temperature
-    return ModelRequest(turn.route.bare_model, turn.messages(), turn.prompt.specs, temperature, defaults.max_tokens)
+    elif not answer.text.strip():
+        turn.warn("answer-empty", "The model answered nothing", "Ask again, or choose another model")
 
 
 STAGES: tuple[Stage, ...] = (route, assemble, transport, score, record_skill_use)

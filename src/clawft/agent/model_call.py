@@ -6,15 +6,24 @@ from functools import partial
 
 import anyio
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clawft.agent.providers.request import CallChunk, DoneChunk, ModelRequest, RetryChunk, Stop, TextChunk
+from clawft.agent.providers.request import (
+    CallChunk,
+    DoneChunk,
+    ModelRequest,
+    ReasoningChunk,
+    RetryChunk,
+    Stop,
+    TextChunk,
+)
 from clawft.agent.records import work_on
 from clawft.agent.runtime import Turn, run_inserted
 from clawft.agent.tools.steps import TurnStep
+from clawft.config.redaction import Secrets
 from clawft.contracts import Phase
 from clawft.errors import ClawftError
-from clawft.messages import Noticed, ToolCall, Usage, UsageReported
+from clawft.messages import Noticed, Reasoning, ToolCall, Usage, UsageReported
 
 _CHARS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_500
@@ -26,6 +35,7 @@ class ModelAnswer(Struct):
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
+    reasoning: tuple[Reasoning, ...] = ()
     stop: Stop = "end"
     usage: Usage | None = None
     cost_usd: float | None = None
@@ -137,9 +147,10 @@ def warn_records_unavailable(turn: Turn, error: ClawftError) -> None:
 
 def _guess(answer: ModelAnswer, worst: Usage) -> Usage:
     """Estimate the paid usage of a call that broke off: none if nothing was received."""
-    if not answer.text and not answer.calls:
+    if not answer.text and not answer.calls and not answer.reasoning:
         return Usage()
-    return Usage(worst.input_tokens, len(answer.text) // _CHARS_PER_TOKEN)
+    written = len(answer.text) + sum(len(part.text) for part in answer.reasoning)
+    return Usage(worst.input_tokens, written // _CHARS_PER_TOKEN)
 
 
 async def _read(turn: Turn, request: ModelRequest, answer: ModelAnswer, show: Callable[[str], None]) -> None:
@@ -156,6 +167,8 @@ async def _read(turn: Turn, request: ModelRequest, answer: ModelAnswer, show: Ca
             match chunk:
                 case TextChunk(text=text):
                     take(masked.feed(text))
+                case ReasoningChunk():
+                    answer.reasoning = _add_thought(answer.reasoning, chunk)
                 case CallChunk(call=call):
                     answer.calls = (*answer.calls, call)
                 case RetryChunk(attempt=attempt, wait_s=wait_s, reason=reason):
@@ -165,3 +178,19 @@ async def _read(turn: Turn, request: ModelRequest, answer: ModelAnswer, show: Ca
                 case DoneChunk(stop=stop, usage=usage):
                     answer.stop, answer.usage = stop, usage
     take(masked.flush())
+    provider = turn.route.model.partition("/")[0]
+    answer.reasoning = tuple(_mask_thought(turn.runtime.secrets, part, provider) for part in answer.reasoning)
+
+
+def _add_thought(known: tuple[Reasoning, ...], chunk: ReasoningChunk) -> tuple[Reasoning, ...]:
+    """Add a piece of thought to the block that it goes on with, or as a new one."""
+    if known and known[-1].kind == chunk.kind and not known[-1].signature:
+        *before, last = known
+        return (*before, structs.replace(last, text=last.text + chunk.text, signature=chunk.signature))
+    return (*known, Reasoning(chunk.kind, chunk.text, chunk.signature))
+
+
+def _mask_thought(secrets: Secrets, part: Reasoning, provider: str) -> Reasoning:
+    """Return a thought without secrets. One that held any is not what its signature was made for."""
+    text = secrets.mask(part.text)
+    return Reasoning(part.kind, text, part.signature if text == part.text else "", provider)

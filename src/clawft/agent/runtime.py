@@ -356,6 +356,7 @@ class ModelRoute(Struct, frozen=True):
     provider: Provider | None = None
     price: Price | None = None
     context_window: int | None = None
+    max_output: int | None = None  # tokens of one answer
 
 
 class TurnPrompt(Struct, frozen=True):
@@ -400,6 +401,7 @@ class Turn:
         self.answer: Stage | None = None  # answers in the place of a model: the fork of a skill that a person started
         self.extra_sections: list[str] = []  # what inserted stages add to the system prompt
         self.route = ModelRoute()
+        self.max_tokens = self.runtime.config.agents.defaults.max_tokens  # of one answer
         self.prompt = TurnPrompt()
         self.outgoing: ModelRequest | None = None  # what a model is about to be sent; stages before that may change it
         self.began = False  # something of it is on record

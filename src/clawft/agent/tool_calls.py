@@ -186,7 +186,7 @@ async def _execute(
     context = await permit(turn, tool, call, context, hooked)
     timeout_s = tool.timeout_s or turn.runtime.config.agents.defaults.tool_timeout_s
     if tool.read_only and not tool.plugin:  # that it only looks is not just what a plugin says
-        return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+        return await run_tool(tool, call.arguments, context, timeout_s=timeout_s, problem=_find_problem(call))
     subject, about = f"{tool.name} {_summarise(tool, call)}".strip(), {"call": call.id}
 
     rule, detail = context.permission.granted.rule, _identify(turn, call)
@@ -197,7 +197,7 @@ async def _execute(
         await context.act.begin()
     how: dict[str, object] = {"status": "cancelled"}
     try:
-        envelope = await run_tool(tool, call.arguments, context, timeout_s=timeout_s, malformed=call.malformed)
+        envelope = await run_tool(tool, call.arguments, context, timeout_s=timeout_s, problem=_find_problem(call))
         how = _tell_end(envelope)
     finally:
         if context.act.is_begun:
@@ -215,6 +215,11 @@ async def record_before_change(turn: Turn) -> None:
 
     if turn.conversation.checkpoint is not None:
         await turn.conversation.checkpoint.begin(tell)
+
+
+def _find_problem(call: ToolCall) -> str:
+    """Find out why a call cannot be made as it came; '' if it can."""
+    return call.problem or (f"The arguments are no JSON object: {call.malformed[:200]}" if call.malformed else "")
 
 
 def _identify(turn: Turn, call: ToolCall) -> dict[str, object]:

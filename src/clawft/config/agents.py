@@ -21,10 +21,12 @@ class AgentDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Literal["plan", "ask", "auto-edit", "full"] = "auto-edit"
     #: How freely the model writes, 0 to 2; absent leaves it to the provider.
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    #: The most tokens of one answer.
+    #: Models that take over, in this order, when the model of a turn fails for good, as `provider/model`.
+    fallbacks: tuple[str, ...] = ()
+    #: The most tokens that are asked for at once; a longer answer is continued, with the model's own maximum if known.
     max_tokens: _Positive = 4096
     #: How often a turn may go from the model to tools and back.
-    max_tool_iterations: _Positive = 25
+    max_tool_iterations: _Positive = 100
     #: Tokens that fit the model's window; absent takes `providers.NAME.models.MODEL.context_window`, else 128,000.
     context_window: _Positive | None = None
     #: How long one tool may run, in seconds; tools may have shorter limits of their own.
@@ -100,6 +102,8 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     #: Tokens that fit its window.
     context_window: Annotated[int, Meta(ge=1)] | None = None
+    #: The most tokens it writes in one answer; absent takes what is known of well-known models.
+    max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
     #: The price of a million tokens it reads, in US dollars.
     input_usd_per_mtok: _Amount | None = None
     #: The price of a million tokens it writes, in US dollars.

@@ -192,12 +192,12 @@ def _rewrite(message: Message, new: Any) -> Message:
         _rewrite_call(old, made["arguments"])
         for old, made in zip(message.tool_calls, new.get("tool_calls", ()), strict=True)
     )
-    return structs.replace(message, content=new["content"], tool_calls=calls)
+    return structs.replace(message, content=new["content"], tool_calls=calls, reasoning=())  # no stage saw that
 
 
 def _rewrite_call(call: ToolCall, arguments: Any) -> ToolCall:
     if isinstance(arguments, str):
-        return structs.replace(call, malformed=arguments)
+        return structs.replace(call, malformed=arguments, problem="")
     return structs.replace(call, arguments=arguments)
 
 

@@ -13,6 +13,7 @@ from clawft.agent.providers.request import (
     DoneChunk,
     ModelRequest,
     ModelTool,
+    ReasoningChunk,
     RetryChunk,
     StreamCut,
     TextChunk,
@@ -152,7 +153,7 @@ def test_reasons_to_stop_are_read(reason: str, expected: str) -> None:
     assert read(stop(reason)) == [DoneChunk(expected)]  # type: ignore[arg-type]
 
 
-def test_thoughts_pings_and_unknown_events_are_left_out() -> None:
+def test_pings_and_unknown_events_are_left_out_and_thoughts_kept_apart() -> None:
     frames: tuple[dict[str, Any], ...] = (
         {"type": "ping"},
         {"type": "something_new"},
@@ -164,7 +165,7 @@ def test_thoughts_pings_and_unknown_events_are_left_out() -> None:
         {"type": "content_block_delta", "index": [1], "delta": {"type": "input_json_delta", "partial_json": "{"}},
         {"type": "content_block_stop", "index": {"a": 1}},
     )
-    assert read(*frames, stop("end_turn")) == [TextChunk("yes"), DoneChunk("end")]
+    assert read(*frames, stop("end_turn")) == [ReasoningChunk("thinking", "hmhm"), TextChunk("yes"), DoneChunk("end")]
 
 
 def test_call_that_comes_whole_or_is_never_stopped_is_given() -> None:

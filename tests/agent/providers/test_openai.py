@@ -7,7 +7,15 @@ import pytest
 
 from clawft.agent.providers.endpoint import build_endpoint
 from clawft.agent.providers.openai import OpenAiWire
-from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, ModelTool, TextChunk
+from clawft.agent.providers.request import (
+    CallChunk,
+    Chunk,
+    DoneChunk,
+    ModelRequest,
+    ModelTool,
+    ReasoningChunk,
+    TextChunk,
+)
 from clawft.config.agents import ProviderSettings
 from clawft.messages import Image, Message, ToolCall, Usage
 from wire import Reply, WireServer
@@ -219,9 +227,10 @@ def test_refusal_is_text_and_a_stop_of_its_own() -> None:
     assert read(piece("stop", refusal="I will not")) == [TextChunk("I will not"), DoneChunk("refusal")]
 
 
-def test_text_in_parts_is_read_and_thoughts_are_left_out() -> None:
+def test_text_in_parts_is_read_and_thoughts_are_kept_apart() -> None:
     parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "yes"}]
-    assert read(piece("stop", content=parts, reasoning_content="hm")) == [TextChunk("yes"), DoneChunk("end")]
+    thought = ReasoningChunk("reasoning_content", "hm")
+    assert read(piece("stop", content=parts, reasoning_content="hm")) == [thought, TextChunk("yes"), DoneChunk("end")]
 
 
 def test_end_without_a_reason_is_an_end() -> None:

@@ -161,8 +161,9 @@ async def test_number_written_as_text_and_null_are_understood(context: ToolConte
 
 
 async def test_arguments_that_are_no_json_are_an_error(context: ToolContext) -> None:
-    envelope = await run_tool(make_tool(ToolResult("")), {}, context, timeout_s=30, malformed='{"path": ')
-    assert envelope.error == {"code": "INVALID_PARAM", "message": 'The arguments are no JSON object: {"path": '}
+    problem = "The arguments are no JSON object"
+    envelope = await run_tool(make_tool(ToolResult("")), {}, context, timeout_s=30, problem=problem)
+    assert envelope.error == {"code": "INVALID_PARAM", "message": problem}
 
 
 async def test_tool_with_a_schema_of_its_own_gets_the_arguments_as_they_came(context: ToolContext) -> None:

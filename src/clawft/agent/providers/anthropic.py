@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from clawft.agent.providers.endpoint import Endpoint
-from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, Stop, TextChunk
+from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, ReasoningChunk, Stop, TextChunk
 from clawft.agent.providers.wire import (
     arguments_of,
     as_dict,
@@ -16,7 +16,7 @@ from clawft.agent.providers.wire import (
     read_error,
     safe_name,
 )
-from clawft.messages import Message, Usage
+from clawft.messages import Message, Reasoning, Usage
 
 _VERSION = "2023-06-01"
 _STOPS: dict[str, Stop] = {
@@ -35,14 +35,14 @@ class AnthropicWire:
     def build_headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
 
-    def build_body(self, request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:  # noqa: ARG002  (the other wire needs it)
+    def build_body(self, request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.max_tokens,
             "stream": True,
-            "messages": _messages(request.messages),
+            "messages": _messages(request.messages, endpoint.name),
         }
-        system = [block for message in request.messages if message.role == "system" for block in _blocks(message)]
+        system = [block for message in request.messages if message.role == "system" for block in _blocks(message, "")]
         tools = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in request.tools
@@ -58,11 +58,11 @@ class AnthropicWire:
         return _Reader()
 
 
-def _messages(messages: tuple[Message, ...]) -> list[Block]:
+def _messages(messages: tuple[Message, ...], provider: str) -> list[Block]:
     """Messages in turn between two roles: results of tools are the user's, and neighbours of one role are one."""
     merged: list[Block] = []
     for message in messages:
-        blocks = [] if message.role == "system" else _blocks(message)
+        blocks = [] if message.role == "system" else _blocks(message, provider)
         role = "assistant" if message.role == "assistant" else "user"
         if blocks and merged and merged[-1]["role"] == role:
             merged[-1]["content"] += blocks
@@ -75,8 +75,9 @@ def _messages(messages: tuple[Message, ...]) -> list[Block]:
     return merged
 
 
-def _blocks(message: Message) -> list[Block]:
-    """The parts of a message. The wire refuses an empty text, so there is none."""
+def _blocks(message: Message, provider: str) -> list[Block]:
+    """The parts of a message. The wire refuses an empty text, so there is none; thoughts are sent back as they came to
+    the provider that they came from."""
     text = [_text(message.content)] if message.content and message.content.strip() else []
     images = [_image(image.media_type, image.base64) for image in message.images]
     if message.role == "tool":
@@ -88,7 +89,14 @@ def _blocks(message: Message) -> list[Block]:
         {"type": "tool_use", "id": safe_name(call.id), "name": safe_name(call.name), "input": arguments_of(call)}
         for call in message.tool_calls
     ]
-    return [*images, *text, *calls]
+    thoughts = [_thought(part) for part in message.reasoning if part.signature and part.provider == provider]
+    return [*(thoughts if text or calls else ()), *images, *text, *calls]
+
+
+def _thought(part: Reasoning) -> Block:
+    if part.kind == "redacted_thinking":
+        return {"type": part.kind, "data": part.signature}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
 
 def _text(text: str) -> Block:
@@ -164,7 +172,9 @@ class _Reader:
         kind, text = block.get("type"), block.get("text")
         if kind == "text" and isinstance(text, str) and text:
             yield TextChunk(text)
-        if kind == "tool_use":
+        if kind == "redacted_thinking":
+            yield ReasoningChunk("redacted_thinking", signature=str(block.get("data") or ""))
+        if kind in ("tool_use", "thinking"):
             self._open[_key(index)] = (block, [])
 
     def _grow(self, index: object, delta: Block) -> Iterator[Chunk]:
@@ -174,10 +184,15 @@ class _Reader:
         opened = self._open.get(_key(index))
         if opened and isinstance(written, str):
             opened[1].append(written)
+        if opened and opened[0].get("type") == "thinking":
+            _grow_thought(opened, delta)
 
     def _stop(self, index: object) -> Iterator[Chunk]:
         block, written = self._open.pop(_key(index), ({}, []))
-        if block:
+        if block.get("type") == "thinking":
+            text, signature = "".join((str(block.get("thinking") or ""), *written)), str(block.get("signature") or "")
+            yield ReasoningChunk("thinking", text, signature)
+        elif block:
             whole = as_dict(block.get("input"))
             text = "".join(written) or msgspec.json.encode(whole).decode()
             self._called = True
@@ -192,6 +207,14 @@ class _Reader:
     def _count(self, usage: object) -> None:
         """Counts come with the start and again with the end, where they are final."""
         self._counts |= {key: count_tokens(value) for key, value in as_dict(usage).items() if value is not None}
+
+
+def _grow_thought(opened: tuple[Block, list[str]], delta: Block) -> None:
+    block, written = opened
+    if isinstance(thought := delta.get("thinking"), str):
+        written.append(thought)
+    if isinstance(signature := delta.get("signature"), str):
+        block["signature"] = str(block.get("signature") or "") + signature
 
 
 def _key(index: object) -> int:

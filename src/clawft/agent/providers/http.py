@@ -20,6 +20,7 @@ from clawft.agent.providers.http_client import (
     translate_http_errors,
     wait_before,
 )
+from clawft.agent.providers.reasoning import ThinkSplitter
 from clawft.agent.providers.request import Chunk, ModelRequest, ProviderError, RetryChunk
 from clawft.agent.providers.wire import AnswerReader, ProviderWire, ServerError, find_error, is_json
 from clawft.files import encode_json
@@ -187,19 +188,21 @@ class HttpProvider:
                 return await self._client.send(request, stream=True)
 
     async def _read(self, response: httpx2.Response) -> AsyncGenerator[Chunk]:
-        reader = self._wire.open_reader()
+        reader, splitter = self._wire.open_reader(), ThinkSplitter()
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         events = self._whole(response) if kind.endswith("json") else self._events(response, reader)
         async with aclosing(events):
             async for event in events:
                 for chunk in reader.read(event):
-                    yield chunk
+                    for part in splitter.feed(chunk):
+                        yield part
         if not reader.complete:
             if kind not in ("", "text/event-stream"):
                 raise bad_answer(self._endpoint, f"The server answered with {kind[:50]!r} instead of a stream")
             raise TransientError("provider-bad-answer", f"The answer of '{self.name}' broke off before its end")
         for chunk in reader.finish():
-            yield chunk
+            for part in splitter.feed(chunk):
+                yield part
 
     async def _events(self, response: httpx2.Response, reader: AnswerReader) -> AsyncGenerator[str]:
         """The data of each event, until the server says that it has ended."""
@@ -257,7 +260,7 @@ class HttpProvider:
         text = body[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
         error = find_error(text)
         status = 402 if error and error.status == 402 else response.status_code
-        return ServerError(status, (error and error.message) or text)
+        return ServerError(status, (error and error.message) or text, error.about if error else "")
 
     def _judge(self, error: ServerError, headers: httpx2.Headers) -> ProviderError:
         failure = make_status_error(self._endpoint, error, self._environ)

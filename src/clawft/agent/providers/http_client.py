@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from clawft.agent.providers.endpoint import Endpoint
-from clawft.agent.providers.request import ProviderError, StreamCut
+from clawft.agent.providers.request import ContextFull, ProviderError, StreamCut
 from clawft.agent.providers.wire import ServerError
 from clawft.errors import ClawftError
 
@@ -71,6 +71,9 @@ def make_status_error(endpoint: Endpoint, error: ServerError, environ: Mapping[s
     """The error for a status, in the server's own words without our secrets."""
     words = _clean(error.message, endpoint, environ)
     message = f"'{endpoint.name}' answered with status {error.status}" + (f": {words}" if words else "")
+    if error.is_too_long:
+        hint = f"Set providers.{endpoint.name}.models.MODEL.context_window to what the model holds"
+        return ContextFull("provider-context", message, hint=hint)
     code, hint = _code_and_hint(endpoint, error.status)
     return (TransientError if error.status in RETRIED else ProviderError)(code, message, hint=hint)
 

@@ -6,7 +6,16 @@ from typing import Any
 import msgspec
 
 from clawft.agent.providers.endpoint import Endpoint
-from clawft.agent.providers.request import CallChunk, Chunk, DoneChunk, ModelRequest, ProviderError, Stop, TextChunk
+from clawft.agent.providers.request import (
+    CallChunk,
+    Chunk,
+    DoneChunk,
+    ModelRequest,
+    ProviderError,
+    ReasoningChunk,
+    Stop,
+    TextChunk,
+)
 from clawft.agent.providers.wire import (
     arguments_of,
     as_dict,
@@ -17,7 +26,7 @@ from clawft.agent.providers.wire import (
     read_error,
     safe_name,
 )
-from clawft.messages import Image, Message, ToolCall, Usage
+from clawft.messages import Image, Message, Reasoning, ReasoningKind, ToolCall, Usage
 
 _MAX_CALLS = 128
 
@@ -95,6 +104,7 @@ def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+_REASONING_FIELDS: tuple[ReasoningKind, ...] = ("reasoning_content", "reasoning")
 _STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
 
 
@@ -109,7 +119,7 @@ class OpenAiWire:
         limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
         body: dict[str, Any] = {
             "model": request.model,
-            "messages": list(_messages(request.messages, with_null=endpoint.empty_content == "null")),
+            "messages": list(_messages(request.messages, endpoint)),
             "stream": True,
             "stream_options": {"include_usage": True},
             limit: request.max_tokens,
@@ -124,18 +134,34 @@ class OpenAiWire:
         return _Reader()
 
 
-def _messages(messages: tuple[Message, ...], *, with_null: bool) -> Iterator[dict[str, Any]]:
-    """Messages as the wire has them. Results of tools carry text alone, so their images follow as from the user."""
+def _messages(messages: tuple[Message, ...], endpoint: Endpoint) -> Iterator[dict[str, Any]]:
+    """Messages as the wire has them. Results of tools carry text alone, so their images follow as from the user.
+
+    A model gets back what it thought between the calls of one turn; of earlier turns servers want none.
+    """
     shown: list[Image] = []
-    for message in messages:
+    last = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+    for at, message in enumerate(messages):
         if shown and message.role != "tool":
             yield _from_tools(shown)
             shown = []
-        yield _message(message, with_null=with_null)
+        written = _message(message, with_null=endpoint.empty_content == "null")
+        if at > last and message.tool_calls:
+            _add_reasoning(written, [part for part in message.reasoning if part.provider == endpoint.name])
+        yield written
         if message.role == "tool":
             shown += message.images
     if shown:
         yield _from_tools(shown)
+
+
+def _add_reasoning(written: dict[str, Any], reasoning: list[Reasoning]) -> None:
+    """Add the thoughts of a message as they came: in a field of their own, or before the text."""
+    for part in reasoning:
+        if part.kind == "think":
+            written["content"] = f"<think>{part.text}</think>\n\n{written.get('content') or ''}"
+        elif part.kind in _REASONING_FIELDS:
+            written[part.kind] = part.text
 
 
 def _message(message: Message, *, with_null: bool) -> dict[str, Any]:
@@ -204,6 +230,10 @@ class _Reader:
         delta = as_dict(choice.get("delta")) or whole
         refusal = delta.get("refusal")
         self._refused = self._refused or bool(refusal)
+        for field in _REASONING_FIELDS:
+            if thought := _written(delta.get(field)):
+                yield ReasoningChunk(field, thought)
+                break  # some servers send the same in both
         for text in (_written(delta.get("content")), _written(refusal)):
             if text:
                 yield TextChunk(text)

@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from clawft.errors import ClawftError
-from clawft.messages import Message, ToolCall, Usage
+from clawft.messages import Message, ReasoningKind, ToolCall, Usage
 
 Stop = Literal["end", "tools", "length", "refusal"]
 
@@ -33,6 +33,14 @@ class TextChunk(Struct, frozen=True):
     text: str
 
 
+class ReasoningChunk(Struct, frozen=True):
+    """Part of what a model thought before it answered; a `signature` ends a block of it."""
+
+    kind: ReasoningKind
+    text: str = ""
+    signature: str = ""
+
+
 class CallChunk(Struct, frozen=True):
     """A tool call, whole."""
 
@@ -54,7 +62,7 @@ class DoneChunk(Struct, frozen=True):
     usage: Usage = Usage()
 
 
-Chunk = TextChunk | CallChunk | RetryChunk | DoneChunk
+Chunk = TextChunk | ReasoningChunk | CallChunk | RetryChunk | DoneChunk
 
 
 class Provider(Protocol):
@@ -72,6 +80,10 @@ class Provider(Protocol):
 class ProviderError(ClawftError):
     """The provider did not answer. Codes: `provider-unreachable`, `provider-timeout`, `provider-refused` (401, 403),
     `provider-limited` (429 to the end), `provider-failed` (5xx, or another status), `provider-bad-answer`."""
+
+
+class ContextFull(ProviderError):
+    """The conversation is too long for the model. Code `provider-context`."""
 
 
 class StreamCut(ProviderError):

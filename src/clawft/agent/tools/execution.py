@@ -62,15 +62,15 @@ class Envelope(Struct, frozen=True):
 
 
 async def run_tool(
-    tool: Tool, arguments: dict[str, Any], context: ToolContext, *, timeout_s: float, malformed: str = ""
+    tool: Tool, arguments: dict[str, Any], context: ToolContext, *, timeout_s: float, problem: str = ""
 ) -> Envelope:
     """Run a tool and always come back with an envelope. The time that a person takes to answer does not count.
 
-    `malformed` is what the model sent, if that was no JSON object.
+    `problem` is what is wrong with the call as the model sent it.
     """
     started = anyio.current_time()
     try:
-        ready = _read_arguments(tool, arguments, malformed)
+        ready = _read_arguments(tool, arguments, problem)
         with anyio.move_on_after(timeout_s) as scope:
             own = structs.replace(context, ask=_patient_ask(context, PausableClock(scope)))
             result = await tool.run(ready, own)
@@ -148,9 +148,9 @@ def _patient_ask(context: ToolContext, clock: PausableClock) -> AskPerson:
     return ask
 
 
-def _read_arguments(tool: Tool, arguments: dict[str, Any], malformed: str) -> Any:
-    if malformed:
-        raise ToolError("INVALID_PARAM", f"The arguments are no JSON object: {malformed[:200]}")
+def _read_arguments(tool: Tool, arguments: dict[str, Any], problem: str) -> Any:
+    if problem:
+        raise ToolError("INVALID_PARAM", problem)
     if tool.arguments is None:
         missing = [name for name in tool.parameters.get("required") or () if name not in arguments]
         if missing:
@@ -159,9 +159,25 @@ def _read_arguments(tool: Tool, arguments: dict[str, Any], malformed: str) -> An
     # Models often write null for what they leave out.
     values = {name: value for name, value in arguments.items() if value is not None}
     try:
-        return msgspec.convert(values, tool.arguments, strict=False)
+        return msgspec.convert(_decode_encoded(tool, values), tool.arguments, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ToolError("INVALID_PARAM", str(error), hint=_hint_names(tool, values)) from error
+
+
+def _decode_encoded(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
+    """Decode lists and objects that a model wrote as JSON inside a string."""
+    kinds = {name: schema.get("type") for name, schema in tool.parameters.get("properties", {}).items()}
+    return {
+        name: _decode_json(value) if isinstance(value, str) and kinds.get(name) in ("array", "object") else value
+        for name, value in values.items()
+    }
+
+
+def _decode_json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _hint_names(tool: Tool, values: Mapping[str, Any]) -> str:

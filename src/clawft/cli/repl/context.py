@@ -18,6 +18,7 @@ from clawft.cli.repl.notices import RunNotices, SkillNotices
 from clawft.cli.repl.reader import PromptReader, open_history
 from clawft.cli.repl.screen import Screen
 from clawft.errors import ClawftError, Diagnostic
+from clawft.messages import TurnFinished
 from clawft.skills.parse.model import Agent
 from clawft.trust.modes import get_mode
 
@@ -182,24 +183,39 @@ class ReplContext:
             await held.close()
 
     async def run_turn(self, request: "TurnRequest") -> None:
-        """Run a turn, which Ctrl-C stops."""
-        await self._watch(request)
+        """A turn, with Ctrl-C to stop it. One that came to the end of its rounds goes on if the person wants it."""
+        from clawft.agent.run_request import TurnRequest
+
+        while await self._watch(request) and await self._ask_to_go_on():
+            request = TurnRequest("Go on.", model=request.model)
 
     async def compact(self) -> None:
         await self._watch(None)
 
-    async def _watch(self, request: "TurnRequest | None") -> None:
+    async def _watch(self, request: "TurnRequest | None") -> bool:
+        """Show a turn, or a compaction; whether it was stopped at the limit of its rounds."""
         from clawft.agent.loop import compact, run_turn
 
         conversation = self._turn = await self.talk()
         self._is_stopped = False
         try:
             turn = compact(conversation, self.model) if request is None else run_turn(conversation, request)
-            await self.display.show(turn)
+            last = await self.display.show(turn)
         finally:
             self._turn = None
         if self._is_stopped:
             await self.run_command_hooks("stop", self.key)
+        return isinstance(last, TurnFinished) and last.stop == "max_iterations"
+
+    async def _ask_to_go_on(self) -> bool:
+        """Ask whether the model may use more rounds of tools."""
+        while True:
+            try:
+                typed = await self.reader.ask("  Go on? [Y]es, [n]o: ")
+            except (EOFError, KeyboardInterrupt):
+                return False
+            if typed.strip().lower() in ("", "y", "yes", "n", "no"):
+                return typed.strip().lower() not in ("n", "no")
 
     @property
     def is_interrupted(self) -> bool:

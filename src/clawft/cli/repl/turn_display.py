@@ -55,8 +55,9 @@ class TurnDisplay:
         self._free = asyncio.Event()  # no question is on the screen
         self._free.set()
 
-    async def show(self, events: AsyncGenerator[Event]) -> None:
-        """Show a turn to its end."""
+    async def show(self, events: AsyncGenerator[Event]) -> Event | None:
+        """Show a turn to its end; the event it ended with."""
+        event = None
         self._results, self._tools, self._tokens, self._waiting_for = [], {}, 0, "thinking"
         ticking = asyncio.create_task(self._tick())
         try:
@@ -74,6 +75,7 @@ class TurnDisplay:
                 await ticking
             self._end_text()
             self.screen.show_status("")
+        return event
 
     async def reach(self, event: ApprovalNeeded) -> None:
         """Until all before a question is on the screen."""
