@@ -15,6 +15,7 @@ from clawft.agent.records import SkillUse
 from clawft.agent.runtime import Conversation, Runtime, Turn, TurnPrompt
 from clawft.agent.text_limits import append_message
 from clawft.agent.tools.environment import Entries, find_entry
+from clawft.agent.tool_permission import list_skill_limits
 from clawft.agent.tools.skill import make_listed_skill_tool
 from clawft.agent.tools.skillset import Activation
 from clawft.agent.tools.tool import Tool, ToolRegistry
@@ -29,6 +30,7 @@ from clawft.skills.discovery.ranking import match_context
 from clawft.skills.parse.model import Agent, Skill
 from clawft.skills.render.prompt import find_dynamic
 from clawft.trust.modes import Mode
+from clawft.trust.permissions import may_offer
 from clawft.trust.status import SkillStatus
 from clawft.trust.tools import SKILL_TOOL
 from clawft.workspace import Workspace
@@ -253,21 +255,26 @@ def build_prompt(turn: Turn, instructions: Sequence[Instructions]) -> TurnPrompt
 
 
 def choose_tools(conversation: Conversation) -> ToolRegistry:
-    """Return the tools for the agent's next turn: all tools that the agent may use."""
+    """Return the tools for the next request to a model: all that the agent, and the skills at work, may use."""
     runtime = conversation.runtime
     tools = conversation.list_tools()
     for agent in conversation.agents:  # a fork has no more than those above it
         tools = tools.select(agent.tools, agent.disallowed_tools)
     tools = tools.select(denied=tuple(rule.pattern.text for rule in runtime.rules.deny))
+    for limit in list_skill_limits(conversation):
+        tools = ToolRegistry(tool for tool in tools if may_offer(limit, tool.name))
     needless = not conversation.skills.offered or _injects_all(runtime)
     return tools.select(denied=SKILL_TOOLS) if needless else tools
 
 
 def join_tools(turn: Turn) -> None:
-    """Add the tools of skills that were loaded meanwhile, so that the next call of the model includes them."""
-    new = [tool for tool in choose_tools(turn.conversation) if not _is_known(turn.prompt.tools.find(tool.name), tool)]
-    if new:
-        turn.prompt = msgspec.structs.replace(turn.prompt, tools=ToolRegistry((*turn.prompt.tools, *new)))
+    """Offer the next call of the model the tools of skills that were loaded meanwhile, without those that they do not
+    allow."""
+    chosen = {tool.name: tool for tool in choose_tools(turn.conversation)}
+    tools = [tool for tool in turn.prompt.tools if tool.name in chosen]
+    new = [tool for tool in chosen.values() if not _is_known(turn.prompt.tools.find(tool.name), tool)]
+    if new or len(tools) < len(turn.prompt.tools):
+        turn.prompt = msgspec.structs.replace(turn.prompt, tools=ToolRegistry((*tools, *new)))
     _tell_problems(turn)  # also of a skill none of whose tools is offered
 
 

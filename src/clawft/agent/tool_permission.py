@@ -55,7 +55,7 @@ def authority_of(conversation: Conversation) -> CallAuthority:
     limits = [
         make_limit(f"the agent '{agent.name}'", agent.tools, agent.disallowed_tools) for agent in conversation.agents
     ]
-    limits += [_limit_of(skill, conversation) for skill in list_active(conversation)]
+    limits += list_skill_limits(conversation)
     prompted = list_prompted(conversation)
     limits += [limit_servers(f"the skill '{skill.name}'", skill.allowed_tools) for skill in prompted]
     text_limits = tuple(
@@ -70,6 +70,11 @@ def list_active(conversation: Conversation) -> tuple[ActiveSkill, ...]:
     return restrict_hosts((*conversation.lineage.active, *own), conversation)
 
 
+def list_skill_limits(conversation: Conversation) -> list[ToolLimit]:
+    """List the limits of the active skills."""
+    return [_limit_of(skill, conversation) for skill in list_active(conversation)]
+
+
 def _limit_of(active: ActiveSkill, conversation: Conversation) -> ToolLimit:
     limit = make_limit(
         f"the skill '{active.name}'",
@@ -79,7 +84,8 @@ def _limit_of(active: ActiveSkill, conversation: Conversation) -> ToolLimit:
         untrusted=active.is_untrusted,
         own=conversation.skills.brought.get(active.name, frozenset()),
     )
-    return structs.replace(limit, hosts=active.hosts if active.is_untrusted else None)
+    reads = tuple(filter(None, (conversation.lineage.project, active.folder)))
+    return structs.replace(limit, hosts=active.hosts if active.is_untrusted else None, reads=reads)
 
 
 def make_context(turn: Turn, tool: Tool | None, call: ToolCall, name: str, at: int) -> ToolContext:

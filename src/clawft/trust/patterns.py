@@ -18,9 +18,9 @@ from clawft.trust.tools import CANONICAL_TOOLS, SKILL_TOOL, canonical_tool, tool
 
 _FORM = re.compile(r"(?P<name>[^()\s]+)\s*(?:\((?P<argument>.*)\))?", re.DOTALL)
 _ALL = frozenset({"*", "**", ":*"})
-_READERS = ("read_file", "list_directory", "glob", "grep")
+READERS = ("read_file", "list_directory", "glob", "grep")
 _WRITERS = ("write_file", "edit_file")
-PATH_TOOLS = frozenset((*_READERS, *_WRITERS))
+PATH_TOOLS = frozenset((*READERS, *_WRITERS))
 _MAX_PATTERN = 2_000
 _SKILL_VARIABLES = ("CLAUDE_SKILL_DIR", "SKILL_DIR", "baseDir")
 _ANY_FOLDERS = dict.fromkeys((*_SKILL_VARIABLES, "CLAUDE_PROJECT_DIR"), "/somewhere")
@@ -211,7 +211,7 @@ def _read_argument(tool: str, argument: str, folders: Mapping[str, str]) -> Matc
         raise PatternError("there is nothing in its brackets")
     if tool == "exec_shell":
         return CommandPatterns.parse(argument, folders)
-    if tool in _READERS or tool in _WRITERS:
+    if tool in READERS or tool in _WRITERS:
         return PathPattern.parse(argument, folders)
     if tool == "web_fetch":
         return HostPattern.parse(argument)
@@ -224,4 +224,4 @@ def _read_argument(tool: str, argument: str, folders: Mapping[str, str]) -> Matc
 
 def _kin(tool: str) -> tuple[str, ...]:
     """The tools that a path speaks of: what may read a file may look at its folder, and writing is editing."""
-    return _READERS if tool in _READERS else _WRITERS if tool in _WRITERS else ()
+    return READERS if tool in READERS else _WRITERS if tool in _WRITERS else ()

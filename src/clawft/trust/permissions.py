@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from clawft.config import Config
 from clawft.config.tools import KINDS, RuleKind
 from clawft.errors import ClawftError, Diagnostic
+from clawft.files import is_within, real_path
 from clawft.git import find_git_root, list_tracked
 from clawft.scanner.findings import Power
 from clawft.skills.parse.model import Skill
@@ -17,6 +18,7 @@ from clawft.trust.modes import Mode
 from clawft.trust.network import find_grant, parse_grant
 from clawft.trust.path_patterns import CheckedCall, PathPattern, PatternRoots
 from clawft.trust.patterns import (
+    READERS,
     HostPattern,
     ToolPattern,
     allows,
@@ -217,6 +219,7 @@ class ToolLimit(Struct, frozen=True):
     is_untrusted: bool = False  # gets tools of MCP servers and plugins only if it names them
     named: tuple[ToolPattern, ...] = ()  # what it names of them
     own: frozenset[str] = frozenset()  # tools that it brought along itself
+    reads: tuple[str, ...] = ()  # folders that may be read where the list of allowed tools says nothing of reading
     hosts: tuple[str, ...] | None = None  # those that an untrusted skill was approved with; None for the user's own
 
     @property
@@ -328,7 +331,8 @@ def _keeps_from_servers(limit: ToolLimit, call: CheckedCall) -> bool:
 
 
 def _object(limit: ToolLimit, call: CheckedCall) -> str:
-    """Return why an agent or a skill may not make a call, or ''. A skill may always read its own folder."""
+    """Return why an agent or a skill may not make a call, or ''. A skill that says nothing of reading may read the
+    project and its own folder."""
     if call.tool == "skill_read":
         return ""
     denied = find_touching(limit.denied, call)
@@ -340,9 +344,28 @@ def _object(limit: ToolLimit, call: CheckedCall) -> str:
     if limit.allowed is None or call.tool in limit.own or allows(limit.allowed, call):
         return ""
     meant = [pattern.text for pattern in limit.allowed if pattern.names(call.tool)]
+    if not meant and _reads_within(call, limit.reads):
+        return ""
     if meant:
         return f"{limit.who} allows {call.tool} only for {', '.join(meant)}"
     return f"{limit.who} does not allow the tool '{call.tool}'"
+
+
+def _reads_within(call: CheckedCall, folders: Sequence[str]) -> bool:
+    """Return whether a call only reads, and only in one of the folders."""
+    real = call.path[1] if call.tool in READERS else ""
+    return bool(real) and any(is_within(real, real_path(folder)) for folder in folders)
+
+
+def may_offer(limit: ToolLimit, tool: str) -> bool:
+    """Return whether a limit leaves anything of a tool, so that a model is offered it."""
+    if tool == "skill_read":
+        return True
+    if any(pattern.names(tool) and (pattern.problem or pattern.matcher is None) for pattern in limit.denied):
+        return False
+    if limit.allowed is None or tool in limit.own or (limit.reads and tool in READERS):
+        return True
+    return any(pattern.names(tool) and not pattern.problem for pattern in limit.allowed)
 
 
 def _names_server(pattern: ToolPattern, tool: str) -> bool:
