@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from clawft.messages import Noticed, SkillActivated, ToolFinished, TurnFailed, TurnFinished
+from clawft.messages import Answer, Noticed, SkillActivated, ToolFinished, TurnFailed, TurnFinished
 from wire import call, say
-from world import World, only
+from world import Person, World, only
 
 pytestmark = pytest.mark.anyio
 ALLOWED = '[skills.security]\nscan_on_load = false\nallowed_command_prefixes = ["echo", "ls nowhere"]\n'
@@ -45,14 +45,45 @@ async def test_where_a_command_is_refused_or_fails_nothing_is_sent(
 
 
 async def test_a_person_is_told_what_would_allow_the_commands(world: World) -> None:
-    world.config = "[skills.security]\nscan_on_load = false\n"
-    world.add_skill("state", "Say: !`echo a`")
+    world.config = 'mode = "ask"\n[skills.security]\nscan_on_load = false\n'
+    world.add_skill("state", "Say: !`touch a`")
     world.replies = [say("done")]
     events = await world.run(skill="state")
     (said,) = [one for one in only(events, Noticed) if one.code == "dynamic-context-off"]
     assert said.severity == "warning"
     assert "weft config set skills.security.allowed_command_prefixes" in said.hint
-    assert "Say: !`echo a`" in world.sent()["messages"][-1]["content"]
+    assert "Say: !`touch a`" in world.sent()["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("once", "Say: ran\n"), ("no", "Say: !`sh go.sh`")])
+async def test_a_person_is_asked_where_the_mode_asks(world: World, answer: Answer, shown: str) -> None:
+    world.config = 'mode = "ask"\n[skills.security]\nscan_on_load = false\n'
+    (world.add_skill("state", "Say: !`sh go.sh`") / "go.sh").write_text("echo ran\n")
+    world.replies = [say("done")]
+    person = Person(answer)
+    await world.run(skill="state", approve=person)
+    assert [event.question for event in person.asked] == ["Run for the skill 'state': sh go.sh"]
+    assert shown in world.sent()["messages"][-1]["content"]
+    (line,) = world.audit("approval")
+    assert line["decision"] == ("allowed" if answer == "once" else "denied")
+
+
+async def test_in_mode_plan_nobody_is_asked_and_reading_commands_run(world: World) -> None:
+    world.config = 'mode = "plan"\n[skills.security]\nscan_on_load = false\n'
+    world.add_skill("state", "Say: !`echo a` !`touch b`")
+    world.replies = [say("done")]
+    person = Person("once")
+    await world.run(skill="state", approve=person)
+    assert person.asked == []
+    assert "Say: a !`touch b`" in world.sent()["messages"][-1]["content"]
+
+
+async def test_a_list_for_one_skill_leaves_the_others_usable(world: World) -> None:
+    world.config = ALLOWED
+    world.add_skill("plain", "Just do it.")
+    world.add_skill("state", "Say: !`echo a`")
+    world.replies = [call("Skill", {"name": "plain"}), call("Skill", {"name": "state"}, "c2"), say("done")]
+    assert [one.status for one in only(await world.run(), ToolFinished)] == ["success"] * 2
 
 
 async def test_a_skill_that_a_model_loads_runs_its_commands_too(world: World) -> None:
@@ -76,12 +107,12 @@ async def test_a_model_is_told_of_a_refusal_and_the_skill_is_not_loaded(world: W
 
 
 async def test_a_model_that_loads_without_a_list_is_given_the_text_and_the_person_is_told(world: World) -> None:
-    world.config = "[skills.security]\nscan_on_load = false\n"
-    world.add_skill("state", "Say: !`echo a`")
+    world.config = 'mode = "ask"\n[skills.security]\nscan_on_load = false\n'
+    world.add_skill("state", "Say: !`touch a`")
     world.replies = [call("Skill", {"name": "state"}), say("done")]
     events = await world.run()
     assert "dynamic-context-off" in [one.code for one in only(events, Noticed)]
-    assert "Say: !`echo a`" in world.sent()["messages"][-1]["content"]
+    assert "Say: !`touch a`" in world.sent()["messages"][-1]["content"]
 
 
 async def test_a_skill_without_commands_cannot_get_them_through_another(world: World) -> None:

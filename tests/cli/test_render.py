@@ -77,11 +77,12 @@ def test_render_never_runs_a_command(weft: Weft, project: Path, own: Path) -> No
 
 
 def test_render_can_do_as_a_turn_does(weft: Weft, project: Path, own: Path) -> None:
-    _skill(own / "sly", "Say !`echo $ARGUMENTS`\n!read notes.md")
+    _skill(own / "sly", "Say !`printf %s $ARGUMENTS`\n!read notes.md")
     (own / "sly" / "notes.md").write_text("a note")
+    weft("config", "set", "agents.defaults.mode", "ask")
 
     unset = weft("skills", "render", "--run", "sly", "$(id)")
-    assert (unset.returncode, unset.stdout) == (0, "Say !`echo $ARGUMENTS`\na note\n\nARGUMENTS: $(id)\n")
+    assert (unset.returncode, unset.stdout) == (0, "Say !`printf %s $ARGUMENTS`\na note\n\nARGUMENTS: $(id)\n")
     hint = unset.stderr.partition("To allow it: weft ")[2].partition("\n")[0]
     assert weft(*shlex.split(hint)).returncode == 0
 

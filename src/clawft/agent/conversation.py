@@ -16,7 +16,7 @@ from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Approve, Conversation, Runtime, Turn, run_inserted
 from clawft.agent.sessions import OpenSession
 from clawft.agent.text_limits import add_limits_above, is_bound, list_prompted, list_text_limits
-from clawft.agent.tool_permission import authority_of, list_active
+from clawft.agent.tool_permission import ask_about_command, authority_of, list_active
 from clawft.agent.tools.skillset import Skillset
 from clawft.agent.tools.steps import TurnSteps
 from clawft.agent.tools.tool import ToolRegistry
@@ -63,7 +63,9 @@ def make_conversation(
     conversation.skills = Skillset(
         runtime.skills.load,
         runtime.skills.load_usable,
-        runtime.dynamic(lambda: authority_of(conversation), lambda: conversation.steps),
+        runtime.dynamic(
+            lambda: authority_of(conversation), lambda: conversation.steps, partial(ask_about_command, conversation)
+        ),
         session_id=session.key,
         refresh_on_call=_refreshes_on_call(runtime),
         statuses=parent.skills.statuses if parent else None,

@@ -172,10 +172,13 @@ class Runtime:
         return Wasi(self.plugins_settings, self.sandbox)
 
     def dynamic(
-        self, authority: Callable[[], CallAuthority], steps: Callable[[], TurnSteps] = TurnSteps
+        self,
+        authority: Callable[[], CallAuthority],
+        steps: Callable[[], TurnSteps] = TurnSteps,
+        ask: Callable[[str, str], Awaitable[bool]] | None = None,
     ) -> DynamicContext:
         """Return the context in which skill texts are rendered, limited by an authority; `steps` are the
-        conversation's."""
+        conversation's, and `ask` puts a command to its person."""
         return DynamicContext(
             self.workspace,
             self.environ,
@@ -186,6 +189,7 @@ class Runtime:
             self.skills.variables,
             authority,
             steps,
+            ask,
         )
 
     def spill_dir(self, session: str) -> str:

@@ -234,6 +234,17 @@ def make_asker(
     return ask
 
 
+async def ask_about_command(conversation: Conversation, command: str, reason: str) -> bool:
+    """Ask the person whether a command in the text of a skill may run; a no in mode plan, which asks nothing."""
+    turn = conversation.current_turn
+    call = ToolCall(f"skill_{hash_bytes(command.encode('utf-8', 'replace'))[7:31]}", "exec_shell")
+    ask = make_asker(turn, None, call, make_audit_recorder(conversation), ToolDecision("pass"))
+    try:
+        return await ask(command, reason)
+    except ToolError:
+        return False
+
+
 class _ToolQuestion(Struct, frozen=True):
     """A question of a tool, with what was decided about its call."""
 

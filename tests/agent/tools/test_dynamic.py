@@ -195,18 +195,44 @@ async def test_an_argument_cannot_lead_outside(house: House) -> None:
     assert len(house.audit("denial")) == 1
 
 
-async def test_with_an_empty_list_nothing_runs_and_the_setting_is_named(house: House) -> None:
-    house.config = ""
-    house.add("one", "Now !`git log -3` and\n!touch x")
+async def test_without_a_list_and_a_person_what_is_asked_about_stays_as_text(house: House) -> None:
+    house.config = '[agents.defaults]\nmode = "ask"\n'
+    house.add("one", "Now !`git -C $ARGUMENTS push` and\n!touch x")
     rendered = await house.use("one", "args")
-    assert rendered.text == "Now !`git log -3` and\n!touch x\n\nARGUMENTS: args"
+    assert rendered.text == "Now !`git -C $ARGUMENTS push` and\n!touch x\n\nARGUMENTS: args"
     (said,) = rendered.diagnostics
     assert (said.code, said.severity, said.line) == ("dynamic-context-off", "warning", 6)
-    assert "skills.security.allowed_command_prefixes is empty" in said.message
-    assert said.hint == (
-        """To allow it: weft config set skills.security.allowed_command_prefixes '["git log","touch x"]'"""
-    )
+    assert "2 commands, which stay as text: it was not approved ('git -C' is not on the allow-list" in said.message
+    assert "weft config set skills.security.allowed_command_prefixes" in said.hint
     assert house.audit("command") == []
+
+
+async def test_without_a_list_commands_run_that_the_mode_runs_unasked(house: House) -> None:
+    house.config = '[agents.defaults]\nmode = "ask"\n'
+    house.add("one", "Say !`echo $ARGUMENTS` and !`touch x` and !`ls nowhere`")
+    text = (await house.use("one", "a; $(touch pwned)")).text
+    assert text.startswith("Say a; $(touch pwned) and !`touch x` and ")
+    assert "No such file" in text  # what failed is no reason to do without the skill
+    assert "[exit code " in text
+    assert [line["rule"] for line in house.audit("command")] == ["mode ask"] * 2
+    assert not (house.project / "pwned").exists()
+
+
+async def test_without_a_list_a_rule_that_denies_holds(house: House) -> None:
+    house.config = '[permissions]\ndeny = ["Bash(echo secret*)"]\n'
+    house.add("one", "!echo secret things\n!echo fine")
+    rendered = await house.use("one")
+    assert rendered.text == "!echo secret things\nfine"
+    assert "rule deny Bash(echo secret*)" in rendered.diagnostics[0].message
+    assert house.audit("denial")[0]["rule"] == "rule deny Bash(echo secret*) in [permissions]"
+
+
+async def test_without_a_list_and_a_sandbox_nothing_runs(house: House) -> None:
+    house.config = '[sandbox]\nmode = "off"\n'
+    house.add("one", "!echo a")
+    rendered = await house.use("one")
+    assert (rendered.text, rendered.diagnostics[0].code) == ("!echo a", "dynamic-context-off")
+    assert "no sandbox works here" in rendered.diagnostics[0].message
 
 
 async def test_a_rule_that_denies_comes_before_the_list(house: House) -> None:

@@ -100,4 +100,4 @@ def test_what_a_turn_would_do_with_a_command_is_said() -> None:
     assert "refuses to run this command: 'rm' is not in skills.security.allowed_command_prefixes" in unlisted
     assert "refuses to run this command: command substitution" in odd
     assert "'git push' is not in" in block
-    assert {"does not run" in one for one in said()} == {True}
+    assert {"where its mode allows that, and else asks" in one for one in said()} == {True}

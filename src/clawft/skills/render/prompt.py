@@ -187,7 +187,7 @@ def _say(place: DynamicPlace, prefixes: Sequence[str], known: TemplateVariables)
     if place.kind == "read":
         return f"A turn puts this file in its place: {place.head}"
     if not prefixes:
-        return f"A turn does not run this command, which stays as text, while {SETTING} is empty: {place.head}"
+        return f"A turn runs this command in the sandbox where its mode allows that, and else asks: {place.head}"
     for line in place.commands:
         try:
             unlisted = find_unlisted(fill_command(line, _SOME, known).judged, prefixes)

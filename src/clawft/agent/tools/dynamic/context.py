@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct, structs
@@ -50,6 +50,9 @@ class DynamicContext:
     supplies: SkillVariables
     authority: Callable[[], CallAuthority]  # all that bears on what is run now
     steps: Callable[[], TurnSteps] = TurnSteps  # those of the conversation
+    ask: Callable[[str, str], Awaitable[bool]] | None = (
+        None  # puts a command and a reason to the person, if one is there
+    )
 
     @property
     def prefixes(self) -> tuple[str, ...]:

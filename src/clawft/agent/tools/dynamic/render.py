@@ -3,7 +3,7 @@ output.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 
@@ -40,75 +40,99 @@ from clawft.skills.render.prompt import (
     render_skill,
 )
 from clawft.skills.render.template import PromptArguments, TemplateVariables
-from clawft.trust.command_policy import CommandPolicy, CommandVerdict
+from clawft.trust.command_policy import CommandPolicy, CommandVerdict, judge_by_mode
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
-from clawft.trust.permissions import UsableSkill, decide_call, list_granted_hosts
+from clawft.trust.permissions import ToolDecision, UsableSkill, decide_call, list_granted_hosts
 from clawft.trust.run_copies import open_skill_copy
 
 _READING = CommandPolicy(ExecSettings())
 
 
-class AllowedLine(Struct, frozen=True):
-    """A command line that may run. `words` are those of its last command, by which its exit code is read."""
+class JudgedLine(Struct, frozen=True):
+    """A command line with the decision on it. `words` are those of its last command, by which its exit code is read."""
 
     text: str
     words: tuple[str, ...]
+    decision: ToolDecision
+
+
+class JudgedPlace(Struct, frozen=True):
+    """A place with its lines; `why_not` says why they do not run, so that the place stays as text."""
+
+    place: DynamicPlace
+    lines: tuple[JudgedLine, ...]
+    why_not: str = ""
 
 
 def judge_commands(
     context: DynamicContext, places: Sequence[DynamicPlace], use: SkillUseContext, where: tuple[str, str]
-) -> list[tuple[AllowedLine, ...]]:
-    """The lines of each place, ready to run. `where` is the folder they run in, and the one that git looks at.
+) -> list[JudgedPlace]:
+    """Judge the lines of each place. `where` is the folder they run in, and the one that git looks at.
 
-    Raises: Refused for the first that may not run; that is recorded.
+    Raises: Refused for the first that a list of commands does not allow; that is recorded.
     """
     judge = _Judge(context, use, *where)
-    return [tuple(judge.check(place, command) for command in place.commands) for place in places]
+    return [JudgedPlace(place, tuple(judge.check(place, command) for command in place.commands)) for place in places]
 
 
 class _Judge:
+    """Judges by the user's list of commands, or, without one, as if the model asked for the command in the session's
+    mode."""
+
     def __init__(self, context: DynamicContext, use: SkillUseContext, cwd: str, repository: str) -> None:
         self._context = context
         self._use = use
         self._cwd = cwd
         self._repository = repository
-        listed = structs.replace(
-            context.config.tools.exec,
-            mode=CommandPolicyMode.ALLOWLIST,
-            allowed_commands=context.prefixes,
-            also_allowed=(),
-        )
-        self._policy = CommandPolicy(listed, SETTING)
         self._authority = get_skill_authority(context, use)
+        self._policy = self._make_policy()
         own = (cwd,) if use.folder else ()
         self._places = CommandPlaces(cwd, make_reading_context(context, own))
         variables = structs.replace(use.variables, skill_dir=cwd) if use.folder else use.variables
         self._variables = complete_variables(use.skill, variables)
 
-    def check(self, place: DynamicPlace, command: str) -> AllowedLine:
-        """A command with its arguments, if it may run. Raises: Refused."""
+    def _make_policy(self) -> Callable[[str, CommandPlaces], CommandVerdict]:
+        settings = self._context.config.tools.exec
+        if not self._context.prefixes:
+            judge = judge_by_mode(settings, CommandPolicy(settings))
+            return lambda line, places: judge(line, places, self._authority.mode)
+        mode, prefixes = CommandPolicyMode.ALLOWLIST, self._context.prefixes
+        listed = structs.replace(settings, mode=mode, allowed_commands=prefixes, also_allowed=())
+        return CommandPolicy(listed, SETTING).judge
+
+    def check(self, place: DynamicPlace, command: str) -> JudgedLine:
+        """A command with its arguments, and whether it may run. Raises: Refused."""
         filled = fill_command(command, self._use.arguments, self._variables)
-        verdict = self._policy.judge(filled.judged, self._places)
-        if reason := self._object(filled, verdict):
-            self._use.record(self._context.audit, "denial", filled.line, "deny", reason)
+        verdict = self._policy(filled.judged, self._places)
+        decision = self._decide(filled, verdict)
+        if decision.decision == "deny" or (self._context.prefixes and decision.decision != "allow"):
+            self._use.record(self._context.audit, "denial", filled.line, "deny", decision.rule)
+        if self._context.prefixes and decision.decision != "allow":
             setting = suggest_setting([filled.judged], self._context.prefixes)
             hint = f"To allow it: {setting}" if setting else "The skill has to be changed, or given other arguments"
-            shown = self._context.show(filled.line)
+            shown, reason = self._context.show(filled.line), decision.rule
             raise self._use.refuse(place, f"The skill '{self._use.skill.name}' may not run `{shown}`: {reason}", hint)
-        return AllowedLine(filled.line, verdict.commands[-1])
+        return JudgedLine(filled.line, verdict.commands[-1] if verdict.commands else ("",), decision)
 
-    def _object(self, filled: FilledCommand, verdict: CommandVerdict) -> str:
-        """Return why a command may not run, '' if it may. A command that would need approval is refused: nobody is
-        asked here."""
-        if verdict.decision != "allow":
-            return verdict.reason
+    def _decide(self, filled: FilledCommand, verdict: CommandVerdict) -> ToolDecision:
+        """Decide about a command: it runs, a person is asked, or it does not run."""
+        if verdict.decision == "deny" or (self._context.prefixes and verdict.decision != "allow"):
+            return ToolDecision("deny", verdict.reason)
         home, project = self._context.workspace.home, self._context.workspace.project
         where, traits = PatternRoots(project, self._cwd, home), ToolTraits(judges_itself=True)
         call = CheckedCall("exec_shell", {"command": filled.judged, "cwd": self._cwd}, where, traits)
         decision = decide_call(call, self._authority)
         if decision.decision in ("deny", "ask"):
-            return decision.rule
+            return decision
+        if suspicion := self._suspect(filled, verdict):
+            return ToolDecision("ask", suspicion)
+        if verdict.decision == "ask" and decision.decision != "allow":
+            return ToolDecision("ask", verdict.reason)
+        return ToolDecision("allow", SETTING if self._context.prefixes else f"mode {self._authority.mode}")
+
+    def _suspect(self, filled: FilledCommand, verdict: CommandVerdict) -> str:
+        """Return why a command may do more here than its words say, '' if it does not."""
         env = command_env(self._context.config.tools.exec, self._context.environ, {})
         if planted := find_planted(verdict.commands, env, self._context.sandbox.host_programs):
             return planted
@@ -120,6 +144,28 @@ class _Judge:
         ):
             return f"what this repository says may start a program, or lead elsewhere ({program})"
         return ""
+
+
+async def ask_about_commands(
+    context: DynamicContext, judged: Sequence[JudgedPlace], use: SkillUseContext
+) -> list[JudgedPlace]:
+    """Put the lines that need it to the person; a place with a line that may not run stays as text."""
+    settled = []
+    for judged_place in judged:
+        denied = next((line.decision.rule for line in judged_place.lines if line.decision.decision == "deny"), "")
+        why_not = denied or await _ask_about(context, judged_place.lines, use)
+        settled.append(structs.replace(judged_place, why_not=why_not))
+    return settled
+
+
+async def _ask_about(context: DynamicContext, lines: Sequence[JudgedLine], use: SkillUseContext) -> str:
+    """Return why one of the lines does not run, '' if all do."""
+    for line in lines:
+        if line.decision.decision == "ask":
+            question = f"Run for the skill '{use.skill.name}': {context.show(line.text)}"
+            if context.ask is None or not await context.ask(question, line.decision.rule):
+                return f"it was not approved ({line.decision.rule})"
+    return ""
 
 
 TIMEOUT_S = 30
@@ -140,18 +186,26 @@ class _Setting(Struct, frozen=True):
     confinement: Confinement
 
 
-async def run_commands(context: DynamicContext, places: Sequence[DynamicPlace], use: SkillUseContext) -> dict[int, str]:
-    """Run the commands and return the text that replaces each place. Raises: Refused, before any of them runs;
-    ClawftError for one that failed."""
+async def run_commands(context: DynamicContext, places: Sequence[DynamicPlace], use: SkillUseContext) -> DynamicResults:
+    """Run the commands and return the text that replaces each place, and a word on those that stay. Raises: Refused,
+    before any of them runs; ClawftError for one that failed."""
     # Programs see files where they really are, whatever links lead there.
     project, folder = real_path(context.workspace.project), real_path(use.folder) if use.folder else ""
     async with _copy(context, use, folder) as copy:
         status = await to_thread.run_sync(context.sandbox.status)
+        if not context.prefixes and status.kind not in ("bubblewrap", "landlock"):
+            return DynamicResults(diagnostics=(_tell_off(places, use, "no sandbox works here"),))
         # Where a sandbox cannot show files in another place, commands work in the copy itself.
         is_mounted = status.kind == "bubblewrap"
         cwd = (folder if is_mounted else copy) or project
         repository = _find_repository(project, folder)
         judged = await to_thread.run_sync(judge_commands, context, places, use, (cwd, repository or cwd))
+        judged = await ask_about_commands(context, judged, use)
+        left = [settled for settled in judged if settled.why_not]
+        notes = (_tell_off([settled.place for settled in left], use, left[0].why_not),) if left else ()
+        running = [settled for settled in judged if not settled.why_not]
+        if not running:
+            return DynamicResults(diagnostics=notes)
         mounts = ((copy, folder),) if copy and is_mounted else ()
         whole = (copy,) if copy and not is_mounted else ()
         own = await to_thread.run_sync(context.supplies.take, use.usable, use.variables.session_id)
@@ -160,8 +214,8 @@ async def run_commands(context: DynamicContext, places: Sequence[DynamicPlace], 
             readable=(project,), whole={"approved": whole}, mounts=mounts, hosts=_hosts(context, use)
         )
         setting = _Setting(cwd, env, confinement)
-        use.tell(_announce(context, [line for lines in judged for line in lines], use))
-        return await _run_all(context, list(zip(places, judged, strict=True)), use, setting)
+        use.tell(_announce(context, [line for settled in running for line in settled.lines], use))
+        return DynamicResults(await _run_all(context, running, use, setting), diagnostics=notes)
 
 
 def _copy(context: DynamicContext, use: SkillUseContext, folder: str) -> AbstractAsyncContextManager[str]:
@@ -181,7 +235,7 @@ def _hosts(context: DynamicContext, use: SkillUseContext) -> tuple[str, ...]:
     return list_granted_hosts(authority.rules, approved)
 
 
-def _announce(context: DynamicContext, lines: Sequence[AllowedLine], use: SkillUseContext) -> str:
+def _announce(context: DynamicContext, lines: Sequence[JudgedLine], use: SkillUseContext) -> str:
     shown = [f"`{context.show(line.text)[:_ANNOUNCED]}`" for line in lines[:_LISTED]]
     more = f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else ""
     return f"The skill '{use.skill.name}' runs {', '.join(shown)}{more}"
@@ -199,7 +253,7 @@ def _git_env(repository: str) -> dict[str, str]:
 
 async def _run_all(
     context: DynamicContext,
-    judged: Sequence[tuple[DynamicPlace, tuple[AllowedLine, ...]]],
+    judged: Sequence[JudgedPlace],
     use: SkillUseContext,
     setting: _Setting,
 ) -> dict[int, str]:
@@ -208,7 +262,7 @@ async def _run_all(
     failures: list[ClawftError] = []
     limiter = anyio.CapacityLimiter(MAX_PARALLEL)
 
-    async def run(place: DynamicPlace, lines: tuple[AllowedLine, ...]) -> None:
+    async def run(place: DynamicPlace, lines: tuple[JudgedLine, ...]) -> None:
         try:
             async with limiter:
                 outputs = [await _run_line(context, line, place, use, setting) for line in lines]
@@ -219,18 +273,18 @@ async def _run_all(
             results[place.start] = "\n".join(filter(None, outputs))
 
     async with anyio.create_task_group() as group:
-        for place, lines in judged:
-            group.start_soon(run, place, lines)
+        for settled in judged:
+            group.start_soon(run, settled.place, settled.lines)
     if failures:
         raise failures[0]
     return results
 
 
 async def _run_line(
-    context: DynamicContext, line: AllowedLine, place: DynamicPlace, use: SkillUseContext, setting: _Setting
+    context: DynamicContext, line: JudgedLine, place: DynamicPlace, use: SkillUseContext, setting: _Setting
 ) -> str:
     """The output of one command. Raises: ClawftError if it did not do its work."""
-    use.record(context.audit, "command", line.text, "allow", SETTING)
+    use.record(context.audit, "command", line.text, "allow", line.decision.rule)
     how: dict[str, object] = {"status": "cancelled"}
     try:
         finished = await context.sandbox.run(
@@ -255,8 +309,11 @@ async def _run_line(
         return context.clean(decode_output(finished, f"{MAX_BYTES} is the limit")).rstrip("\n")
     output = context.clean(make_command_result(finished, setting.cwd).text)
     excerpt = output if len(output) <= _SHOWN else f"[…] {output[-_SHOWN:]}"
-    shown = context.show(line.text)
-    raise use.fail(place, f"A command of the skill '{use.skill.name}' failed: `{shown}`\n{excerpt}")
+    message = f"A command of the skill '{use.skill.name}' failed: `{context.show(line.text)}`\n{excerpt}"
+    if context.prefixes:
+        raise use.fail(place, message)
+    use.tell(message)
+    return excerpt  # the model reads what went wrong, with the exit code
 
 
 def _is_fine_with_one(words: tuple[str, ...]) -> bool:
@@ -325,10 +382,11 @@ async def _fetch(context: DynamicContext, places: tuple[DynamicPlace, ...], use:
     files = await to_thread.run_sync(read_files, context, [place for place in places if place.kind != "command"], use)
     if not commands:
         return files
-    if not context.prefixes or use.found.location.scope == "mcp":
-        return DynamicResults(files.texts, files.files, (_tell_off(commands, use), *files.diagnostics))
-    texts = await run_commands(context, commands, use)
-    return DynamicResults({**files.texts, **texts}, files.files, files.diagnostics)
+    if use.found.location.scope == "mcp":
+        off = _tell_off(commands, use, "it came from an MCP server")
+        return DynamicResults(files.texts, files.files, (off, *files.diagnostics))
+    ran = await run_commands(context, commands, use)
+    return DynamicResults({**files.texts, **ran.texts}, files.files, (*ran.diagnostics, *files.diagnostics))
 
 
 def _summarise(context: DynamicContext, places: tuple[DynamicPlace, ...]) -> str:
@@ -336,13 +394,11 @@ def _summarise(context: DynamicContext, places: tuple[DynamicPlace, ...]) -> str
     return f"{context.show(places[0].head)}{more}"
 
 
-def _tell_off(commands: list[DynamicPlace], use: SkillUseContext) -> Diagnostic:
-    """Build the notice for the user that no command is allowed at all."""
+def _tell_off(commands: Sequence[DynamicPlace], use: SkillUseContext, why: str) -> Diagnostic:
+    """Build the notice for the user that commands stay as text."""
     what = f"{len(commands)} commands, which stay" if len(commands) > 1 else f"`{commands[0].head}`, which stays"
-    if use.found.location.scope == "mcp":
-        message = f"The skill '{use.skill.name}' would run {what} as text: it came from an MCP server"
-        return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]))
-    message = f"The skill '{use.skill.name}' would run {what} as text, since {SETTING} is empty"
-    setting = suggest_setting([line for command in commands for line in command.commands], ())
-    hint = f"To allow it: {setting}" if setting else "It is not understood well enough to be allowed"
+    message = f"The skill '{use.skill.name}' would run {what} as text: {why}"
+    is_ours = use.found.location.scope != "mcp"
+    setting = suggest_setting([line for command in commands for line in command.commands], ()) if is_ours else ""
+    hint = f"To allow it: {setting}" if setting else ""
     return Diagnostic("dynamic-context-off", "warning", message, use.found.file, use.line_of(commands[0]), hint)
