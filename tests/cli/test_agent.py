@@ -436,3 +436,49 @@ def test_an_agent_of_a_strangers_project_answers_only_when_it_is_approved(
     assert weft("agent", "-m", "hi", "--agent", "theirs").returncode == 0
     file.write_text(file.read_text() + "More.\n")
     assert weft("agent", "-m", "hi", "--agent", "theirs").returncode == 3
+
+
+def _add_skill(child_env: dict[str, str], name: str, body: str) -> None:
+    folder = Path(child_env["HOME"], ".clawft", "skills", name)
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does {name}.\n---\n\n{body}\n")
+
+
+def test_a_message_that_names_a_skill_runs_it(
+    weft: Weft, script: Callable[..., None], child_env: dict[str, str]
+) -> None:
+    _add_skill(child_env, "research", "Research $ARGUMENTS.")
+    script({"text": "Heard: {asked}"})
+    done = weft("agent", "-m", "/research the moon")
+    assert "Research the moon." in done.stdout
+    assert "· skill research (user)" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["/reserch x", "/a/b do it", "//x", "/help"])
+def test_what_looks_like_a_command_is_not_sent_by_accident(
+    weft: Weft, script: Callable[..., None], child_env: dict[str, str], text: str
+) -> None:
+    _add_skill(child_env, "research", "Research $ARGUMENTS.")
+    script({"text": "Heard: {asked}"})
+    done = weft("agent", "-m", text)
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    assert "nothing was sent" in done.stderr
+    assert ("Did you mean /research?" in done.stderr) == text.startswith("/reserch")
+    for sure in (f"-- {text}", f" {text}"):
+        assert weft("agent", "-m", sure).stdout == f"Heard: {sure.removeprefix('-- ')}\n"
+
+
+def test_a_message_that_begins_with_the_path_of_a_file_is_sent(weft: Weft, script: Callable[..., None]) -> None:
+    script({"text": "Heard: {asked}"})
+    assert weft("agent", "-m", "/etc/hosts is what?").stdout == "Heard: /etc/hosts is what?\n"
+
+
+def test_two_dashes_end_the_options_of_a_skill_and_are_no_argument(
+    weft: Weft, script: Callable[..., None], child_env: dict[str, str]
+) -> None:
+    _add_skill(child_env, "echo", "Said ($ARGUMENTS) first [$ARGUMENTS[0]].")
+    script({"text": "{asked}"})
+    done = weft("skills", "run", "echo", "--", "--yes", "b")
+    assert "Said (--yes b) first [--yes]." in done.stdout
+    assert "is an argument of the skill here" not in done.stderr
+    assert weft("skills", "render", "echo", "--", "--yes").stdout == "Said (--yes) first [--yes].\n"

@@ -353,7 +353,7 @@ class App:
         """Return every diagnostic of a skill's file, read now and whole."""
         from clawft.app.plugins import check_skill_tools
         from clawft.skills.parse.hooks import check_commands
-        from clawft.skills.render.prompt import check_dynamic  # a list of skills needs no rendering
+        from clawft.skills.render.prompt import check_dynamic, check_numbers  # a list of skills needs no rendering
 
         try:
             skill = self.load_prompt(found)
@@ -361,6 +361,7 @@ class App:
             return (error.diagnostic,)
         diagnostics = (*skill.diagnostics, *check_tools(skill, found.file), *check_commands(skill, found.file))
         diagnostics += check_dynamic(skill, found.file, self.config.skills.security.allowed_command_prefixes)
+        diagnostics += () if found.location.claude else check_numbers(skill, found.file)
         return tuple(sorted((*diagnostics, *check_skill_tools(self, skill, found)[1]), key=lambda one: one.line))
 
     def load_skills(self, only: str = "") -> tuple[SkillStatus, ...]:

@@ -11,7 +11,7 @@ import msgspec
 from clawft.app.app import App
 from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
-from clawft.errors import ClawftError, NotFound
+from clawft.errors import ClawftError, NotFound, find_close
 
 MAX_MESSAGE = 10 << 20
 _PIPE_S = 1.0
@@ -58,15 +58,44 @@ def command(
     from clawft.agent.run_request import TurnRequest
     from clawft.cli.turn import run_turn_in_terminal  # `weft --help` and a prompt need none of what turns need
 
+    text = message or "" if show_prompt else _read_message(message)
+    skills: tuple[str, ...] = ()
+    if message not in (None, "-"):  # what comes through a pipe was not typed here
+        skills, text = _split_typed(app, options, text)
+    request = TurnRequest(text, model=options.model, skill="".join(skills[:1]), more_skills=skills[1:])
     if show_prompt:
         from clawft.cli.instructions import print_prompt
 
-        return print_prompt(app, options, TurnRequest(message or "", model=options.model))
+        return print_prompt(app, options, request)
     if options.background:
         from clawft.cli.turn import start_in_background
 
-        return start_in_background(app, options, TurnRequest(_read_message(message), model=options.model))
-    return run_turn_in_terminal(app, options, TurnRequest(_read_message(message), model=options.model))
+        return start_in_background(app, options, request)
+    return run_turn_in_terminal(app, options, request)
+
+
+def _split_typed(app: App, options: TurnOptions, text: str) -> tuple[tuple[str, ...], str]:
+    """Split a message that was typed into the skills that it starts and the rest, as at the prompt.
+
+    Raises: NotFound for what looks like a command and is none; ClawftError for a skill that may not be started.
+    """
+    from clawft.cli.repl.message import AS_IS, list_startable, split_command, stack_skills
+    from clawft.cli.skills.run import prepare_skill
+
+    command = split_command(text.partition("\n")[0])
+    if command is None:
+        return (), text.removeprefix(AS_IS)
+    name = command[0]
+    if any(skill.name == name for skill in app.skills):
+        prepare_skill(app, name, yes=options.yes, ask=options.output == "text")
+    names = list_startable(app)
+    skills, rest = stack_skills(text, {name, *names} if any(skill.name == name for skill in app.skills) else names)
+    if skills:
+        return skills, rest
+    close = find_close(name, names)
+    meant = f"Did you mean /{close}? " if close else ""
+    hint = f"{meant}To send it to the model, begin the message with a blank, or with '{AS_IS}'"
+    raise NotFound("command-not-found", f"'/{name[:60]}' is no skill that you could start; nothing was sent", hint=hint)
 
 
 def _is_terminal() -> bool:

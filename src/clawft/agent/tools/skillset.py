@@ -169,7 +169,8 @@ class Skillset:
         return _activate(status, usable, rendered)
 
     def _variables(self, found: DiscoveredSkill) -> TemplateVariables:
-        return TemplateVariables(self.session_id, found.base_dir, self._dynamic.workspace.project)
+        project, numbered = self._dynamic.workspace.project, found.location.claude
+        return TemplateVariables(self.session_id, found.base_dir, project, numbered=numbered)
 
     def list_loaded(self) -> list[LoadedSkill]:
         """List the loaded skills that have programs, in the order they were loaded: their text is in the context, so

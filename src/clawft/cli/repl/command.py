@@ -11,12 +11,6 @@ from clawft.trust.modes import Mode, agent_mode, default_mode, get_mode
 from clawft.trust.status import AgentStatus, SkillStatus
 
 
-def split_command(line: str) -> tuple[str, str] | None:
-    """The name and the rest of a line that begins with `/`; None for any other, and for a path such as `/etc/hosts`."""
-    if not line.startswith("/") or line.startswith("//"):
-        return None
-    name, _, rest = line[1:].partition(" ") if " " in line else (line[1:], "", "")
-    return None if "/" in name else (name.strip(), rest.strip())
 
 
 def print_lines(repl: ReplContext, lines: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 
 from msgspec import Struct
 
+from clawft.app.app import App
 from clawft.errors import ClawftError, Unreadable
 from clawft.files import read_regular
 from clawft.messages import Image
@@ -15,6 +16,7 @@ from clawft.workspace import Workspace, resolve_path
 
 MAX_FILE_BYTES = 5 << 20
 MAX_TEXT_CHARS = 200_000
+AS_IS = "-- "  # what follows it is a message, whatever it looks like
 _FILE = re.compile(r"(?<!\S)@((?:\\ |[^\s@])+)")
 _PASTE = re.compile(r"\[paste ([0-9a-f]{6}): [\d,]+ characters\]")
 _SIGNATURES = ((b"\x89PNG\r\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
@@ -27,6 +29,22 @@ class Attached(Struct, frozen=True):
     images: tuple[Image, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+
+
+def split_command(line: str) -> tuple[str, str] | None:
+    """The name and the rest of a line that begins with `/`; None for any other, and for the path of a file that is
+    there, such as `/etc/hosts`."""
+    if not line.startswith("/"):
+        return None
+    name, _, rest = line[1:].partition(" ")
+    is_path = "/" in name.strip("/") and os.path.exists(f"/{name}")
+    return None if is_path else (name.strip(), rest.strip())
+
+
+def list_startable(app: App) -> set[str]:
+    """Return the names of the skills that the user may start, also as `scope:name`."""
+    skills = [skill for skill in app.skills if skill.user_may_invoke]
+    return {word for skill in skills for word in (skill.name, f"{skill.found.location.prefix}:{skill.name}")}
 
 
 def expand_pastes(text: str, pastes: Mapping[str, str]) -> str:

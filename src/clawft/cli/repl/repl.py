@@ -20,7 +20,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from clawft.app.app import App
 from clawft.cli.options import TurnOptions
 from clawft.cli.output import one_line
-from clawft.cli.repl.command import current_mode, split_command
+from clawft.cli.repl.command import current_mode
 from clawft.cli.repl.commands import COMMANDS, find_command
 from clawft.cli.repl.completion import ReplCompleter
 from clawft.cli.repl.context import ReplContext
@@ -88,7 +88,7 @@ def _say_notices(repl: ReplContext) -> None:
 
 async def _once(repl: ReplContext) -> None:
     try:
-        line = (await repl.reader.read()).strip()
+        line = (await repl.reader.read()).rstrip()
     except EOFError:
         repl.leaving = True
     except KeyboardInterrupt:
@@ -145,11 +145,11 @@ async def _to_error(repl: ReplContext, error: Exception) -> ClawftError:
 
 
 async def _read_request(repl: ReplContext, line: str) -> "TurnRequest | None":
-    from clawft.cli.repl.message import expand_pastes
+    from clawft.cli.repl.message import AS_IS, expand_pastes, list_startable, split_command
 
     command = split_command(line)
     if command is None:
-        return _make_request(repl, line)
+        return _make_request(repl, line.strip().removeprefix(AS_IS))
     name, rest = command
     if not name:
         repl.screen.print("Type the name of a command or a skill after the /. /help lists the commands")
@@ -157,7 +157,7 @@ async def _read_request(repl: ReplContext, line: str) -> "TurnRequest | None":
     known = find_command(name)
     if known is not None:
         return await known.run(repl, expand_pastes(rest, repl.reader.pastes))
-    names = _list_startable(repl)
+    names = list_startable(repl.app)
     if name not in names and await _ask_trust(repl, name):
         names.add(name)
     if name in names:
@@ -172,22 +172,20 @@ async def _read_request(repl: ReplContext, line: str) -> "TurnRequest | None":
     close = find_close(name, (*names, *(command.name for command in COMMANDS)))
     hint = f" Did you mean /{close}?" if close else ""
     repl.screen.print(f"Unknown command: /{one_line(name)}. Type /help for available commands.{hint}")
+    if "/" in name:
+        repl.screen.print(f"Nothing was sent. To send it to the model, begin with a blank, or with '{AS_IS}'")
     return None
-
-
-def _list_startable(repl: ReplContext) -> set[str]:
-    """Return the names of the skills that the user may start, also as `scope:name`."""
-    skills = [skill for skill in repl.app.skills if skill.user_may_invoke]
-    return {word for skill in skills for word in (skill.name, f"{skill.found.location.prefix}:{skill.name}")}
 
 
 async def _ask_trust(repl: ReplContext, name: str) -> bool:
     """Return whether the user who starts an untrusted skill approves it. Raises: ClawftError."""
+    from clawft.cli.repl.message import list_startable
+
     if not find_unapproved_skills(repl, name):
         return False
     repl.app.refresh()  # it may have been approved elsewhere meanwhile
     waiting = find_unapproved_skills(repl, name)
-    return await ask_skill_approval(repl, waiting[0]) if waiting else name in _list_startable(repl)
+    return await ask_skill_approval(repl, waiting[0]) if waiting else name in list_startable(repl.app)
 
 
 def _invoke(repl: ReplContext, line: str, names: set[str]) -> "TurnRequest":

@@ -37,6 +37,7 @@ def run_command(name: str, args: tuple[str, ...], line: str, dirs: tuple[str, ..
     if args and line:
         raise click.UsageError("Give the arguments either way, not both")
     _tell_misplaced(args)
+    args = args[1:] if args[:1] == ("--",) else args  # which only ends the options
     options = msgspec.convert(values, TurnOptions)
     app = open_here(dirs)
     if options.trust_project_skills:
@@ -96,7 +97,8 @@ def render_command(
     app = open_here(dirs)
     status = app.get_skill(name)
     skill = app.load_prompt(status.found)
-    variables = TemplateVariables(session_id, status.found.base_dir, app.workspace.project)
+    found = status.found
+    variables = TemplateVariables(session_id, found.base_dir, app.workspace.project, numbered=found.location.claude)
     arguments = split_arguments(line) if line else PromptArguments(" ".join(args), args)
     if run:
         rendered = _run(app, status, arguments, variables)

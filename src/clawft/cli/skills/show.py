@@ -188,7 +188,7 @@ def _provided(app: App, skill: Skill, found: DiscoveredSkill) -> str:
 
 def _placeholders(app: App, status: SkillStatus) -> list[str]:
     skill = app.load_prompt(status.found)
-    numbered = skill.format == "command"
+    numbered = skill.format == "command" or status.found.location.claude
     asked = extract_variables(skill.prompt or "", skill.arguments or skill.variables, numbered=numbered)
     return [f"Placeholders: {one_line(', '.join(asked))}"] if asked else []
 

@@ -258,7 +258,8 @@ class SkillPrompts:
     async def _render(self, caller: DaemonCaller, status: SkillStatus, arguments: PromptArguments) -> RenderedPrompt:
         """Raises: ClawftError."""
         app = self._daemon.app
-        variables = TemplateVariables(caller.session_key("prompt"), status.found.base_dir, app.workspace.project)
+        found, key = status.found, caller.session_key("prompt")
+        variables = TemplateVariables(key, found.base_dir, app.workspace.project, numbered=found.location.claude)
         if caller.may("run"):
             async with self._daemon.runtimes.use() as runtime:
                 return await _render_whole(runtime, status, arguments, variables)

@@ -34,7 +34,7 @@ class Location(Struct, frozen=True):
     """A folder to search: whose it is (`scope`), which row of the table (`layer`), where, and what is in it.
 
     The layer of a plugin's is its id, that of an MCP server's its name. `strict`: what does not conform to Agent Skills
-    is no skill there.
+    is no skill there. `claude`: written for Claude Code, which fills `$1` with the first argument.
     """
 
     scope: str
@@ -42,6 +42,7 @@ class Location(Struct, frozen=True):
     path: str
     kind: Literal["skills", "commands"] = "skills"
     strict: bool = False
+    claude: bool = False
 
     @property
     def prefix(self) -> str:
@@ -136,9 +137,9 @@ def _below(scope: str, base: str, folders: Sequence[str], workspace: Workspace) 
 
 
 def _locate(scope: str, layer: str, path: str) -> Location:
-    return Location(
-        scope, layer, path, "commands" if path.endswith(tuple(f"/{command}" for command in _COMMANDS)) else "skills"
-    )
+    is_commands = path.endswith(tuple(f"/{command}" for command in _COMMANDS))
+    claude = "/.claude/" in f"{path}/"
+    return Location(scope, layer, path, "commands" if is_commands else "skills", claude=claude)
 
 
 def _distinct(locations: Sequence[Location]) -> tuple[Location, ...]:

@@ -268,18 +268,19 @@ def skill_places(found: DiscoveredPlugin) -> Iterator[Location]:
     manifest = found.manifest
     if manifest is None:
         return
+    is_claude = manifest.dialect == "claude"
     for path in manifest.skill_dirs:
         place = f"{found.folder}/{path}" if path != "." else found.folder
         if not _lies_in(place, found):
             continue
         if manifest.dialect != "agent-plugins":
-            yield Location("plugin", found.id, place)
+            yield Location("plugin", found.id, place, claude=is_claude)
         else:  # only what stands right in the folder counts, and only what conforms
             for name in _list(place):
                 if os.path.lexists(f"{place}/{name}/SKILL.md") and _lies_in(f"{place}/{name}", found):
                     yield Location("plugin", found.id, f"{place}/{name}", strict=True)
-    if manifest.dialect == "claude" and _is_one_skill(found):
-        yield Location("plugin", found.id, found.folder)
+    if is_claude and _is_one_skill(found):
+        yield Location("plugin", found.id, found.folder, claude=True)
     for path in manifest.command_dirs:
         if _lies_in(f"{found.folder}/{path}", found):
             yield Location("plugin", found.id, f"{found.folder}/{path}", "commands")

@@ -4,7 +4,9 @@ Where it is not sure, a part counts as code: what is left as text does no harm.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -46,6 +48,16 @@ def split_code(text: str) -> Prose:
     for start, end in _lines(text):
         reader.take(start, end)
     return Prose(tuple(_without_comments(text, reader.lines)), tuple(reader.blocks))
+
+
+def is_code(text: str, at: int) -> bool:
+    """Return whether a place is in a fence, in indented code or in a comment."""
+    lines = _split_once(text).lines
+    line = bisect_right(lines, at, key=lambda span: span[0]) - 1
+    return line < 0 or at >= lines[line][1]
+
+
+_split_once = lru_cache(maxsize=4)(split_code)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clawft.errors import Diagnostic, Refused
 from clawft.skills.parse.model import Skill
-from clawft.skills.render.code import find_code_spans, split_code
+from clawft.skills.render.code import find_code_spans, is_code, split_code
 from clawft.skills.render.prefixes import SETTING, find_unlisted
 from clawft.skills.render.shell import NotUnderstood, blank_out
 from clawft.skills.render.template import PromptArguments, TemplateVariables, find_token, render_template
@@ -25,7 +25,20 @@ class FilledCommand(Struct, frozen=True):
 
 def complete_variables(skill: Skill, variables: TemplateVariables) -> TemplateVariables:
     """The variables with what the skill itself says of its arguments."""
-    return structs.replace(variables, names=skill.arguments or skill.variables, numbered=skill.format == "command")
+    numbered = variables.numbered or skill.format == "command"
+    return structs.replace(variables, names=skill.arguments or skill.variables, numbered=numbered)
+
+
+def check_numbers(skill: Skill, path: str) -> tuple[Diagnostic, ...]:
+    """Say of the first `$1` outside of code that it stays as it is written, where the skill is not one of Claude's."""
+    template = skill.prompt or ""
+    match = next((match for match in _NUMBER.finditer(template) if not is_code(template, match.start())), None)
+    if match is None or skill.format == "command":
+        return ()
+    line = max(skill.body_line, 1) + template.count("\n", 0, match.start())
+    message = f"{match[0]} stays as it is written: only in .claude folders and plugins of Claude's it is an argument"
+    index = int(match[1]) - 1
+    return (Diagnostic("bare-number", "note", message, path, line, f"To fill it in, write $ARGUMENTS[{index}]"),)
 
 
 def fill_command(command: str, arguments: PromptArguments, variables: TemplateVariables) -> FilledCommand:
@@ -67,6 +80,7 @@ def _check(value: str, command: str) -> str:
     return value
 
 
+_NUMBER = re.compile(r"(?<![\w\\])\$([1-9])(?![0-9A-Za-z_.,])")
 _COMMAND = re.compile(r"!(?![\[!=`\s])(?P<command>[^\n]+)")
 _READ = re.compile(r"read(?:[ \t]+(?P<path>[^\n]*))?")
 _MENTION = re.compile(

@@ -8,6 +8,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clawft.errors import ClawftError
+from clawft.skills.render.code import is_code
 
 Span = tuple[int, int, str | None]  # a part of a template, and what it becomes; None: it stays as it is written
 
@@ -43,7 +44,7 @@ class TemplateVariables(Struct, frozen=True):
     """The values that a template may use in addition to its arguments. `names` are the skill's named arguments, in
     order.
 
-    Where `numbered`, as in Claude's command files, `$1` is the first argument; in a skill a bare `$N` stays as it is.
+    Where `numbered`, as in Claude's own files, `$1` is the first argument, but not in code; else it stays as it is.
     """
 
     session_id: str = ""
@@ -111,6 +112,8 @@ def _fill_in(
             span += 1
         inside = span < len(spans) and spans[span][0] <= start
         found = None if inside and spans[span][2] is None else _look_up(match, arguments, known, places)
+        if match["number"] and not inside and known.numbered and is_code(template, start):
+            found = None
         if found is None:
             continue
         if inside:  # its value is in what the span becomes

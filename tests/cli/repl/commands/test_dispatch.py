@@ -44,6 +44,19 @@ async def test_path_at_the_start_is_no_command(world: World, terminal: Open, ent
         assert asked(world) == ["/etc/hosts is what?"]
 
 
+@pytest.mark.parametrize("line", ["/a/b do it", "//x", "//etc/nothing here"])
+async def test_what_looks_like_a_command_is_sent_only_on_purpose(
+    world: World, terminal: Open, enter: Enter, line: str
+) -> None:
+    world.replies = [say("One."), say("Two.")]
+    async with terminal() as t:
+        assert "Nothing was sent" in await enter(t, line)
+        assert world.server.asked == []
+        await enter(t, f" {line}")
+        await enter(t, f"-- {line}")
+        assert asked(world) == [line, line]
+
+
 @pytest.mark.parametrize("line", ["/research quantum computing", "/skill research quantum computing"])
 async def test_skill_is_a_command(world: World, terminal: Open, enter: Enter, line: str) -> None:
     world.add_skill("research", "Research $ARGUMENTS, first $ARGUMENTS[0].")
