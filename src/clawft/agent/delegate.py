@@ -13,7 +13,7 @@ from clawft.agent.run_request import TurnRequest
 from clawft.agent.runtime import Conversation
 from clawft.agent.skill_invocation import render_fork_result
 from clawft.agent.tools.environment import command_env
-from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import ArgumentAlias, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.config.tools import DelegationTarget
 from clawft.errors import NotFound, Refused
 from clawft.sandbox.process import run_process
@@ -21,6 +21,7 @@ from clawft.trust.programs import clean_environ, show_all, show_files
 
 _MAX_TASK = 8_000  # characters for another program: a person must be able to read what they approve
 _CLAUDE = ("claude", "-p")
+_ALIASES = {"prompt": ArgumentAlias("task"), "description": ArgumentAlias(), "subagent_type": ArgumentAlias()}
 _TARGETS = (None, *DelegationTarget)
 _DESCRIPTION = (
     "Hand a self-contained task to another agent and get its answer. It sees nothing of this conversation: say"
@@ -45,7 +46,7 @@ def delegate_tool(conversation: Conversation) -> Tool:
         return target in _TARGETS and _choose_target(conversation, target) is DelegationTarget.LOCAL
 
     # Each target has a limit of its own. A local agent resumes from its own steps; another program would start over.
-    tool = define_tool("delegate", _DESCRIPTION, DelegateArguments, run)
+    tool = define_tool("delegate", _DESCRIPTION, DelegateArguments, run, aliases=_ALIASES)
     return structs.replace(
         tool,
         timeout_s=math.inf,

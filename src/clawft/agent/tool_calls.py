@@ -26,7 +26,7 @@ from clawft.agent.tools.execution import (
     run_tool,
 )
 from clawft.agent.tools.steps import StepDoubt, TurnStep
-from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_change_files, may_repeat, shorten
+from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_change_files, may_repeat, rename_arguments, shorten
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
 from clawft.messages import Message, Noticed, ToolCall, ToolFinished, ToolStarted
@@ -73,7 +73,8 @@ _MAX_NAME = 100  # characters of a name that a model made up
 async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
     """A result for every call, in the order of the calls, whatever happens to each."""
     results: list[Message] = []
-    for parallel, group in groupby(enumerate(calls), lambda numbered: _may_run_parallel(turn, numbered[1])):
+    renamed = [_rename(turn, call) for call in calls]
+    for parallel, group in groupby(enumerate(renamed), lambda numbered: _may_run_parallel(turn, numbered[1])):
         some = list(group)
         if parallel and len(some) > 1:
             results += await _run_side_by_side(turn, some)
@@ -81,6 +82,12 @@ async def run_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[Message]:
         for at, call in some:
             results.append(await _run(turn, call, at))
     return results
+
+
+def _rename(turn: Turn, call: ToolCall) -> ToolCall:
+    """Return a call with the tool's own names of its arguments, before anything judges it."""
+    tool = _find(turn, call.name) or _find_hidden(turn, call)
+    return structs.replace(call, arguments=rename_arguments(tool, call.arguments)) if tool and tool.aliases else call
 
 
 def _may_run_parallel(turn: Turn, call: ToolCall) -> bool:

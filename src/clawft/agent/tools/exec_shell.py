@@ -26,7 +26,7 @@ from clawft.agent.tools.command import (
 from clawft.agent.tools.environment import command_env, find_planted
 from clawft.agent.tools.file_access import base_folder, resolve_inside
 from clawft.agent.tools.saved_files import mask_file, new_spill_path
-from clawft.agent.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import ArgumentAlias, Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.config.tools import ExecSettings
 from clawft.files import real_path
 from clawft.git import find_unsafe_git_setting
@@ -42,6 +42,12 @@ after a person agreed. They run in a sandbox: only the project can be changed, b
 network holds only hosts that the person allowed. Commits, branches and the like are taken over when the command has
 ended; hooks and most settings of git are not. To read, write and search files use the tools for that."""
 _ROOM_FOR_NOTES = 2048
+_ALIASES = {
+    "timeout": ArgumentAlias("timeout_s", 0.001),
+    "description": ArgumentAlias(),
+    "directory": ArgumentAlias("cwd"),
+    "workdir": ArgumentAlias("cwd"),
+}
 
 
 class ExecShellArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,7 +118,9 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         files = () if confined else find_files(names, env.get("PATH", os.defpath), cwd)
         return PreparedProgram(("/bin/sh", "-c", command), cwd, env, files)
 
-    tool = define_tool("exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), ExecShellArguments, run)
+    tool = define_tool(
+        "exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), ExecShellArguments, run, aliases=_ALIASES
+    )
     limit = settings.max_output_bytes + _ROOM_FOR_NOTES
     return structs.replace(
         tool,

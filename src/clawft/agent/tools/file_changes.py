@@ -23,7 +23,7 @@ from clawft.agent.tools.saved_files import (
     find_saved_change,
     write_original,
 )
-from clawft.agent.tools.tool import Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import FILE_ALIASES, Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
 
 MAX_WRITE_BYTES = 10 * 1024 * 1024
 _DESCRIPTION = """\
@@ -38,7 +38,10 @@ class WriteFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_file_tool() -> Tool:
     # The same bytes once more change nothing, and `_was_done` sees to what others wrote since.
-    return structs.replace(define_tool("write_file", _DESCRIPTION, WriteFileArguments, _run), repeatable=lambda _: True)
+    return structs.replace(
+        define_tool("write_file", _DESCRIPTION, WriteFileArguments, _run, aliases=FILE_ALIASES),
+        repeatable=lambda _: True,
+    )
 
 
 async def _run(arguments: WriteFileArguments, context: ToolContext) -> ToolResult:
@@ -121,7 +124,8 @@ class EditFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def edit_file_tool() -> Tool:
     return structs.replace(
-        define_tool("edit_file", _EDIT_FILE_DESCRIPTION, EditFileArguments, _run_edit_file), check=_check
+        define_tool("edit_file", _EDIT_FILE_DESCRIPTION, EditFileArguments, _run_edit_file, aliases=FILE_ALIASES),
+        check=_check,
     )
 
 

@@ -20,7 +20,7 @@ from clawft.agent.tools.file_access import (
     resolve_inside,
     show_path,
 )
-from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import ArgumentAlias, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.errors import Unreadable
 from clawft.files import read_regular
 
@@ -266,6 +266,15 @@ back-references). A line that matches is shown as `path:line:text`, a line aroun
 and folders such as .git and node_modules are left out."""
 
 
+_GREP_ALIASES = {
+    "include": ArgumentAlias("glob"),
+    "-i": ArgumentAlias("ignore_case"),
+    **dict.fromkeys(("-C", "-A", "-B"), ArgumentAlias("context")),
+    "head_limit": ArgumentAlias("max_results"),
+    **dict.fromkeys(("-n", "output_mode"), ArgumentAlias()),  # lines and their numbers are shown in any case
+}
+
+
 class GrepArguments(Struct, frozen=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1, max_length=2000, description="The regular expression.")]
     path: Annotated[str, Meta(description="The folder or file to search; the current folder unless given.")] = "."
@@ -317,7 +326,7 @@ class _Search:
 
 
 def grep_tool() -> Tool:
-    return define_tool("grep", _GREP_DESCRIPTION, GrepArguments, _run_grep, read_only=True)
+    return define_tool("grep", _GREP_DESCRIPTION, GrepArguments, _run_grep, read_only=True, aliases=_GREP_ALIASES)
 
 
 async def _run_grep(arguments: GrepArguments, context: ToolContext) -> ToolResult:

@@ -9,7 +9,7 @@ from anyio import to_thread
 from msgspec import Meta, Struct
 
 from clawft.agent.tools.file_access import decode, read_file_at, resolve_inside, show_path
-from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import FILE_ALIASES, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.files import real_path
 from clawft.messages import Image
 
@@ -33,7 +33,7 @@ class ReadFileArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_file_tool() -> Tool:
-    return define_tool("read_file", _DESCRIPTION, ReadFileArguments, _run, read_only=True)
+    return define_tool("read_file", _DESCRIPTION, ReadFileArguments, _run, read_only=True, aliases=FILE_ALIASES)
 
 
 async def read_path(

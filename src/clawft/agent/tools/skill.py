@@ -11,7 +11,7 @@ from clawft.agent.runtime import Conversation
 from clawft.agent.text_limits import find_text, record_skill
 from clawft.agent.tools.read_file import read_path
 from clawft.agent.tools.skillset import Skillset, load_failure
-from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import ArgumentAlias, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.errors import ClawftError
 from clawft.messages import Noticed
 from clawft.skills.discovery.digest import compute_digest, hash_content, list_files
@@ -74,7 +74,7 @@ def skill_tools(conversation: Conversation, fork: ForkSkill) -> tuple[Tool, ...]
     async def read(arguments: SkillReadArguments, _context: ToolContext) -> ToolResult:
         return await _read(skills, arguments)
 
-    loading = define_tool(SKILL_TOOL, _SKILL, SkillArguments, load)
+    loading = define_tool(SKILL_TOOL, _SKILL, SkillArguments, load, aliases={"skill": ArgumentAlias("name")})
     # What takes time in it, forks and commands, has limits of its own; in a run that survives, steps of its own, too.
     whole = structs.replace(
         loading,

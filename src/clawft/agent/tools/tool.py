@@ -152,6 +152,17 @@ RunTool = Callable[[Any, ToolContext], Awaitable[ToolResult]]
 CheckCall = Callable[[Any, ToolContext], Awaitable[Checked]]
 
 
+class ArgumentAlias(Struct, frozen=True):
+    """An argument as other clients call it: our name, '' where it changes nothing here, and the factor of a number."""
+
+    name: str = ""
+    factor: float = 1
+
+
+Aliases = Mapping[str, ArgumentAlias]
+FILE_ALIASES: Aliases = {"file_path": ArgumentAlias("path"), "absolute_path": ArgumentAlias("path")}
+
+
 class Tool(Struct, frozen=True):
     """One tool. `arguments` None means that the run function takes the arguments as they came, as for MCP."""
 
@@ -179,6 +190,7 @@ class Tool(Struct, frozen=True):
     # May a call change files of the project? None: unless it is `read_only`.
     changes_files: Callable[[Mapping[str, Any]], bool] | None = None
     plugin: str = ""  # the id of the plugin that brings it
+    aliases: Aliases = {}  # names of other clients for its arguments
     check: CheckCall | None = (
         None  # what came of a call that may have happened; takes what `run` takes, changes nothing
     )
@@ -216,9 +228,23 @@ def define_tool(
     run: Callable[[A, ToolContext], Awaitable[ToolResult]],
     *,
     read_only: bool = False,
+    aliases: Aliases = {},  # noqa: B006
 ) -> Tool:
     """A tool whose JSON Schema follows from a struct: fields with `Annotated[…, Meta(description=…)]`."""
-    return Tool(name, description, run, _schema(arguments), arguments, read_only)
+    return Tool(name, description, run, _schema(arguments), arguments, read_only, aliases=aliases)
+
+
+def rename_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments under the tool's own names. One that is given under both names stays, and is refused."""
+    renamed: dict[str, Any] = {}
+    for name, value in arguments.items():
+        alias = tool.aliases.get(name)
+        if alias is None or alias.name in arguments or alias.name in renamed:
+            renamed[name] = value
+        elif alias.name:
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            renamed[alias.name] = value * alias.factor if is_number and alias.factor != 1 else value
+    return renamed
 
 
 @cache  # each conversation has tools of its own, of the same few structs

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct, structs
 from clawft.agent.tools.file_access import decode
 from clawft.agent.tools.read_file import MAX_IMAGE_BYTES, find_image_type
 from clawft.agent.tools.saved_files import save_text
-from clawft.agent.tools.tool import Tool, ToolContext, ToolError, ToolResult, define_tool
+from clawft.agent.tools.tool import ArgumentAlias, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.agent.tools.visible_html import strip_invisible
 from clawft.config.tools import SearchSettings, WebSettings
 from clawft.messages import Image
@@ -64,7 +64,9 @@ def web_fetch_tool(settings: WebSettings, clock: Callable[[], float] = time.mono
         text = await _read_text(fetched, context.sandbox, raw=arguments.raw)
         return _mark(text, fetched, arguments.max_chars, context, data)
 
-    tool = define_tool("web_fetch", _DESCRIPTION, WebFetchArguments, run, read_only=True)
+    tool = define_tool(
+        "web_fetch", _DESCRIPTION, WebFetchArguments, run, read_only=True, aliases={"prompt": ArgumentAlias()}
+    )
     return structs.replace(tool, fetches=True)
 
 
