@@ -148,6 +148,7 @@ class ApprovalNeeded(Event, frozen=True, kw_only=True):
     question: str
     reason: str = ""
     dangerous: bool = field(default=False, name="grave")
+    options: tuple[str, ...] = ()  # likely answers to a question of the model, which words may answer too
 
 
 # "always" holds in this project for the very same question, and while the skills that led to it stay as they are;
@@ -156,10 +157,12 @@ Answer = Literal["once", "session", "always", "flag", "no", "nobody"]
 
 
 class ApprovalAnswer(Struct, frozen=True):
-    """An answer, and who gave it in the words of the audit log, such as `token NAME`."""
+    """An answer, and who gave it in the words of the audit log, such as `token NAME`. `choice` answers a question with
+    options, or in the person's own words."""
 
     answer: Answer
     by: str
+    choice: str = ""
 
 
 class ForkStarted(Event, frozen=True, kw_only=True):

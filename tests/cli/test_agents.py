@@ -115,7 +115,7 @@ def test_json_of_show_is_the_one_agent(weft: Weft) -> None:
 CLAUDES = """---
 name: reviewer
 description: Reviews changes. Use proactively.
-tools: Read, Bash(git diff:*), TodoWrite, mcp__github__get_issue, mcp__tracker
+tools: Read, Bash(git diff:*), NotebookEdit, mcp__github__get_issue, mcp__tracker
 model: {model}
 permissionMode: acceptEdits
 hooks: {{PreToolUse: []}}
@@ -224,7 +224,7 @@ def test_agent_of_claude_is_used_and_what_is_lost_is_said(weft: Weft, project: P
     assert "Missing Skills: house-rules\n" in done.stdout
     assert "reviewer.md:7: warning[agent-not-honoured]: Not honoured here: hooks, color\n" in done.stderr
     assert "warning[agent-model]: Claude's 'opus' is no model here; 'local/big' answers" in done.stderr
-    assert "warning[unknown-tool]: 'TodoWrite'" in done.stderr
+    assert "warning[unknown-tool]: 'NotebookEdit'" in done.stderr
     assert "warning[unknown-tool]: 'mcp__github__get_issue'" in done.stderr
     assert "mcp__tracker'" not in done.stderr
 

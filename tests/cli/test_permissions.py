@@ -16,7 +16,7 @@ from clawft.errors import ClawftError, NotFound, Refused
 Weft = Callable[..., subprocess.CompletedProcess[str]]
 SETTINGS = {
     "permissions": {
-        "allow": ["Bash(npm run test:*)", "Edit(/src/**)", "Read(*.md)", "TodoWrite", "Bash(a && b)"],
+        "allow": ["Bash(npm run test:*)", "Edit(/src/**)", "Read(*.md)", "NotebookEdit", "Bash(a && b)"],
         "ask": ["Bash(git push:*)"],
         "deny": ["Read(./.env)", "WebFetch(domain:evil.example)"],
         "defaultMode": "bypassPermissions",
@@ -180,7 +180,7 @@ def test_import_shows_what_each_rule_becomes_and_drops_nothing_silently(here: He
     assert became["Edit(/src/**)"][0] == f"Edit({project}/src/**)"
     assert became["Read(*.md)"][0] == f"Read({project}/**/*.md)"
     assert became["Read(./.env)"][0] == f"Read({project}/.env)"
-    assert became["TodoWrite"] == (None, "there is no tool 'TodoWrite' here")
+    assert became["NotebookEdit"] == (None, "there is no tool 'NotebookEdit' here")
     assert became["Bash(a && b)"] == (None, "not understood: it is no single plain command")
     assert became["bypassPermissions"][0] is None
     assert "agents.defaults.mode full" in became["bypassPermissions"][1]

@@ -17,7 +17,7 @@ def test_canonical_names_are_those_of_the_decision() -> None:
     assert set(CANONICAL_TOOLS) == {
         "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "exec_shell", "web_fetch",
         "web_search", "memory_read", "memory_write", "message", "delegate", "Skill", "skill_search", "skill_read",
-        "skill_run_script",
+        "skill_run_script", "TodoWrite", "AskUserQuestion",
     }  # fmt: skip
 
 
@@ -70,14 +70,14 @@ def test_pattern_means_a_tool_under_any_clients_name(name: str, pattern: str, me
 def test_names_of_an_agent_that_mean_no_tool_are_said() -> None:
     agent = Agent(
         name="a",
-        tools=("Read", "read_*", "TodoWrite", "github__*", "mcp__other__x", "x_*", "mcp__*"),
+        tools=("Read", "read_*", "NotebookEdit", "github__*", "mcp__other__x", "x_*", "mcp__*"),
         disallowed_tools=("Nope",),
     )
 
     said = check_agent_tools(agent, "p", {"github"})
 
     assert [(one.code, one.message.split("'")[1]) for one in said] == [
-        ("unknown-tool", "TodoWrite"),
+        ("unknown-tool", "NotebookEdit"),
         ("unknown-tool", "mcp__other__x"),
         ("unknown-tool", "x_*"),
         ("unknown-tool", "Nope"),

@@ -17,6 +17,7 @@ _KEEP_RESULT = 400  # characters of an old tool result that stay when even the l
 MAX_SUMMARY_INPUT = 400_000
 _LEARNT = 0.7  # of a conversation that a provider refused: about what its model holds
 MAX_SUMMARY = 40_000  # characters: a model that does not stop must not fill the window for good
+_TODOS, _SKILLS = "\n\nThe todo list:\n\n", "\n\nSkills that were loaded:\n\n"
 _ASK = (
     "Summarise the conversation below for the agent that continues it: what the person wants, what was decided and"
     " done, which files and commands matter, what is left to do. Keep names, paths and numbers. No preamble."
@@ -81,7 +82,7 @@ async def _compact(turn: Turn, keep_turns: int) -> None:
     counts = {"messageCount": len(messages), "tokenCount": before}
     await fire_hooks(turn, "session:compact:before", counts)
     summary = await _summarise(turn, messages[:left_out])
-    turn.session.compact(summary + _loaded_skills(turn), keep)
+    turn.session.compact(summary + _todo_list(messages) + _loaded_skills(turn), keep)
     done = {"compactedCount": left_out, "summaryLength": len(summary)}
     tokens = {"tokensBefore": before, "tokensAfter": _tokens(turn)}
     await fire_hooks(turn, "session:compact:after", {**counts, **done, **tokens})
@@ -98,9 +99,18 @@ def _count_latest(messages: tuple[Message, ...], turns: int) -> int:
     return len(messages) - starts[-turns] if len(starts) > turns else len(messages) - (starts[-1] if starts else 0)
 
 
+def _todo_list(messages: tuple[Message, ...]) -> str:
+    """Return the latest todo list, to stand in the summary: from its tool, else from the summary before."""
+    for message in reversed(messages):
+        if message.role == "tool" and message.name == "TodoWrite" and not message.is_error:
+            return f"{_TODOS}{message.content}"
+    _, mark, rest = (messages[0].content or "").partition(_TODOS) if messages else ("", "", "")
+    return mark + rest.partition(_SKILLS)[0].removesuffix("\n</conversation_summary>")
+
+
 def _loaded_skills(turn: Turn) -> str:
     texts = [record.content for record in turn.session.activated.values() if record.content]
-    return "\n\nSkills that were loaded:\n\n" + "\n\n".join(texts) if texts else ""
+    return _SKILLS + "\n\n".join(texts) if texts else ""
 
 
 async def _summarise(turn: Turn, messages: tuple[Message, ...]) -> str:

@@ -14,8 +14,8 @@ from clawft.agent.hooks.events import BootstrapFile
 from clawft.agent.records import SkillUse
 from clawft.agent.runtime import Conversation, Runtime, Turn, TurnPrompt
 from clawft.agent.text_limits import append_message
-from clawft.agent.tools.environment import Entries, find_entry
 from clawft.agent.tool_permission import list_skill_limits
+from clawft.agent.tools.environment import Entries, find_entry
 from clawft.agent.tools.skill import make_listed_skill_tool
 from clawft.agent.tools.skillset import Activation
 from clawft.agent.tools.tool import Tool, ToolRegistry

@@ -26,7 +26,16 @@ from clawft.agent.tools.execution import (
     run_tool,
 )
 from clawft.agent.tools.steps import StepDoubt, TurnStep
-from clawft.agent.tools.tool import CallAct, Tool, ToolContext, ToolError, may_change_files, may_repeat, rename_arguments, shorten
+from clawft.agent.tools.tool import (
+    CallAct,
+    Tool,
+    ToolContext,
+    ToolError,
+    may_change_files,
+    may_repeat,
+    rename_arguments,
+    shorten,
+)
 from clawft.agent.turn_hooks import fire_hooks, mark_hook_texts, render_added_texts
 from clawft.errors import Refused, find_close
 from clawft.messages import Message, Noticed, ToolCall, ToolFinished, ToolStarted

@@ -3,6 +3,7 @@ log.
 """
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from msgspec import Struct, structs
@@ -16,6 +17,7 @@ from clawft.agent.tools.tool import (
     AskPerson,
     CallFiles,
     CallPermission,
+    ChooseAnswer,
     HostGrants,
     RecordDecision,
     Tool,
@@ -104,6 +106,7 @@ def make_context(turn: Turn, tool: Tool | None, call: ToolCall, name: str, at: i
         make_asker(turn, tool, ToolCall(call.id, name, {}), record, ToolDecision("pass")),
         turn.emit,
         record=record,
+        choose=_make_chooser(turn, call.id, name, record),
         tool=name,
         hosts=HostGrants(authority.rules, tuple(skill.hosts for skill in active if skill.is_untrusted)),
         read_roots=tuple(turn.skills.loaded.values()),
@@ -232,6 +235,28 @@ def make_asker(
         return await _answer_question(_ToolQuestion(turn, tool, event, granted, record))
 
     return ask
+
+
+def _make_chooser(turn: Turn, call: str, tool: str, record: RecordDecision) -> ChooseAnswer:
+    """Make the callback with which a tool puts questions of the model to the person."""
+    numbers = count(1)
+
+    async def choose(question: str, options: tuple[str, ...]) -> ApprovalAnswer:
+        shown = tuple(escape_invisible(option) for option in options)
+        reason = f"the model asks; likely answers: {'; '.join(shown)}" if shown else "the model asks"
+        event = ApprovalNeeded(
+            call=f"{call}.{next(numbers)}", tool=tool, question=escape_invisible(question), reason=reason, options=shown
+        )
+        turn.emit(event)
+        answer = await turn.conversation.ask(event)
+        answered = (
+            answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer, _BY.get(answer, "the person"))
+        )
+        is_answered = answered.answer not in ("no", "nobody")
+        record("approval", event.question, "allow" if is_answered else "deny", answered.by, detail=_about(event))
+        return answered
+
+    return choose
 
 
 async def ask_about_command(conversation: Conversation, command: str, reason: str) -> bool:

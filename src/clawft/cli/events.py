@@ -90,6 +90,29 @@ def render_tool_end(event: ToolFinished) -> tuple[bool, str] | None:
     return (False, f"{took / 1000:.1f} s") if took >= _LONG_MS else None
 
 
+def render_todos(event: ToolFinished) -> str:
+    """The todo list that a tool wrote, a line for each item; '' for any other tool."""
+    text = str(event.result.get("text", ""))
+    is_list = event.tool == "TodoWrite" and event.status == "success"
+    return "\n".join(f"  {one_line(line)}" for line in text.splitlines()) if is_list else ""
+
+
+def render_question(event: ApprovalNeeded) -> str:
+    """A question of the model with its options, numbered."""
+    options = [f"  {number}. {one_line(option)}" for number, option in enumerate(event.options, 1)]
+    return "\n".join([_indent(event.question), *options])
+
+
+def read_choice(typed: str, event: ApprovalNeeded, left: bool) -> ApprovalAnswer:
+    """The answer to a question with options: their numbers, or words; nothing is no answer. `left`: it was left so."""
+    words = typed.replace(",", " ").split()
+    numbers = [int(word) for word in words if word.isdecimal() and 1 <= int(word[:9]) <= len(event.options)]
+    chosen = [event.options[number - 1].partition(": ")[0] for number in numbers]
+    choice = ", ".join(chosen) if len(numbers) == len(words) else typed.strip()
+    return ApprovalAnswer("once" if choice else "no", LEFT if left else AT_TERMINAL, choice)
+
+
+CHOOSE = "  A number, or your own words: "
 _ANSWERS: dict[str, Answer] = {
     "y": "once", "yes": "once", "r": "session", "s": "session", "n": "no", "no": "no", "": "no",
 }  # fmt: skip
@@ -114,9 +137,12 @@ class TurnApprover:
         return self._shown.setdefault(event.call, anyio.Event())
 
     async def __call__(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
-        if self.yes and not event.dangerous:
+        is_question = event.tool == "AskUserQuestion"
+        if self.yes and not event.dangerous and not is_question:
             return "flag"
         await self._seen(event).wait()
+        if is_question:
+            return await self._choose(event)
         if not can_ask():
             self.unanswered += 1
             asked = f"{one_line(event.question)}: {one_line(event.reason)}"
@@ -132,6 +158,16 @@ class TurnApprover:
             if answer is not None and not (event.dangerous and answer == "session"):
                 return ApprovalAnswer(answer, AT_TERMINAL if typed else LEFT)
             self.printer.note("  Please answer y or n" if event.dangerous else "  Please answer y, r or n")
+
+    async def _choose(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
+        mark = click.style("?", fg="yellow")
+        self.printer.note(f"{mark} {render_question(event)}")
+        if not can_ask():
+            self.printer.note("  nobody is there to answer; the model goes on without")
+            return "nobody"
+        note_asked()
+        typed = await ask_line(CHOOSE)
+        return read_choice(typed, event, left=not typed)
 
 
 def can_ask() -> bool:
@@ -196,6 +232,8 @@ class TurnPrinter:
             self.note(f"· {self._tools[event.call]}")
 
     def _finish_tool(self, event: ToolFinished) -> None:
+        if todos := render_todos(event):
+            self.note(todos)
         ended = render_tool_end(event)
         if ended:
             mark = click.style("✗", fg="red") if ended[0] else "✓"

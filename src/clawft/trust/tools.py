@@ -24,6 +24,8 @@ CANONICAL_TOOLS = (
     "skill_search",
     "skill_read",
     "skill_run_script",
+    "TodoWrite",
+    "AskUserQuestion",
 )
 
 TOOL_ALIASES = {

@@ -9,6 +9,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from clawft.agent.tools.dialogue import dialogue_tools
 from clawft.agent.tools.exec_shell import exec_shell_tool
 from clawft.agent.tools.file_changes import edit_file_tool, write_file_tool
 from clawft.agent.tools.file_search import glob_tool, grep_tool, list_directory_tool
@@ -193,5 +194,5 @@ def build_tools(config: Config, memory: MemoryBackend | None) -> dict[str, tuple
         "shell": (exec_shell_tool(settings.exec, CommandPolicy(settings.exec)),),
         "web": (web_fetch_tool(settings.web), *((search,) if search else ())),
         "memory": memory_tools(memory) if memory else (),
-        "message": (message_tool(),),
+        "message": (message_tool(), *dialogue_tools()),
     }

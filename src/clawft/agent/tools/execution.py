@@ -12,10 +12,20 @@ from msgspec import Struct, structs
 
 from clawft.agent.tools.file_access import base_folder
 from clawft.agent.tools.saved_files import save_text
-from clawft.agent.tools.tool import AskPerson, ErrorCode, Tool, ToolContext, ToolError, ToolResult, ToolStatus, shorten
+from clawft.agent.tools.tool import (
+    AskPerson,
+    ChooseAnswer,
+    ErrorCode,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolStatus,
+    shorten,
+)
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.files import real_path
-from clawft.messages import Image
+from clawft.messages import ApprovalAnswer, Image
 
 
 class PausableClock:
@@ -72,7 +82,8 @@ async def run_tool(
     try:
         ready = _read_arguments(tool, arguments, problem)
         with anyio.move_on_after(timeout_s) as scope:
-            own = structs.replace(context, ask=_patient_ask(context, PausableClock(scope)))
+            clock = PausableClock(scope)
+            own = structs.replace(context, ask=_patient_ask(context, clock), choose=_patient_choose(context, clock))
             result = await tool.run(ready, own)
         if scope.cancelled_caught:
             raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
@@ -146,6 +157,16 @@ def _patient_ask(context: ToolContext, clock: PausableClock) -> AskPerson:
             return await context.ask(question, reason, dangerous=dangerous)
 
     return ask
+
+
+def _patient_choose(context: ToolContext, clock: PausableClock) -> ChooseAnswer:
+    """Put a question with the clock stopped."""
+
+    async def choose(question: str, options: tuple[str, ...]) -> ApprovalAnswer:
+        with clock.stopped():
+            return await context.choose(question, options)
+
+    return choose
 
 
 def _read_arguments(tool: Tool, arguments: dict[str, Any], problem: str) -> Any:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from clawft.agent.tools.environment import SuppliedVariables
 from clawft.errors import ClawftError
-from clawft.messages import Event, Image
+from clawft.messages import ApprovalAnswer, Event, Image
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import ToolTraits
@@ -53,6 +53,17 @@ class AskPerson(Protocol):
     say yes."""
 
     async def __call__(self, question: str, reason: str, *, dangerous: bool = False) -> bool: ...
+
+
+class ChooseAnswer(Protocol):
+    """A callback that puts a question with options to the person who started the turn."""
+
+    async def __call__(self, question: str, options: tuple[str, ...]) -> ApprovalAnswer: ...
+
+
+async def _choose_nothing(question: str, options: tuple[str, ...]) -> ApprovalAnswer:  # noqa: ARG001
+    """Outside of a turn nobody is there."""
+    return ApprovalAnswer("nobody", "")
 
 
 class RecordDecision(Protocol):
@@ -139,6 +150,7 @@ class ToolContext(Struct, frozen=True):
     ask: AskPerson
     emit: Callable[[Event], None]
     record: RecordDecision = _record_nothing
+    choose: ChooseAnswer = _choose_nothing
     permission: CallPermission = CallPermission()
     act: CallAct = field(default_factory=CallAct)  # a tool that `asks` by itself begins it, when it has the answer
     tool: str = ""  # what the tool that was called goes by

@@ -11,8 +11,6 @@ from clawft.trust.modes import Mode, agent_mode, default_mode, get_mode
 from clawft.trust.status import AgentStatus, SkillStatus
 
 
-
-
 def print_lines(repl: ReplContext, lines: Iterable[str]) -> None:
     """Lines that may hold colours of ours, and nothing else that a terminal acts on."""
     text = "\n".join(lines)

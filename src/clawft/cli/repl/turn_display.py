@@ -7,7 +7,15 @@ from contextlib import aclosing, contextmanager, suppress
 
 from anyio import lowlevel
 
-from clawft.cli.events import render_event, render_tool_end, render_tool_start
+from clawft.cli.events import (
+    CHOOSE,
+    read_choice,
+    render_event,
+    render_question,
+    render_todos,
+    render_tool_end,
+    render_tool_start,
+)
 from clawft.cli.output import clean, fit, one_line
 from clawft.cli.repl.markdown import MarkdownStream
 from clawft.cli.repl.screen import Screen
@@ -162,6 +170,9 @@ class TurnDisplay:
         line = self._tools.pop(event.call, one_line(event.tool))
         self._results.append((line, clean(str(event.result.get("text", "")))))
         self._waiting_for = next(reversed(self._tools.values()), "thinking")
+        if todos := render_todos(event):
+            self._end_text()
+            self.screen.print(todos)
         ended = render_tool_end(event)
         if ended and ended[0]:
             self._fail(ended[1])
@@ -218,11 +229,26 @@ class ToolApprovalPrompt:
     async def __call__(self, event: ApprovalNeeded) -> Answer | ApprovalAnswer:
         async with self._one:
             await self._display.reach(event)
-            if self._yes and not event.dangerous:
+            is_question = event.tool == "AskUserQuestion"
+            if self._yes and not event.dangerous and not is_question:
                 self._display.note(f"  allowed by --yes: {one_line(event.question)}")
                 return "flag"
             with self._display.holding():
-                return await self._put(event)
+                return await (self._choose(event) if is_question else self._put(event))
+
+    async def _choose(self, event: ApprovalNeeded) -> ApprovalAnswer:
+        """Put a question of the model."""
+        note_asked()
+        screen = self._display.screen
+        screen.print(f"{screen.style('?', 'yellow')} {render_question(event)}")
+        try:
+            return read_choice(await self._ask(CHOOSE), event, left=False)
+        except EOFError:
+            return ApprovalAnswer("no", LEFT)
+        except KeyboardInterrupt:
+            self._stop()
+            await lowlevel.checkpoint()  # the turn ends here
+            return ApprovalAnswer("no", AT_TERMINAL)
 
     async def _put(self, event: ApprovalNeeded) -> ApprovalAnswer:
         note_asked()
