@@ -1,13 +1,13 @@
 """A command at a terminal of its own, as a person meets it: what it shows, and what is typed."""
 
-import fcntl
 import os
 import pty
 import select
 import signal
 import subprocess
-import termios
 from pathlib import Path
+
+from warm import WarmPopen, take_terminal
 
 __all__ = ["WAIT_S", "Talk"]
 
@@ -21,12 +21,7 @@ class Talk:
         self.screen = ""
         self._seen = 0
         self._master, slave = pty.openpty()
-
-        def take_terminal() -> None:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        self.process = subprocess.Popen(
+        self.process = WarmPopen[bytes](
             command, cwd=cwd, env=env, stdin=slave, stdout=subprocess.PIPE, stderr=slave, preexec_fn=take_terminal
         )
         os.close(slave)

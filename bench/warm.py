@@ -7,6 +7,7 @@ clock of its own, a library loaded before), it is started as ever. Tests of the 
 """
 
 import atexit
+import fcntl
 import gc
 import json
 import os
@@ -18,6 +19,7 @@ import struct
 import subprocess
 import sys
 import sysconfig
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +28,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, AnyStr, TextIO, cast
 
-__all__ = ["WarmPopen", "run_warm"]
+__all__ = ["WarmPopen", "run_warm", "take_terminal"]
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 _LENGTH = struct.Struct("!I")
@@ -51,6 +53,7 @@ _IMPORTS = {
     "doctor": (*_INSTALL, *_TURN, *_RUNS, *_DOCTOR),
     "hub": (*_INSTALL, "clawft.cli.hub_server", "clawft.server.http.server", "clawft.server.hub.application"),
     "mcp": (*_INSTALL, *_TURN, *_MCP, "clawft.server.mcp.server"),
+    "onboard": (*_TURN, "clawft.cli.onboard", "tomlkit", "keyring"),
     "skills": _INSTALL,
     "agent": _TURN,
     "worker": _DURABLE,
@@ -81,11 +84,12 @@ class WarmPopen(subprocess.Popen[AnyStr]):
         words, (_, preexec_fn, _, pass_fds, cwd, env) = list(map(os.fspath, args)), rest[:6]
         p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite = rest[9:15]
         env = dict(os.environ if env is None else env)
-        how = None if preexec_fn or pass_fds or not WarmPopen.is_on else _read_command(words, env)
-        if how is None:
+        how = _read_command(words, env) if WarmPopen.is_on and not pass_fds else None
+        if how is None or preexec_fn not in (None, take_terminal):
             super()._execute_child(args, *rest)  # type: ignore[misc]
             return
         task = {**how, "cwd": os.path.abspath(cwd or "."), "env": env, "session": bool(rest[-2])}
+        task["terminal"] = preexec_fn is take_terminal
         files = [0 if p2cread == -1 else p2cread, 1 if c2pwrite == -1 else c2pwrite, 2 if errwrite == -1 else errwrite]
         self._told = _ask(task, files)
         self.pid = int(_receive(self._told, _LENGTH.size, _LENGTH))
@@ -118,6 +122,12 @@ class WarmPopen(subprocess.Popen[AnyStr]):
             finally:
                 lock.release()
         return self.returncode
+
+
+def take_terminal() -> None:
+    """Begin a session at the terminal that is the standard input: the one `preexec_fn` with which it is forked, too."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def run_warm(
@@ -227,6 +237,8 @@ def _become(task: dict[str, Any]) -> None:
         os.setsid()
     for place, file in enumerate(task["files"]):
         os.dup2(file, place)
+    if task["terminal"]:
+        take_terminal()
     os.closerange(3, 1024)
     os.chdir(task["cwd"])
     os.environ.clear()
