@@ -24,6 +24,7 @@ KINDS: tuple[Literal["bubblewrap", "landlock"], ...] = ("bubblewrap", "landlock"
 _PROBE_S = 10
 _LEAST = 3  # the version of Landlock that keeps files from being cut
 _CREATE_RULESET = 444
+_worked: set[tuple[object, ...]] = set()
 
 
 class SandboxStatus(Struct, frozen=True):
@@ -51,13 +52,13 @@ def probe(mode: SandboxMode, host_programs: HostPrograms, limits: ResourceLimits
         bwrap, reason = _find_bubblewrap(host_programs)
         for nested in (False, True) if bwrap else ():
             base = tuple(base_flags(host_programs.home, limits, nested=nested))
-            reason = _try(partial(BubblewrapRun, bwrap, base), limits)
+            reason = _try_once(partial(BubblewrapRun, bwrap, base), limits, bwrap, base, host_programs.home)
             if not reason:
                 least = base_flags(host_programs.home, limits, nested=nested, etc=LEAST_ETC)
                 return UsableSandbox(SandboxStatus("bubblewrap"), bwrap, base, tuple(least))
         reasons.append(f"{reason}" if not bwrap else f"bubblewrap does not work ({reason})")
     if mode != "bubblewrap":
-        reason = _check_landlock() or _try(LandlockRun, limits)
+        reason = _check_landlock() or _try_once(LandlockRun, limits)
         if not reason:
             return UsableSandbox(SandboxStatus("landlock", "; ".join(reasons)))
         reasons.append(f"Landlock does not work ({reason})")
@@ -70,6 +71,28 @@ def _find_bubblewrap(host_programs: HostPrograms) -> tuple[str, str]:
         return host_programs.find("bwrap"), "bubblewrap is not installed"
     except Refused as error:
         return "", str(error)
+
+
+def _try_once(
+    confine: "type[LandlockRun] | partial[BubblewrapRun]",
+    limits: ResourceLimits,
+    program: str = "/bin/sh",
+    base: tuple[str, ...] = (),
+    home: str = "",
+) -> str:
+    """Return why a program cannot be run so. What worked in this process is not tried again, unless `program` is
+    another file, or the flags are others; of a home it matters only which folder of the root it is mounted in."""
+    try:
+        file = os.stat(program)
+    except OSError as error:
+        return f"{program}: {error.strerror}"
+    changes = (file.st_dev, file.st_ino, file.st_mtime_ns, file.st_mode)
+    flags = tuple(flag for flag in base if flag != home)
+    tried = (program, changes, flags, tuple(home.split("/")[:2]), limits)
+    reason = "" if tried in _worked else _try(confine, limits)
+    if not reason:
+        _worked.add(tried)
+    return reason
 
 
 def _try(confine: "type[LandlockRun] | partial[BubblewrapRun]", limits: ResourceLimits) -> str:
