@@ -12,6 +12,7 @@ import pytest
 from clawft.app.app import open_app
 from clawft.messages import Answer, ApprovalNeeded, ToolFinished
 from wire import call, say
+from world import Person as AgreeingPerson
 from world import World, only
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +26,8 @@ class Person:
 
     async def __call__(self, event: ApprovalNeeded) -> Answer:
         self.asked.append(event)
-        return "once" if event.tool == "exec_shell" and not event.dangerous else "no"
+        is_command = event.tool == "exec_shell" and not event.question.startswith("Let commands")
+        return "once" if is_command and not event.dangerous else "no"
 
 
 @pytest.fixture
@@ -82,16 +84,32 @@ async def test_a_command_without_a_grant_has_no_network(world: World, site: Any)
 async def test_a_command_is_told_which_host_was_refused_and_what_would_allow_it(world: World, site: Any) -> None:
     world.config = '[permissions]\nallow = ["WebFetch(domain:a.test)"]\ndeny = ["WebFetch(domain:b.a.test)"]\n'
 
-    shown = await run_command(world, f"curl -sS http://127.0.0.1:{site.server_port}/; curl -sS https://b.a.test/")
+    own = f"curl -sS http://127.0.0.1:{site.server_port}/"  # the loopback of the sandbox
+    shown = await run_command(world, f"{own}; curl -sS http://c.test:8080/; curl -sS https://b.a.test/")
 
-    assert f"refused: 127.0.0.1:{site.server_port} (not-granted), b.a.test:443 (not-granted)" in shown
-    assert "To allow it: weft permissions allow 'WebFetch(domain:127.0.0.1:" in shown
+    assert "refused: c.test:8080 (not-granted), b.a.test:443 (not-granted)" in shown
+    assert "To allow it: weft permissions allow 'WebFetch(domain:c.test:8080)'" in shown
     assert "'WebFetch(domain:b.a.test)']" in shown
     assert site.served == []
     assert {(line["subject"], line["decision"]) for line in world.audit("url")} == {
-        (f"127.0.0.1:{site.server_port}", "denied"),
+        ("c.test:8080", "denied"),
         ("b.a.test:443", "denied"),
     }
+
+
+async def test_person_agrees_to_a_host_once_for_all_commands_of_the_session(world: World, site: Any) -> None:
+    world.config = "[tools.web]\nblock_private_ips = false\n"
+    person = AgreeingPerson("session")
+    reach = f"curl -sS --noproxy '' http://127.0.0.1:{site.server_port}/x"
+    world.replies = [call("exec_shell", {"command": reach}), call("exec_shell", {"command": f"{reach}y"}), say("done")]
+
+    await world.run(approve=person)
+
+    assert site.served == ["/x", "/xy"]
+    hosts = [event for event in person.asked if event.question.startswith("Let commands")]
+    assert [(event.question, event.reason) for event in hosts] == [
+        (f"Let commands reach 127.0.0.1:{site.server_port}", f"wanted by: {reach}")
+    ]
 
 
 async def test_while_a_strangers_skill_is_at_work_commands_reach_only_its_approved_hosts(world: World) -> None:

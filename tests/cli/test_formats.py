@@ -269,6 +269,8 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     ),
     **dict.fromkeys(("jobs/recent_runs.py", "jobs/runs.py", "sandbox/landlock_launcher.py"), MOMENT),
     "sandbox/selftest.py": MOMENT,
+    **dict.fromkeys(("sandbox/room.py", "sandbox/room_server.py", "sandbox/session_tmp.py"), MOMENT),
+    "sandbox/background.py": ("output/",),
     "config/sqlite.py": "the opener of all files of SQLite; those who call it are named here",
     **dict.fromkeys(
         ("sandbox/process.py", "sandbox/wasi.py", "install/sources/http.py", "install/sources/local.py"), MOMENT

@@ -40,6 +40,8 @@ STARTERS = {
     "sandbox/bubblewrap.py": "nsenter, which sets a limit of the kernel",
     "sandbox/landlock_launcher.py": "the program under Landlock",
     "sandbox/process.py": "all that is run to its end",
+    "sandbox/room.py": "our own Python, isolated, which holds the namespaces of a session",
+    "sandbox/room_server.py": "bubblewrap in these namespaces",
     "sandbox/wasm/compiler.py": "our own Python, isolated, which compiles",
     "scanner/processes.py": "scanners of our own",
     "trust/signing/keys.py": "ssh-keygen, which asks on the terminal",

@@ -1,7 +1,9 @@
 """What tests of the sandbox share: a project beside a home, and a program run in a sandbox of one kind."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -82,6 +84,13 @@ def wrapped(tmp_path: Path) -> Box:
 @pytest.fixture
 def landlocked(tmp_path: Path) -> Box:
     return make_box("landlock", tmp_path)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def apart(request: pytest.FixtureRequest) -> Iterator[Box]:
+    """A box that does not lie in /tmp, which Landlock cannot show as another folder then."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="clawft-tests-") as folder:
+        yield make_box(request.param, Path(folder))
 
 
 def _has_mark(pid: int, mark: str) -> bool:

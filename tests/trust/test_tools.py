@@ -17,7 +17,7 @@ def test_canonical_names_are_those_of_the_decision() -> None:
     assert set(CANONICAL_TOOLS) == {
         "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "exec_shell", "web_fetch",
         "web_search", "memory_read", "memory_write", "message", "delegate", "Skill", "skill_search", "skill_read",
-        "skill_run_script", "TodoWrite", "AskUserQuestion",
+        "skill_run_script", "process_output", "process_end", "TodoWrite", "AskUserQuestion",
     }  # fmt: skip
 
 

@@ -46,7 +46,8 @@ async def open_conversation(
     with turn_steps.open_session(runtime.sessions, key or new_key(datetime.now()), runtime.workspace.cwd) as session:
         conversation = make_conversation(runtime, session, agent, approve, parent, lineage)
         conversation.steps = turn_steps
-        yield conversation
+        async with runtime.commands.hold(conversation.account):
+            yield conversation
 
 
 def make_conversation(

@@ -16,7 +16,6 @@ from clawft.agent.run_request import RunRequest, TurnRequest, settings_of
 from clawft.agent.runtime import Conversation, Turn
 from clawft.agent.sessions import new_fork_key
 from clawft.agent.text_limits import add_fork_limits
-from clawft.agent.tools.execution import PausableClock
 from clawft.agent.tools.steps import TurnStep
 from clawft.agent.tools.tool import ToolError, ToolResult
 from clawft.errors import ClawftError, Refused
@@ -44,6 +43,7 @@ from clawft.messages import (
     Usage,
     UsageReported,
 )
+from clawft.sandbox.process import PausableClock
 from clawft.skills.parse.model import Agent
 from clawft.trust.status import SkillStatus
 from clawft.trust.tools import SKILL_TOOL

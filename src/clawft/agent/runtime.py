@@ -25,6 +25,7 @@ from clawft.agent.run_request import RunRequest, TurnRequest
 from clawft.agent.sessions import OpenSession, SessionStore, SkillRecord, TextLimits, encode_key
 from clawft.agent.sessions.record import format_time
 from clawft.agent.sessions.session import AboutSkill
+from clawft.agent.tools.command_session import CommandSessions
 from clawft.agent.tools.dynamic import DynamicContext
 from clawft.agent.tools.environment import SkillVariables
 from clawft.agent.tools.skill_programs import SkillPrograms, program_tools
@@ -124,6 +125,7 @@ class Runtime:
     approvals: Approvals
     audit: AuditLog
     sandbox: Sandbox
+    commands: CommandSessions
     hooks: Hooks
     extensions: JoinedExtensions
     call_plugin: CallPlugin
@@ -194,13 +196,17 @@ class Runtime:
 
     def spill_dir(self, session: str) -> str:
         """Return the folder for the rest of a session's long output; it is created when needed."""
-        return os.path.join(self.workspace.user_dir, "output", encode_key(session))
+        return spill_dir(self.workspace, session)
 
     async def close(self) -> None:
         with suppress(ClawftError):  # what cost nothing may be forgotten
             self.usage.ledger.write_booked()
         for provider in self._providers.values():
             await provider.close()
+
+
+def spill_dir(workspace: Workspace, session: str) -> str:
+    return os.path.join(workspace.user_dir, "output", encode_key(session))
 
 
 class Conversation:

@@ -108,13 +108,19 @@ def make_context(turn: Turn, tool: Tool | None, call: ToolCall, name: str, at: i
         record=record,
         choose=_make_chooser(turn, call.id, name, record),
         tool=name,
-        hosts=HostGrants(authority.rules, tuple(skill.hosts for skill in active if skill.is_untrusted)),
+        hosts=HostGrants(
+            authority.rules,
+            tuple(skill.hosts for skill in active if skill.is_untrusted),
+            tuple(dict.fromkeys(skill.name for skill in active)),
+        ),
+        ask_host=make_asker(turn, tool, ToolCall(call.id, name, {}), record, ToolDecision("pass")),
         read_roots=tuple(turn.skills.loaded.values()),
         take_shell_env=lambda: runtime.skills.variables.take_alone(
             [activation.usable for activation in turn.skills.active],
             [skill.name for skill in conversation.lineage.active],
             turn.session.key,
         ),
+        commands=runtime.commands.get(conversation.account),
     )
     return structs.replace(context, permission=_make_permission(turn, authority, _where(context)))
 

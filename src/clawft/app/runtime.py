@@ -27,9 +27,18 @@ from clawft.agent.mcp import McpServerPool
 from clawft.agent.memory import open_memory
 from clawft.agent.prompt import SKILL_TOOLS
 from clawft.agent.records import SkillStats, UsageDatabase, UsageRecords, work_on
-from clawft.agent.runtime import Conversation, Insertion, JoinedExtensions, Runtime, SkillAccess, UsageMeters
+from clawft.agent.runtime import (
+    Conversation,
+    Insertion,
+    JoinedExtensions,
+    Runtime,
+    SkillAccess,
+    UsageMeters,
+    spill_dir,
+)
 from clawft.agent.skill_invocation import INVOKE, TELL_CONFIG, fork_skill
 from clawft.agent.tools.builtin import build_tools
+from clawft.agent.tools.command_session import open_command_sessions
 from clawft.agent.tools.skill import skill_tools
 from clawft.agent.tools.tool import Tool
 from clawft.app.hooks import make_skill_variables, open_hooks, open_hosts
@@ -107,6 +116,8 @@ async def open_runtime(
         def rejoin() -> None:
             runtime.extensions = join()
 
+        output_dir = partial(spill_dir, app.workspace)
+        commands = await stack.enter_async_context(open_command_sessions(sandbox, output_dir))
         counts = stack.enter_context(closing(open_usage(app, patient=records is not None and records.patient)))
         used = counts if records is None else stack.enter_context(closing(records))
         runtime = Runtime(
@@ -125,6 +136,7 @@ async def open_runtime(
             approvals=app.approvals,
             audit=app.audit,
             sandbox=sandbox,
+            commands=commands,
             hooks=hooks,
             extensions=join(),
             call_plugin=partial(call_native, plugins),

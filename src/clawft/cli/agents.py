@@ -18,7 +18,7 @@ from clawft.skills.discovery.agents import DiscoveredAgent
 from clawft.skills.parse.model import Agent
 from clawft.trust.patterns import denies_whole_tool, names_tool
 from clawft.trust.status import STATES, AgentStatus
-from clawft.trust.tools import CANONICAL_TOOLS, check_agent_tools, matches_any_tool, tool_matches
+from clawft.trust.tools import CANONICAL_TOOLS, STARTED_BY, check_agent_tools, matches_any_tool, tool_matches
 
 
 def agent_json(status: AgentStatus, in_use: Agent | None) -> dict[str, Any]:
@@ -116,7 +116,8 @@ def _tools_of(app: App, agent: Agent) -> tuple[str, ...]:
     search = config.tools.web.search
     if search.engine is None or (search.engine == "searxng" and not search.base_url):
         off.append("web_search")
-    there = [name for name in CANONICAL_TOOLS if not tool_matches(name, off)]
+    # What comes with another tool is not listed by itself.
+    there = [name for name in CANONICAL_TOOLS if name not in STARTED_BY and not tool_matches(name, off)]
     servers = [f"{name}__*" for name in config.mcp.servers]
     if agent.tools is None:
         chosen = [*there, *servers]

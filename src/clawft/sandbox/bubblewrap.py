@@ -6,6 +6,7 @@ import resource
 import select
 import shutil
 import signal
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -24,6 +25,8 @@ from clawft.sandbox.mounts import find_expected_mounts, find_mount_mismatch, is_
 from clawft.sandbox.pinned_path import make_changed_error
 from clawft.sandbox.process import Finished, Launch
 from clawft.sandbox.proxy import serve_proxy
+from clawft.sandbox.room import SandboxRoom
+from clawft.sandbox.session_tmp import tmp_flags
 from clawft.sandbox.visible_files import ETC, FOLDERS, ConfinedProgram, VisibleFiles, signal_code
 from clawft.sandbox.watch import list_namespace_processes, watch
 
@@ -167,11 +170,23 @@ _COUNTS_APART = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (
 class BubblewrapRun:
     """Holds the descriptors that bubblewrap and we speak through, and the first process inside."""
 
-    def __init__(self, bwrap: str, base: Sequence[str], job: ConfinedProgram) -> None:
-        """`base` are the flags of every program. Raises: ClawftError; OSError."""
+    def __init__(
+        self,
+        bwrap: str,
+        base: Sequence[str],
+        job: ConfinedProgram,
+        room: SandboxRoom | None = None,
+        listener: socket.socket | None = None,
+    ) -> None:
+        """`base` are the flags of every program, and `room` what it shares with others, where the proxy listens on
+        `listener`. Raises: ClawftError; OSError."""
+        base = tmp_flags(base, job.visible.tmp)
         flags = (*base, *visible_flags(job.visible, job.env, job.cwd))
         rest = _join(flags)
         self._job = job
+        self._room = room
+        self._listener = listener
+        self._mounts = 0  # the number of its mount namespace
         self._expected = find_expected_mounts(job.visible, base)
         self._status_text = b""
         self._child = 0
@@ -182,17 +197,33 @@ class BubblewrapRun:
         self._status, status = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         block, self._block = os.pipe2(os.O_CLOEXEC)
         self._passed = [status, block]
-        own = ["--json-status-fd", str(status), "--block-fd", str(block), *give_files(self._passed)]
+        own = [
+            "--json-status-fd",
+            str(status),
+            "--block-fd",
+            str(block),
+            *give_files(self._passed, lone=room is not None),
+        ]
         # Files first: the root that they stand in is made read-only by the last of the flags.
         args = _memory_file(_join(own) + rest)
         self._passed.append(args)
         line = (bwrap, "--args", str(args), "--", *job.words)
         self.launch = Launch(
-            line, "/", {}, tuple(self._passed), self._attend, self._kill, settle=self._settle, finish=self._finish
+            line,
+            "/",
+            {},
+            tuple(self._passed),
+            self._attend,
+            self._kill,
+            settle=self._settle,
+            finish=self._finish,
+            start=room.start if room else None,
         )
 
     def close(self) -> None:
         self._close_passed()
+        if self._listener:
+            self._listener.close()
         for descriptor in (self._status, self._block, self._pidfd):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -220,13 +251,15 @@ class BubblewrapRun:
         self._child = int(child[1])
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self._child)
+        with suppress(OSError):
+            self._mounts = os.stat(f"/proc/{self._child}/ns/mnt").st_ino
         with suppress(ProcessLookupError):
             _set_limits(self._child, self._job.limits)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._limit_numbers)
             if self._job.access:
                 try:
-                    listener = await open_listener(self._child)
+                    listener = self._listener.dup() if self._listener else await open_listener(self._child)
                 except OSError as error:
                     message = f"The sandbox's network could not be reached: {error}"
                     self._failure = ClawftError("sandbox-network", message)
@@ -241,7 +274,8 @@ class BubblewrapRun:
             await self._limited.wait()
             with suppress(BrokenPipeError):
                 os.write(self._block, b"1")
-            self._exceeded = await watch(list_namespace_processes(self._child), self._job.limits, pid)
+            census = self._room.list_members(self._mounts) if self._room else list_namespace_processes(self._child)
+            self._exceeded = await watch(census, self._job.limits, pid)
             self._kill()
             tasks.cancel_scope.cancel()
 
@@ -272,16 +306,29 @@ class BubblewrapRun:
         return bool(chunk)
 
     def _kill(self) -> None:
-        """End the first process, and with it all the others: it is their namespace's init."""
+        """End the first process, and with it all the others: it is their namespace's init, unless they share a
+        room."""
         if self._pidfd >= 0:
             with suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        if self._room and self._mounts:
+            self._room.kill_members(self._mounts)
 
     async def _settle(self) -> None:
         self._kill()
+        if self._room and self._mounts:
+            await self._clear(self._room)
         if self._pidfd >= 0 and not select.select([self._pidfd], [], [], 0)[0]:
             with anyio.move_on_after(_END_S):
                 await anyio.wait_readable(self._pidfd)
+
+    async def _clear(self, room: SandboxRoom) -> None:
+        """Kill until nothing is left; what makes processes faster than that loses the whole room."""
+        with anyio.move_on_after(_END_S) as scope:
+            while room.kill_members(self._mounts):
+                await anyio.sleep(_POLL_S)
+        if scope.cancelled_caught:
+            room.close()
 
     def _close_passed(self) -> None:
         for descriptor in self._passed:
@@ -289,21 +336,22 @@ class BubblewrapRun:
         self._passed.clear()
 
 
-def give_files(descriptors: list[int]) -> list[str]:
-    """The flags for files that bubblewrap reads from descriptors, which are added to `given`. Raises: OSError."""
+def give_files(descriptors: list[int], *, lone: bool = False) -> list[str]:
+    """The flags for files that bubblewrap reads from descriptors, which are added to `descriptors`. `lone`: no
+    namespaces can be made inside. Raises: OSError."""
     flags: list[str] = []
     for path, content in _files().items():
         descriptors.append(_memory_file(content))
         flags += "--file", str(descriptors[-1]), path
-    if filtered := _filter():
+    if filtered := _filter(namespaces=not lone):
         descriptors.append(_memory_file(filtered))
         flags += "--seccomp", str(descriptors[-1])
     return flags
 
 
 @cache
-def _filter() -> bytes | None:
-    return build_filter(INSIDE_NAMESPACE, namespaces=True)
+def _filter(*, namespaces: bool) -> bytes | None:
+    return build_filter(INSIDE_NAMESPACE, namespaces=namespaces)
 
 
 @cache

@@ -31,7 +31,7 @@ class Confinement(Struct, frozen=True):
     even where the system has it. `mounts` are pairs (source, where the program sees it), read-only. `own` are folders
     that nobody but the program uses, so that nothing in them has to be guarded from it. `hosts` is the granted network,
     reached through a proxy that judges each host; none means none. `host_hint` says how another `{host}` would be
-    granted.
+    granted. `tmp` is the folder that is its /tmp, where it shares one; else it has an empty one of its own.
     """
 
     writable: tuple[str, ...] = ()
@@ -40,7 +40,9 @@ class Confinement(Struct, frozen=True):
     hidden: tuple[str, ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
     own: tuple[str, ...] = ()
+    tmp: str = ""
     hosts: tuple[str, ...] = ()
+    proxy: bool = False  # there is one though no host is granted, which says what would grant it
     limits: ResourceLimits | None = None  # those of the settings
     host_hint: str = HOST_HINT
     least: bool = False  # it needs hardly anything of the system's settings, as a command of a person may

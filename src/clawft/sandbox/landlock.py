@@ -45,6 +45,7 @@ def find_grants(visible: VisibleFiles, private: str) -> list[Grant]:
     for root, guard in visible.writable:
         grants += _open_root(root, guard)
     grants += [("write", own_place.path, own_place.mark) for own_place in visible.own]
+    grants += [("write", visible.tmp.place.path, None)] if visible.tmp else []
     for place, _ in (*visible.inside, *visible.mounts):
         grants += _open(place.path, "read", frozenset(), hidden - {place.path}, place.mark)
     return grants
@@ -101,7 +102,9 @@ class LandlockRun:
         self._exceeded = ""
         self._failure: ClawftError | None = None
         self._pid = 0
-        self._private = _make_private()
+        # Beside the session's /tmp, which may be mounted over this machine's.
+        self._tmp = job.visible.tmp.place.path if job.visible.tmp else ""
+        self._private = _make_private(os.path.dirname(self._tmp) or "/tmp")
         self._tell, self._theirs = socket.socketpair()
         self._tell.setblocking(False)
         self._task = os.memfd_create("sandbox", os.MFD_CLOEXEC)
@@ -144,7 +147,7 @@ class LandlockRun:
         roots = [place.path for place in granted]
         home = job.env.get("HOME", "")
         seen = any((home + "/").startswith(root + "/") for root in roots)
-        own = {"TMPDIR": f"{private}/tmp", **({} if seen or not home else {"HOME": f"{private}/home"})}
+        own = {"TMPDIR": self._tmp or f"{private}/tmp", **({} if seen or not home else {"HOME": f"{private}/home"})}
         return {
             "words": job.words,
             "cwd": job.cwd,
@@ -153,11 +156,12 @@ class LandlockRun:
             "limits": structs.asdict(job.limits),
             "filters": _filters(),
             "port": PROXY_PORT if job.access else 0,
-            "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else private,
+            "private": "" if any((root + "/").startswith("/tmp/") for root in roots) else self._tmp or private,
             "open": [
                 *(root.path for root, _ in job.visible.writable),
                 *(own_place.path for own_place in job.visible.own),
                 private,
+                *([self._tmp] if self._tmp else []),
             ],
             "closed": [path for _, guard in job.visible.writable for path in (*guard.read_only, *guard.hidden)],
             "parent": os.getpid(),
@@ -170,7 +174,7 @@ class LandlockRun:
         if not await self._hear("net", listeners):
             return  # the launcher says itself why it gives up
         access = self._job.access
-        if access and not listeners:
+        if access and access.has_grants and not listeners:
             message = "The granted hosts cannot be kept apart from others: no network of its own could be made"
             self._failure = Refused("sandbox-network", message, hint="Install bubblewrap")
             self._kill()
@@ -178,7 +182,7 @@ class LandlockRun:
         with suppress(BrokenPipeError):
             self._tell.send(b"1")
         async with anyio.create_task_group() as tasks:
-            if access:
+            if access and listeners:
                 tasks.start_soon(serve_proxy, socket.socket(fileno=listeners[0]), access, self._job.quiet_s)
             census = list_descendants(pid)
             if await self._hear("child", []) and self._report["child"] and await self._hear("own_proc", []):
@@ -225,8 +229,8 @@ def _remove(folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _make_private() -> str:
-    folder = tempfile.mkdtemp(prefix="clawft-", dir="/tmp")
+def _make_private(above: str) -> str:
+    folder = tempfile.mkdtemp(prefix="clawft-", dir=above)
     for name in ("tmp", "home"):
         os.mkdir(os.path.join(folder, name), 0o700)
     return folder

@@ -46,6 +46,8 @@ def find_expected_mounts(visible: VisibleFiles, base: Sequence[str]) -> Expected
         add(granted, seen, read_only=True)
     for own in visible.own:
         add(own, own.path)
+    for bound, at in ((visible.tmp.place, "/tmp"), *visible.tmp.pins) if visible.tmp else ():
+        add(bound, at)
     for copy, seen in visible.copies:
         add(copy, seen)
     hidden: list[str] = [*visible.hidden]

@@ -1,12 +1,13 @@
 """Run a program bounded in time and output, or keep it running and talk over its pipes; end it with all that it
 started."""
 
+import math
 import os
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import IO, Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import IO, Any, Protocol
 
 import anyio
 from anyio import CancelScope, Event, to_thread
@@ -88,12 +89,39 @@ _DRAIN_S = 1.0  # for what is left in the pipe once the program has ended
 _CHUNK = 64 * 1024
 
 
+class PausableClock:
+    """The clock of a scope with a deadline. Several may stop it at once: it goes on when the last of them lets it."""
+
+    def __init__(self, scope: CancelScope | None = None) -> None:
+        """Without a scope it gets one when a program is started."""
+        self._scope = scope or CancelScope()
+        self._left = math.inf
+        self._stops = 0
+
+    def watch(self, scope: CancelScope) -> None:
+        self._scope = scope
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        if not self._stops:
+            self._left = self._scope.deadline - anyio.current_time()
+            self._scope.deadline = math.inf
+        self._stops += 1
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if not self._stops:
+                self._scope.deadline = anyio.current_time() + self._left
+
+
 class Streams(Struct, frozen=True):
     """The input of a program, and the destination of its output."""
 
     stdin: bytes = b""
     merged: bool = True  # errors go into the output, in the order they were written
     spill_path: str = ""  # where the whole output is saved if it is longer than what is kept
+    listen: Callable[[bytes], None] | None = None  # gets every piece as it comes; then there is never too much
 
 
 class Finished(Struct, frozen=True):
@@ -146,6 +174,22 @@ class Launch(Struct, frozen=True):
     settle: Callable[[], Awaitable[None]] | None = None
     finish: Callable[[Finished], Finished] | None = None
     import_copies: ImportCopies | None = None
+    # Starts it where a plain start would not do: in the namespaces that the commands of a session share.
+    start: "Callable[[Launch, Streams], StartedProcess] | None" = None
+
+
+class StartedProcess(Protocol):
+    """A program that was started, with our ends of its pipes; a `subprocess.Popen` is one."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+    returncode: Any  # None while it runs; Popen declares it loosely
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int: ...
 
 
 async def run_process(
@@ -167,12 +211,18 @@ async def run_process(
     return await run_launch(Launch(words, cwd, env), timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
 
 
-async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, streams: Streams) -> Finished:
-    """Run a launch as `run_process` does, attended as it says. Raises: OSError; what its `finish` raises."""
+async def run_launch(
+    launch: Launch, *, timeout_s: float, max_bytes: int, streams: Streams, clock: PausableClock | None = None
+) -> Finished:
+    """Run a launch as `run_process` does, attended as it says; `clock` can stop its time.
+
+    Raises: OSError; what its `finish` raises.
+    """
     started = anyio.current_time()
-    running = _Running(_start(launch, streams), launch, streams, max_bytes)
+    process = launch.start(launch, streams) if launch.start else _start(launch, streams)
+    running = _Running(process, launch, streams, max_bytes)
     try:
-        timed_out = await running.follow(timeout_s)
+        timed_out = await running.follow(timeout_s, clock or PausableClock())
     finally:
         with CancelScope(shield=True):
             await running.end()
@@ -192,7 +242,7 @@ async def run_launch(launch: Launch, *, timeout_s: float, max_bytes: int, stream
     return launch.finish(finished) if launch.finish else finished
 
 
-def _start(launch: Launch, streams: Streams) -> "subprocess.Popen[bytes]":
+def _start(launch: Launch, streams: Streams) -> StartedProcess:
     return subprocess.Popen(
         launch.words,
         cwd=launch.cwd,
@@ -209,7 +259,7 @@ def _start(launch: Launch, streams: Streams) -> "subprocess.Popen[bytes]":
 class _Running:
     """A program while it runs."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", launch: Launch, streams: Streams, max_bytes: int) -> None:
+    def __init__(self, process: StartedProcess, launch: Launch, streams: Streams, max_bytes: int) -> None:
         self.process = process
         self._launch = launch
         self.output = OutputSink(max_bytes, streams.spill_path)
@@ -218,8 +268,9 @@ class _Running:
         self._ended = Event()  # by itself, or by writing too much
         self._has_ended = False
         self._stdin = streams.stdin
+        self._listen = streams.listen
 
-    async def follow(self, timeout_s: float) -> bool:
+    async def follow(self, timeout_s: float, clock: PausableClock) -> bool:
         """Read what it writes until it ends; whether its time ran out. Its output may end later than itself."""
         drained = Event()
         async with anyio.create_task_group() as tasks:
@@ -230,6 +281,7 @@ class _Running:
             if self._launch.attend:
                 tasks.start_soon(self._launch.attend, self.process.pid)
             with anyio.move_on_after(timeout_s) as scope:
+                clock.watch(scope)
                 await self._ended.wait()
             if scope.cancelled_caught or self.flooded:
                 await self._stop()
@@ -318,7 +370,9 @@ class _Running:
                 continue
             if not chunk:
                 return
-            if not sink.add(chunk):
+            if self._listen:
+                self._listen(chunk)
+            if not sink.add(chunk) and not self._listen:
                 self.flooded = True
                 self._ended.set()
                 return

@@ -27,8 +27,10 @@ from clawft.sandbox.pinned_path import CHANGED, find_pinned
 from clawft.sandbox.placeholder import Placeholders
 from clawft.sandbox.private_copies import CopyStore, PrivateCopy
 from clawft.sandbox.probe import SandboxStatus, UsableSandbox, probe
-from clawft.sandbox.process import AskChange, Finished, Launch, Streams, run_launch
-from clawft.sandbox.proxy import HostAccess, Record, proxy_env
+from clawft.sandbox.process import AskChange, Finished, Launch, PausableClock, Streams, run_launch
+from clawft.sandbox.proxy import AskHost, HostAccess, Record, proxy_env
+from clawft.sandbox.room import SandboxRoom, share_flags
+from clawft.sandbox.session_tmp import show_session_tmp
 from clawft.sandbox.visible_files import ConfinedProgram, VisibleFiles, VisibleFilesBuilder
 from clawft.trust.network import UrlPolicy
 from clawft.trust.programs import HostPrograms, make_host_programs
@@ -60,7 +62,7 @@ class Sandbox:
         self._git = GitDefaults(self.host_programs, workspace.home)
         self._copies = CopyStore(os.path.join(real_path(workspace.user_dir), "cache", "copies"))
         self.web = web
-        self._policy = UrlPolicy(web)
+        self._policy = UrlPolicy(web, block_metadata=True)
         self._found: UsableSandbox | None = None
         self._lock = Lock()
 
@@ -80,9 +82,14 @@ class Sandbox:
         confinement: Confinement = Confinement(),  # noqa: B008
         ask: Ask | None = None,
         record: Record = lambda *_: None,
+        room: SandboxRoom | None = None,
+        ask_host: AskHost | None = None,
+        clock: PausableClock | None = None,
         review: Review | None = None,
     ) -> Finished:
-        """Run words, or a line with the POSIX shell, confined; every process it started ends with it.
+        """Run words, or a line with the POSIX shell, confined; every process it started ends with it. Under bubblewrap
+        it shares the namespaces of `room`, where they can be made. `ask_host` is asked about hosts that were not
+        granted, and `clock` stops the time of the program meanwhile.
 
         Where there is no sandbox, `ask` gets the reason, and a person may approve running it without one. `record` gets
         every host that it reaches, or may not reach. With `review` it works on private copies of what steers other
@@ -94,9 +101,13 @@ class Sandbox:
         words = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
         for attempt in range(_ATTEMPTS):
             try:
-                async with self._prepare(Launch(words, cwd, env), confinement, ask, record, review) as launch:
+                async with self._prepare(
+                    Launch(words, cwd, env), confinement, ask, (record, ask_host), review, room
+                ) as launch:
                     try:
-                        done = await run_launch(launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams)
+                        done = await run_launch(
+                            launch, timeout_s=timeout_s, max_bytes=max_bytes, streams=streams, clock=clock
+                        )
                     except get_cancelled_exc_class():  # nobody waits for what it did until then, but it is not lost
                         with CancelScope(shield=True):
                             await _import(launch, None)
@@ -124,12 +135,18 @@ class Sandbox:
 
         Raises: Refused.
         """
-        async with self._prepare(Launch(tuple(words), cwd, env), confinement, ask, record, None) as launch:
+        async with self._prepare(Launch(tuple(words), cwd, env), confinement, ask, (record, None), None) as launch:
             yield launch
 
     @asynccontextmanager
     async def _prepare(
-        self, bare: Launch, confinement: Confinement, ask: Ask | None, record: Record, review: Review | None
+        self,
+        bare: Launch,
+        confinement: Confinement,
+        ask: Ask | None,
+        observers: tuple[Record, AskHost | None],
+        review: Review | None,
+        room: SandboxRoom | None = None,
     ) -> AsyncIterator[Launch]:
         """Raises: Refused."""
         found = self._found if self._found else await to_thread.run_sync(self._find)
@@ -138,12 +155,21 @@ class Sandbox:
         if found.status.kind in ("off", "none"):
             yield bare
             return
-        with self._confine(found, bare, confinement, record, copied=review is not None) as launch:
+        is_shared = room is not None and found.status.kind == "bubblewrap" and await room.open()
+        shared = room if is_shared else None
+        with self._confine(found, bare, confinement, observers, shared, copied=review is not None) as launch:
             yield launch
 
     @contextmanager
     def _confine(
-        self, found: UsableSandbox, bare: Launch, confinement: Confinement, record: Record, *, copied: bool
+        self,
+        found: UsableSandbox,
+        bare: Launch,
+        confinement: Confinement,
+        observers: tuple[Record, AskHost | None],
+        room: SandboxRoom | None,
+        *,
+        copied: bool,
     ) -> Iterator[Launch]:
         """A program in the sandbox that there is."""
         by_children = found.status.kind == "landlock"
@@ -155,14 +181,26 @@ class Sandbox:
             if copied and not by_children:  # where nothing can be mounted, they stay read-only
                 visible, copies = self._copies.replace(self._add_git_defaults(visible))
             hosts, hint = confinement.hosts, confinement.host_hint
-            access = HostAccess(hosts, self._policy, record, hint=hint) if hosts else None
-            own = {"TMPDIR": "/tmp", **(proxy_env(PROXY_PORT) if access else {})}
+            record, ask_host = observers
+            # Where bubblewrap shares no room, a proxy costs as much as the command.
+            is_reached = hosts or (confinement.proxy and (room or by_children))
+            access = HostAccess(hosts, self._policy, record, hint=hint, ask=ask_host) if is_reached else None
+            base = found.least if confinement.least else found.base
+            if confinement.tmp:
+                visible = show_session_tmp(visible, confinement.tmp, base)
+            listener = room.listen() if room and access else None
+            port = listener.getsockname()[1] if listener else PROXY_PORT
+            own = {"TMPDIR": "/tmp", **(_merge_proxy(bare.env, port, confinement) if access else {})}
             own |= {"GIT_CONFIG_SYSTEM": GIT_CONFIG} if any(seen == GIT_CONFIG for _, seen in visible.mounts) else {}
             limits = confinement.limits or self.limits
             words, env = bare.words, {**bare.env, **own}
             job = ConfinedProgram(words, bare.cwd, env, visible, limits, access, confinement.quiet_s)
-            base = found.least if confinement.least else found.base
-            with closing(LandlockRun(job) if by_children else BubblewrapRun(found.bwrap, base, job)) as confined:
+            run: LandlockRun | BubblewrapRun
+            if by_children:
+                run = LandlockRun(job)
+            else:
+                run = BubblewrapRun(found.bwrap, share_flags(base) if room else base, job, room, listener)
+            with closing(run) as confined:
                 launch = confined.launch
                 if copied and not by_children:
                     launch = structs.replace(launch, import_copies=partial(self._import, guarded, copies))
@@ -232,3 +270,19 @@ def _keep_held(visible: VisibleFiles, places: Placeholders) -> VisibleFiles:
         for root, guard in visible.writable
     )
     return structs.replace(visible, writable=writable)
+
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def _merge_proxy(env: Mapping[str, str], port: int, confinement: Confinement) -> dict[str, str]:
+    """The variables of the proxy, beside those that Java has already.
+
+    In a session the loopback is direct, where a server of an earlier command may listen, but for a name of it that was
+    granted: that is this machine's.
+    """
+    granted = {host.rpartition(":")[0] or host for host in confinement.hosts}
+    direct = ",".join(name for name in _LOOPBACK if name not in granted) if confinement.proxy else ""
+    own = proxy_env(port, direct)
+    options = f"{env.get('JAVA_TOOL_OPTIONS', '')} {own['JAVA_TOOL_OPTIONS']}".strip()
+    return own | {"JAVA_TOOL_OPTIONS": options}

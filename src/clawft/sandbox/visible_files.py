@@ -112,6 +112,14 @@ def _is_open(real: str, home: str, closed: tuple[str, ...]) -> bool:
 _NEVER = ("/proc", "/sys", "/dev")
 
 
+class SessionTmp(Struct, frozen=True):
+    """The folder that the commands of a session see as `/tmp`, and the places in it that are mounted on themselves, by
+    the names that commands see."""
+
+    place: PinnedPath
+    pins: tuple[tuple[PinnedPath, str], ...] = ()
+
+
 class VisibleFiles(Struct, frozen=True):
     """Pairs are (place, where it is seen); roots come before what lies in them.
 
@@ -126,6 +134,7 @@ class VisibleFiles(Struct, frozen=True):
     mounts: tuple[tuple[PinnedPath, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     own: tuple[PinnedPath, ...] = ()
+    tmp: SessionTmp | None = None  # what is seen as /tmp; an empty one of its own, if there is none
     copies: tuple[tuple[PinnedPath, str], ...] = ()
 
 

@@ -27,6 +27,13 @@ _REFUSED_NETWORKS = tuple(
         "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
     )
 )  # fmt: skip
+# What answers machines of a cloud from inside, credentials among it: no program in the sandbox reaches it.
+_METADATA = frozenset(
+    map(ip_address, (
+        "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "100.100.100.200", "192.0.0.192",
+        "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+    ))
+)  # fmt: skip
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -109,8 +116,12 @@ class UrlTarget(Struct, frozen=True):
 class UrlPolicy:
     """`[tools.web]`, ready to judge."""
 
-    def __init__(self, settings: WebSettings) -> None:
-        """Raises: ClawftError for a blocked domain that is no host."""
+    def __init__(self, settings: WebSettings, *, block_metadata: bool = False) -> None:
+        """With `block_metadata` the services of clouds are closed whatever the settings allow.
+
+        Raises: ClawftError for a blocked domain that is no host.
+        """
+        self._block_metadata = block_metadata
         self._schemes = frozenset(scheme.lower() for scheme in settings.allowed_schemes)
         self._blocked = frozenset(_read_blocked(domain) for domain in settings.blocked_domains)
         self._block_private = settings.block_private_ips
@@ -123,6 +134,9 @@ class UrlPolicy:
             return InvalidUrl("leads to what is no address")
         if isinstance(read, IPv6Address) and read.scope_id is not None:
             return InvalidUrl("leads to an address of one network interface")
+        if self._block_metadata and (read in _METADATA or _find_wrapped(read) in _METADATA):
+            message = f"'{read}' answers with what this machine is trusted with in its cloud, so it is never reached"
+            return PolicyViolation("url-private-address", message)
         return PrivateIp(str(read)) if self._block_private and not _is_public(read) else None
 
     def read_allowed(self, url: str) -> UrlTarget:
@@ -234,9 +248,16 @@ def _read_number(label: str) -> int:
     return int(label, 8 if label.startswith("0") else 10)
 
 
+def _find_wrapped(address: Address) -> IPv4Address | None:
+    """The IPv4 address that one of IPv6 leads to."""
+    if isinstance(address, IPv4Address):
+        return None
+    return address.ipv4_mapped or address.sixtofour or (_last_four(address) if address in _NAT64 else None)
+
+
 def _is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address):
-        wrapped = address.ipv4_mapped or address.sixtofour or (_last_four(address) if address in _NAT64 else None)
+        wrapped = _find_wrapped(address)
         if wrapped is not None:
             return _is_public(wrapped)
         # Outside of it lie the deprecated ways to wrap IPv4, too: `::10.0.0.1`, `::ffff:0:10.0.0.1`, NAT64 of a site.

@@ -14,7 +14,7 @@ from clawft.errors import ClawftError, Diagnostic
 from clawft.trust.command_patterns import CommandPatterns, names_path
 from clawft.trust.network import HostGrant, parse_grant
 from clawft.trust.path_patterns import CheckedCall, Glob, PathPattern, PatternError, matches_glob, parse_glob
-from clawft.trust.tools import CANONICAL_TOOLS, SKILL_TOOL, canonical_tool, tool_matches
+from clawft.trust.tools import CANONICAL_TOOLS, SKILL_TOOL, STARTED_BY, canonical_tool, tool_matches
 
 _FORM = re.compile(r"(?P<name>[^()\s]+)\s*(?:\((?P<argument>.*)\))?", re.DOTALL)
 _ALL = frozenset({"*", "**", ":*"})
@@ -100,13 +100,15 @@ class ToolPattern(Struct, frozen=True):
             if call.tool != "exec_shell" or not isinstance(self.matcher, PathPattern):
                 return False
             return names_path(self.matcher, call, writing=canonical_tool(self.name) in _WRITERS)
+        if call.tool in STARTED_BY and self.matcher is not None:
+            return False  # what was started was judged then
         return self.problem != "" or self.matcher is None or self.matcher.touches(call)
 
 
 def allows(patterns: Iterable[ToolPattern], call: CheckedCall) -> bool:
     """Return whether all that a call does is covered; each command of a line may be so by another of the patterns."""
     meant = [pattern for pattern in patterns if not pattern.problem and pattern.names(call.tool)]
-    if any(meant_pattern.matcher is None for meant_pattern in meant):
+    if any(meant_pattern.matcher is None for meant_pattern in meant) or (meant and call.tool in STARTED_BY):
         return True
     if call.tool == "exec_shell":
         return CommandPatterns.cover(
@@ -144,7 +146,7 @@ def list_remaining_tools(allowed: Sequence[str], denied: Sequence[str]) -> tuple
     """List the tools that remain by two lists, each with the limits that hold for it."""
     left = []
     for tool in (*CANONICAL_TOOLS, *_named_servers(allowed)):
-        if denies_whole_tool(denied, tool) or (allowed and not names_tool(allowed, tool)):
+        if tool in STARTED_BY or denies_whole_tool(denied, tool) or (allowed and not names_tool(allowed, tool)):
             continue
         meant = [
             pattern for pattern in parse_patterns(allowed, _ANY_FOLDERS) if pattern.names(tool) and not pattern.problem

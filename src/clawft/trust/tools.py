@@ -14,6 +14,8 @@ CANONICAL_TOOLS = (
     "glob",
     "grep",
     "exec_shell",
+    "process_output",
+    "process_end",
     "web_fetch",
     "web_search",
     "memory_read",
@@ -38,6 +40,9 @@ TOOL_ALIASES = {
     "Glob": "glob",
     "Grep": "grep",
     "Bash": "exec_shell",
+    "BashOutput": "process_output",
+    "KillBash": "process_end",
+    "KillShell": "process_end",
     "Shell": "exec_shell",
     "exec": "exec_shell",
     "code_execution": "exec_shell",
@@ -56,6 +61,8 @@ TOOL_ALIASES = {
     "google_web_search": "web_search",
     "save_memory": "memory_write",
 }
+# Tools for what another one started: to allow or deny that is to allow or deny these, whatever its arguments.
+STARTED_BY = {"process_output": "exec_shell", "process_end": "exec_shell"}
 _CLAUDE_MCP = "mcp__"
 _LOWER = {name.lower(): name for name in CANONICAL_TOOLS} | {name.lower(): ours for name, ours in TOOL_ALIASES.items()}
 
@@ -76,7 +83,7 @@ def tool_matches(name: str, allowed: Iterable[str]) -> bool:
         if plain.endswith("*"):
             if not plain.startswith("!") and name.startswith(plain[:-1]):
                 return True
-        elif canonical_tool(plain) == name:
+        elif canonical_tool(plain) in (name, STARTED_BY.get(name)):
             return True
         if plain.startswith(_CLAUDE_MCP) and _is_servers(name, plain.removeprefix(_CLAUDE_MCP)):
             return True

@@ -5,7 +5,7 @@ import math
 import anyio
 import pytest
 
-from clawft.agent.tools.execution import PausableClock
+from clawft.sandbox.process import PausableClock
 
 pytestmark = pytest.mark.anyio
 

@@ -32,7 +32,10 @@ DECIDED: dict[str, list[tuple[Mapping[str, Any], bool]]] = {
     "list_directory": [({"path": "."}, True)],
     "glob": [({"pattern": "*"}, True)],
     "grep": [({"pattern": "x"}, True)],
+    "process_output": [({"process": 1}, True)],
+    "process_end": [({"process": 1}, True)],
     "exec_shell": [
+        ({"command": "ls", "background": True}, False),
         ({"command": "ls -la src | head -5"}, True),
         ({"command": "grep -rn TODO . 2>/dev/null"}, True),
         ({"command": "ls", "outside_sandbox": True}, False),

@@ -13,6 +13,7 @@ from clawft.agent.tools.dialogue import dialogue_tools
 from clawft.agent.tools.exec_shell import exec_shell_tool
 from clawft.agent.tools.file_changes import edit_file_tool, write_file_tool
 from clawft.agent.tools.file_search import glob_tool, grep_tool, list_directory_tool
+from clawft.agent.tools.processes import process_tools
 from clawft.agent.tools.read_file import read_file_tool
 from clawft.agent.tools.tool import Checked, ErrorCode, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.agent.tools.web import web_fetch_tool, web_search_tool
@@ -191,7 +192,7 @@ def build_tools(config: Config, memory: MemoryBackend | None) -> dict[str, tuple
             glob_tool(),
             grep_tool(),
         ),
-        "shell": (exec_shell_tool(settings.exec, CommandPolicy(settings.exec)),),
+        "shell": (exec_shell_tool(settings.exec, CommandPolicy(settings.exec)), *process_tools()),
         "web": (web_fetch_tool(settings.web), *((search,) if search else ())),
         "memory": memory_tools(memory) if memory else (),
         "message": (message_tool(), *dialogue_tools()),

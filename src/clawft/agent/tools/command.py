@@ -12,6 +12,7 @@ from clawft.agent.tools.file_access import reading_filter, resolve_inside
 from clawft.agent.tools.tool import ToolContext, ToolError, ToolResult
 from clawft.sandbox.confinement import Confinement
 from clawft.sandbox.process import FLOOD_BYTES, Finished
+from clawft.sandbox.room import SandboxRoom
 from clawft.sandbox.sandbox import Ask
 from clawft.skills.parse.model import escape_invisible
 
@@ -89,6 +90,13 @@ _IN_THE_WAY = re.compile(
 )
 _PORTS = re.compile(r":(?:80|443)$")  # those that a grant need not name
 _MAX_HOSTS = 5
+_NO_NAME = re.compile(
+    r"Could not resolve host|Temporary failure in name resolution|Name or service not known|ENOTFOUND|EAI_AGAIN"
+    r"|Network is unreachable"
+)
+_NO_PROXY = (
+    "[it looked for a host by itself; in the sandbox only what obeys HTTPS_PROXY reaches hosts, so have it use that]"
+)
 _MAX_HELD_BACK = 20
 _HELD_BACK = "[not taken over from the sandbox, since it steers other programs or could not be checked:]"
 _EXPLAINED = (
@@ -101,7 +109,13 @@ def confine(context: ToolContext) -> Confinement:
     """Return the sandbox limits of every command of the conversation: it writes in the project, reads loaded skills and
     reaches granted hosts."""
     readable = (context.files.spill_dir, *context.read_roots)
-    return Confinement(writable=(context.workspace.project,), readable=readable, hosts=context.hosts.find_hosts())
+    hosts, tmp = context.hosts.find_hosts(), context.commands.tmp if context.commands else ""
+    return Confinement(writable=(context.workspace.project,), readable=readable, hosts=hosts, proxy=True, tmp=tmp)
+
+
+def get_room(context: ToolContext) -> SandboxRoom | None:
+    """Return the namespaces that the commands of the session share."""
+    return context.commands.room if context.commands else None
 
 
 def is_confined(context: ToolContext) -> bool:
@@ -159,7 +173,8 @@ def explain_sandbox_result(
     if not is_confined(context) or not result.data.get("exit_code") or not _IN_THE_WAY.search(result.text):
         return result
     data = {**result.data, "hindered": "it ran in the sandbox, which may be why"}
-    return structs.replace(result, text=f"{result.text}\n{words}", data=data)
+    more = f"\n{_NO_PROXY}" if _NO_NAME.search(result.text) else ""
+    return structs.replace(result, text=f"{result.text}\n{words}{more}", data=data)
 
 
 def explain_held_back(result: ToolResult, held_back: Sequence[str]) -> ToolResult:

@@ -4,11 +4,13 @@ A command with an exit code other than 0 did run: its result is `partial`, with 
 holds where it was stopped; what it wrote until then is kept.
 """
 
+import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
+import anyio
 from anyio import to_thread
 from msgspec import Meta, Struct, structs
 
@@ -20,16 +22,20 @@ from clawft.agent.tools.command import (
     confine,
     explain_held_back,
     explain_sandbox_result,
+    get_room,
     is_confined,
     make_command_result,
 )
 from clawft.agent.tools.environment import command_env, find_planted
 from clawft.agent.tools.file_access import base_folder, resolve_inside
+from clawft.agent.tools.hosts import HostQuestions
+from clawft.agent.tools.processes import make_process_result
 from clawft.agent.tools.saved_files import mask_file, new_spill_path
 from clawft.agent.tools.tool import ArgumentAlias, Checked, Tool, ToolContext, ToolError, ToolResult, define_tool
 from clawft.config.tools import ExecSettings
 from clawft.files import real_path
 from clawft.git import find_unsafe_git_setting
+from clawft.sandbox.background import ProcessLog
 from clawft.sandbox.process import Finished, Streams, run_process
 from clawft.skills.render.shell import NotUnderstood, parse_line
 from clawft.trust.command_policy import CommandPolicy, CommandVerdict, Judge, judge_by_mode
@@ -42,6 +48,8 @@ after a person agreed. They run in a sandbox: only the project can be changed, b
 network holds only hosts that the person allowed. Commits, branches and the like are taken over when the command has
 ended; hooks and most settings of git are not. To read, write and search files use the tools for that."""
 _ROOM_FOR_NOTES = 2048
+_FIRST_S = 1.0  # to see what fails at once
+_ALONE = "[this machine has only the Landlock sandbox: other commands cannot reach this process; bubblewrap allows it]"
 _ALIASES = {
     "timeout": ArgumentAlias("timeout_s", 0.001),
     "description": ArgumentAlias(),
@@ -53,7 +61,12 @@ _ALIASES = {
 class ExecShellArguments(Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(min_length=1, max_length=100_000, description="The command line.")]
     timeout_s: Annotated[float, Meta(gt=0, description="Stop it sooner, after so many seconds.")] | None = None
-    cwd: Annotated[str, Meta(description="The folder of the project to run it in; the current one unless given.")] = ""
+    cwd: Annotated[str, Meta(description="The folder to run it in; the last one kept, or the current one.")] = ""
+    keep_cwd: Annotated[bool, Meta(description="Run later commands that name no `cwd` in this one, too.")] = False
+    background: Annotated[
+        bool,
+        Meta(description="Let it run on, as a server does: process_output reads what it writes, process_end ends it."),
+    ] = False
     outside_sandbox: Annotated[
         bool, Meta(description="Run it with all rights of the person, who is asked each time. Only if it must be so.")
     ] = False
@@ -67,7 +80,8 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
     def looks(arguments: Mapping[str, Any]) -> bool:
         """Return whether a command only looks, whatever it is run in. What git does depends on the repository."""
         verdict = reading.judge(arguments["command"])
-        return verdict.decision == "allow" and not _uses_git(verdict) and not arguments.get("outside_sandbox")
+        stays = arguments.get("outside_sandbox") or arguments.get("background")
+        return verdict.decision == "allow" and not _uses_git(verdict) and not stays
 
     async def check(arguments: ExecShellArguments, context: ToolContext) -> Checked:
         """Check the outcome of an interrupted call: a command that only reads may be run again; of any other nothing is
@@ -79,12 +93,18 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
     async def run(arguments: ExecShellArguments, context: ToolContext) -> ToolResult:
         cwd = _find_cwd(arguments, context)
+        if arguments.background:
+            await _check_background(arguments, context)
         await _check(arguments, judge, await _prepare(arguments, cwd, {}, context), context)
         supplied = await to_thread.run_sync(context.take_shell_env)
         program = await _prepare(arguments, cwd, supplied.env, context)
+        if arguments.keep_cwd and context.commands:
+            context.commands.cwd = cwd
         spill_path = new_spill_path(context, "exec_shell")
         hosts = HostRecord(context)
         start = await _begin(arguments, program, context, hosts)
+        if arguments.background:
+            return await _keep_running(arguments.command, start, program, context)
         try:
             finished = await start(
                 program.words,
@@ -150,12 +170,52 @@ async def _begin(
     if arguments.outside_sandbox:
         return run_process
     ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
+    run = partial(context.sandbox.run, confinement=confine(context), ask=ask, record=hosts, room=get_room(context))
+    if arguments.background:  # it may reach for a host, or end, when nobody is there any more
+        return run
+    questions = HostQuestions(context, show_all(command))
     review = partial(context.ask, dangerous=True)  # no rule and no mode answers for a person
-    return partial(context.sandbox.run, confinement=confine(context), ask=ask, record=hosts, review=review)
+    return partial(run, ask_host=questions, clock=questions.clock, review=review)
+
+
+async def _check_background(arguments: ExecShellArguments, context: ToolContext) -> None:
+    """Check that a command can be kept running. Raises: ToolError."""
+    if arguments.outside_sandbox:
+        raise ToolError("INVALID_PARAM", "What runs in the background runs in the sandbox: leave out `outside_sandbox`")
+    if context.commands is None or (await to_thread.run_sync(context.sandbox.status)).kind == "none":
+        raise ToolError("EXECUTION_ERROR", "Nothing can run in the background here: there is no sandbox")
+
+
+async def _keep_running(
+    command: str, start: Callable[..., Awaitable[Finished]], program: PreparedProgram, context: ToolContext
+) -> ToolResult:
+    """Start a command that runs until it ends, is ended, or the session is over; what it writes first is shown."""
+    assert context.commands is not None, "it was checked"
+
+    async def work(log: ProcessLog) -> Finished:
+        return await start(
+            program.words,
+            cwd=program.cwd,
+            env=program.env,
+            timeout_s=math.inf,
+            max_bytes=_ROOM_FOR_NOTES,
+            streams=Streams(listen=log.add),
+        )
+
+    path = new_spill_path(context, "process")
+    process = context.commands.processes.start(
+        command, program.cwd, partial(ProcessLog, path, context.files.mask), work
+    )
+    with anyio.move_on_after(_FIRST_S):
+        await process.over.wait()
+    result = make_process_result(process)
+    alone = context.sandbox.status().kind == "landlock"
+    return structs.replace(result, text=f"{result.text}\n{_ALONE}") if alone else result
 
 
 def _find_cwd(arguments: ExecShellArguments, context: ToolContext) -> str:
-    cwd = resolve_inside(context, arguments.cwd) if arguments.cwd else base_folder(context)
+    chosen = context.commands.cwd if context.commands and os.path.isdir(context.commands.cwd) else ""
+    cwd = resolve_inside(context, arguments.cwd or chosen) if arguments.cwd or chosen else base_folder(context)
     if not os.path.isdir(cwd):
         raise ToolError("INVALID_PARAM", f"`cwd` '{arguments.cwd}' is no folder")
     return cwd

@@ -1,9 +1,7 @@
 """The execution of one tool call: check arguments, bound its time, catch failures, and wrap the result."""
 
-import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import anyio
@@ -26,29 +24,7 @@ from clawft.agent.tools.tool import (
 from clawft.errors import ClawftError, NotFound, Refused, find_close
 from clawft.files import real_path
 from clawft.messages import ApprovalAnswer, Image
-
-
-class PausableClock:
-    """The clock of a scope with a deadline. Several may stop it at once: it goes on when the last of them lets it."""
-
-    def __init__(self, scope: anyio.CancelScope) -> None:
-        self._scope = scope
-        self._left = math.inf
-        self._stops = 0
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        if not self._stops:
-            self._left = self._scope.deadline - anyio.current_time()
-            self._scope.deadline = math.inf
-        self._stops += 1
-        try:
-            yield
-        finally:
-            self._stops -= 1
-            if not self._stops:
-                self._scope.deadline = anyio.current_time() + self._left
-
+from clawft.sandbox.process import PausableClock
 
 _LONGEST_PARAM = 2000
 
@@ -83,7 +59,8 @@ async def run_tool(
         ready = _read_arguments(tool, arguments, problem)
         with anyio.move_on_after(timeout_s) as scope:
             clock = PausableClock(scope)
-            own = structs.replace(context, ask=_patient_ask(context, clock), choose=_patient_choose(context, clock))
+            asks = {"ask": _patient_ask(context.ask, clock), "ask_host": _patient_ask(context.ask_host, clock)}
+            own = structs.replace(context, **asks, choose=_patient_choose(context, clock))
             result = await tool.run(ready, own)
         if scope.cancelled_caught:
             raise ToolError("TIMEOUT", f"{tool.name} took longer than {timeout_s:g} seconds and was stopped")
@@ -149,12 +126,12 @@ def render_for_model(envelope: Envelope) -> str:
     return msgspec.json.encode({"status": "error", "error": envelope.error}).decode()
 
 
-def _patient_ask(context: ToolContext, clock: PausableClock) -> AskPerson:
+def _patient_ask(ask_person: AskPerson, clock: PausableClock) -> AskPerson:
     """Ask with the clock stopped: a person may take their time."""
 
     async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         with clock.stopped():
-            return await context.ask(question, reason, dangerous=dangerous)
+            return await ask_person(question, reason, dangerous=dangerous)
 
     return ask
 

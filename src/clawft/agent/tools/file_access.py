@@ -14,6 +14,7 @@ from clawft.errors import Unreadable
 from clawft.files import is_within, is_within_any, read_regular, real_path, real_paths
 from clawft.git import is_git_dir
 from clawft.sandbox.secret_files import holds_secret
+from clawft.sandbox.session_tmp import TMP, make_session_tmp
 from clawft.trust.protected_paths import is_private, is_protected, own_folders, steers_in_home
 from clawft.workspace import resolve_path
 
@@ -210,13 +211,16 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     written = _check_text(path)
     project = real_path(context.workspace.project)
     full = resolve_path(written, base_folder(context), context.workspace.home)
-    real = real_path(full)
+    # Only by that name: a relative path means what lies around the project, also where that lies in /tmp.
+    real = (_find_in_tmp(context, full) if written.startswith(TMP) else "") or real_path(full)
     if not real or not project:
         raise ToolError("PERMISSION_DENIED", f"The links of '{path}' lead nowhere")
     if not write and not (context.permission.may_read(real) and context.permission.may_read(full)):
         raise ToolError("PERMISSION_DENIED", f"A rule denies to read '{path}'", hint="See: weft permissions list")
     context.permission.check_path(real)  # what was judged before may have become a link since
     if not write and is_within_any(real, _reading_roots(context)):
+        return real
+    if context.commands and is_within(real, context.commands.tmp):
         return real
     if not is_within(real, project):
         raise ToolError(
@@ -236,6 +240,28 @@ def resolve_inside(context: ToolContext, path: str, *, write: bool = False) -> s
     return real
 
 
+def _find_in_tmp(context: ToolContext, full: str) -> str:
+    """Find what commands see as a path below `/tmp`; '' for any other, and where they see this machine's.
+
+    Raises: ToolError for a link, which may lead commands to another place than file tools.
+    """
+    commands = context.commands
+    if commands is None or not is_within(full, TMP):
+        return ""
+    places = context.workspace
+    apart = [*real_paths((places.project, places.home, places.user_dir)), *_reading_roots(context)]
+    if is_within_any(full, apart) or is_within_any(real_path(full), apart):
+        return ""
+    if context.sandbox.status().kind not in ("bubblewrap", "landlock"):
+        return ""
+    make_session_tmp(commands.tmp)
+    folder = real_path(commands.tmp)
+    found = os.path.normpath(os.path.join(folder, os.path.relpath(full, TMP)))
+    if real_path(found) != found:
+        raise ToolError("PERMISSION_DENIED", f"'{full}' leads through a link in /tmp, which file tools do not follow")
+    return found
+
+
 def base_folder(context: ToolContext) -> str:
     """The folder relative paths start at: the current one, if it is inside the project."""
     project, cwd = real_paths((context.workspace.project, context.workspace.cwd))
@@ -244,7 +270,8 @@ def base_folder(context: ToolContext) -> str:
 
 def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
     """Tells, for walks below a folder that may be read, which real paths are left out of them."""
-    if is_within_any(root, _reading_roots(context)):
+    roots = (*_reading_roots(context), *((context.commands.tmp,) if context.commands else ()))
+    if is_within_any(root, roots):
         return context.permission.may_read
     project = real_path(context.workspace.project)
     closed = {root for root, _ in _closed_roots(context)}
@@ -259,6 +286,8 @@ def reading_filter(context: ToolContext, root: str) -> Callable[[str], bool]:
 def show_path(context: ToolContext, real: str) -> str:
     """A path as a tool says it, so that a tool understands it again: relative to where relative paths start."""
     base = base_folder(context)
+    if context.commands and is_within(real, context.commands.tmp):
+        return os.path.normpath(os.path.join(TMP, os.path.relpath(real, context.commands.tmp)))
     return os.path.relpath(real, base) if is_within(real, base) else real
 
 

@@ -19,10 +19,12 @@ from clawft.agent.tools.command import (
     begin_after,
     confine,
     explain_sandbox_result,
+    get_room,
     is_confined,
     make_command_result,
 )
 from clawft.agent.tools.environment import command_env
+from clawft.agent.tools.hosts import HostQuestions
 from clawft.agent.tools.saved_files import mask_file, new_spill_path
 from clawft.agent.tools.skill_tools import (
     SCRIPTS,
@@ -144,7 +146,7 @@ class SkillPrograms:
                 if start.is_wasm or context.sandbox.status().kind != "none":  # else a person is asked first
                     await begin()
                 files = find_files(program.words[:1], program.env.get("PATH", os.defpath), place)
-                hosts = HostRecord(context)
+                hosts, questions = HostRecord(context), HostQuestions(context, _name(start))
                 try:
                     finished = await context.sandbox.run(
                         program.words,
@@ -158,6 +160,9 @@ class SkillPrograms:
                             program.ask or ask_unconfined(context, _name(start) + show_files(files)), begin
                         ),
                         record=hosts,
+                        room=None if start.is_wasm else get_room(context),
+                        ask_host=questions,
+                        clock=questions.clock,
                     )
                 finally:  # one that was cancelled has left its output there, too
                     if os.path.exists(spill_path):

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from clawft.agent.tools.command_session import CommandSession
 from clawft.agent.tools.environment import SuppliedVariables
 from clawft.errors import ClawftError
 from clawft.messages import ApprovalAnswer, Event, Image
@@ -119,10 +120,16 @@ class HostGrants(Struct, frozen=True):
 
     rules: PermissionRules = PermissionRules()
     approved: tuple[tuple[str, ...], ...] = ()
+    skills: tuple[str, ...] = ()  # the names of those in use, for a person who is asked
 
     def find_hosts(self, *more: tuple[str, ...]) -> tuple[str, ...]:
         """Find the hosts that a program may reach; `more` are those of the skill that it belongs to."""
         return list_granted_hosts(self.rules, (*more, *self.approved))
+
+
+async def _refuse(question: str, reason: str, *, dangerous: bool = False) -> bool:  # noqa: ARG001
+    """Outside of a turn there is nobody to ask."""
+    return False
 
 
 def _judge_nothing(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:  # noqa: ARG001
@@ -158,6 +165,8 @@ class ToolContext(Struct, frozen=True):
     read_roots: tuple[str, ...] = ()  # folders outside the project that may be read, as those of loaded skills
     # Gives the variables for a command that a model wrote.
     take_shell_env: Callable[[], SuppliedVariables] = SuppliedVariables
+    ask_host: AskPerson = _refuse  # about a host: what allows a command does not answer it
+    commands: CommandSession | None = None  # what commands share; without one, each has all for itself
 
 
 RunTool = Callable[[Any, ToolContext], Awaitable[ToolResult]]

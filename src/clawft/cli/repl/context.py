@@ -143,11 +143,14 @@ class ReplContext:
 
     async def leave_conversation(self, key: str = "") -> None:
         """Close this conversation; the next message opens the one of `key`, or a new one."""
-        held, self._held_conversation, self._conversation = self._held_conversation, None, None
+        held, conversation = self._held_conversation, self._conversation
+        self._held_conversation = self._conversation = None
         self.mode = self.mode if key and key == self.key else self._first_mode
         self.key = key
         if held is not None:
             await held.close()
+        if conversation is not None:  # what it left running ends with it
+            await conversation.runtime.commands.end(conversation.account)
 
     def switch_mode(self, mode: str) -> None:
         """Change the mode of this conversation. Raises: Refused if the change cannot be recorded."""

@@ -1,6 +1,8 @@
 """The hosts that the program behind one proxy may reach: each request is checked, every decision recorded."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+import anyio
 
 from clawft.errors import Refused
 from clawft.sandbox.addresses import Resolve, resolve_host
@@ -8,6 +10,8 @@ from clawft.sandbox.confinement import HOST_HINT
 from clawft.trust.network import WEB_PORTS, HostGrant, PolicyViolation, UrlPolicy, UrlTarget, find_grant
 
 Record = Callable[[str, str, str, str], None]  # (kind, subject, decision, rule)
+AskHost = Callable[[UrlTarget], Awaitable[tuple[str, ...]]]  # the hosts that a person agreed to, none for a no
+_MAX_QUESTIONS = 20  # in the life of one program
 _MAX_DECISIONS = 1000  # different ones, in the life of one program
 
 
@@ -34,14 +38,53 @@ class HostAccess:
         resolve: Resolve = resolve_host,
         hint: str = HOST_HINT,
         tls_ports: frozenset[int] = WEB_PORTS,
+        ask: AskHost | None = None,
     ) -> None:
+        """`ask` puts a host that was not granted to a person; without it such a host is refused at once."""
         self._hosts = hosts
+        self._ask = ask
+        self._agreed: tuple[str, ...] = ()
+        self._asked: set[str] = set()
+        self._asking = anyio.Lock()
         self._record = record
         self._hint = hint
         self._reported: set[tuple[str, str, str]] = set()
         self.policy = policy
         self.resolve = resolve
         self.tls_ports = tls_ports  # where a tunnel carries TLS and nothing else
+
+    @property
+    def has_grants(self) -> bool:
+        """Return whether any host was granted from the start."""
+        return bool(self._hosts)
+
+    async def admit_or_ask(self, target: UrlTarget) -> HostGrant:
+        """Return the grant as `admit` does, after a question where there is none yet. Raises: HostDenied."""
+        try:
+            return self.admit(target)
+        except HostDenied as denied:
+            if denied.rule != "not-granted" or self._ask is None:
+                raise
+            try:
+                self.policy.read_allowed(target.url)
+            except PolicyViolation as error:
+                raise deny(error) from error
+            if grant := await self._find_agreed(target, self._ask):
+                return grant
+            raise
+
+    async def _find_agreed(self, target: UrlTarget, ask: AskHost) -> HostGrant | None:
+        """Find the grant that a person gave, who is asked once about a host."""
+        host, port, subject = target.host, target.connect_port, subject_of(target)
+        if grant := find_grant(host, port, self._agreed):
+            return grant
+        async with self._asking:
+            if subject not in self._asked and len(self._asked) < _MAX_QUESTIONS:
+                if grant := find_grant(host, port, self._agreed):
+                    return grant
+                self._asked.add(subject)
+                self._agreed += await ask(target)
+            return find_grant(host, port, self._agreed)
 
     def admit(self, target: UrlTarget) -> HostGrant:
         """The grant under which a host may be reached, as far as its name tells. Raises: Denied."""

@@ -29,12 +29,15 @@ _PAUSE_S = 0.1
 _TOO_LONG = f"Its head is longer than {MAX_HEAD_BYTES} bytes"
 
 
-def proxy_env(port: int) -> dict[str, str]:
-    """The variables by which programs find a proxy on their loopback."""
+def proxy_env(port: int, direct: str = "") -> dict[str, str]:
+    """The variables by which programs find a proxy on their loopback; `direct` are hosts that they reach without it."""
     url = f"http://127.0.0.1:{port}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     both = {spelling: url for name in names for spelling in (name, name.lower())}
-    return {**both, "NO_PROXY": "", "no_proxy": "", "NODE_USE_ENV_PROXY": "1"}  # Node does not look unless told to
+    places = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={port}" for scheme in ("http", "https"))
+    java = f"{places} -Dhttp.nonProxyHosts={direct.replace(',', '|')}"
+    # Node and Java do not look at the others.
+    return {**both, "NO_PROXY": direct, "no_proxy": direct, "NODE_USE_ENV_PROXY": "1", "JAVA_TOOL_OPTIONS": java}
 
 
 async def serve_proxy(
@@ -90,7 +93,7 @@ class _Server:
 
     async def _fulfil(self, connection: ProxyConnection, request: ProxyRequest) -> None:
         try:
-            grant = self._access.admit(request.target)
+            grant = await self._access.admit_or_ask(request.target)
             if request.is_tunnel:
                 await tunnel(connection, request, self._access, grant)
             else:

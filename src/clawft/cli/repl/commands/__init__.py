@@ -208,6 +208,16 @@ what it waits for, and `/runs cancel ID` ends it. `weft agent --background` star
         completer="runs:complete_runs",
     ),
     SlashCommand(
+        "processes",
+        "/processes [N]",
+        "List what runs in the background",
+        "processes:run_processes",
+        """\
+The agent starts them with `background: true` of exec_shell, a dev server for example. `/processes N` shows the end of
+what one wrote, and `/processes end N` ends it. All of them end with this conversation.""",
+        completer="processes:complete_processes",
+    ),
+    SlashCommand(
         "workspace",
         "/workspace",
         "Show workspace info",
