@@ -144,7 +144,9 @@ class Chaos:
         provider = f'[providers.local]\nwire = "openai"\nbase_url = "{self.server.url}"\n'
         runs = f"[runs]\nlease_s = 2\npoll_s = 0.05\n{self._settings}\n" if "lease_s" not in self._settings else ""
         runs = runs or f"[runs]\npoll_s = 0.05\n{self._settings}\n"
-        (self.user_dir / "config.toml").write_text(f'[agents.defaults]\nmodel = "local/m"\n{runs}{provider}')
+        (self.user_dir / "config.toml").write_text(
+            f'[agents.defaults]\nmodel = "local/m"\nmode = "ask"\n{runs}{provider}'
+        )
         return self
 
     def __exit__(

@@ -88,7 +88,7 @@ class ConsoleWorld(ServeWorld):
         self.write(self.project / ".clawft/skills/speed-up/SKILL.md", _EVIL)
         self.write(self.user_dir / "skills/half-done/SKILL.md", "---\nname: half-done\n")
         (self.project / "plan.txt").write_text("OPEN ship it (Ada)\nOPEN write the docs\nDONE test it\n")
-        self.config = "[skills.entries.translate]\nenabled = false\n"
+        self.config = "mode = 'ask'\n[skills.entries.translate]\nenabled = false\n"
 
     def write(self, path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,7 @@ class GatewayWorld:
         script.write_text(json.dumps({"by_turn": True, "steps": list(steps)}))
         fast = "[gateway.rate_limit]\nmax_requests = 100000\n" if "rate_limit" not in gateway + channel else ""
         (self.user_dir / "config.toml").write_text(
-            '[agents.defaults]\nmodel = "s/m"\n[memory]\nenabled = false\n'
+            '[agents.defaults]\nmodel = "s/m"\nmode = "ask"\n[memory]\nenabled = false\n'
             f'[providers.s]\nwire = "scripted"\nscript = "{script}"\n'
             f"[tools.web]\nblock_private_ips = false\n[runs]\npoll_s = 0.05\nlease_s = 2\n{runs}\n"
             f"[gateway]\nconcurrency = 8\n{gateway}\n{fast}[gateway.channels.line]\n{channel}\n"

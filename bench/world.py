@@ -26,6 +26,7 @@ from clawft.trust.plugins import make_grant
 from wire import Asked, Reply, WireServer
 
 E = TypeVar("E", bound=Event)
+ASKING = {"CLAWFT_AGENTS__DEFAULTS__MODE": "ask"}  # an environment in which commands off the list ask
 
 
 class World:

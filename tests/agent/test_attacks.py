@@ -10,7 +10,7 @@ import pytest
 
 from clawft.messages import Answer, ApprovalNeeded, ToolFinished, TurnFailed, TurnFinished
 from wire import Asked, Reply, call, say
-from world import World, collect, only
+from world import ASKING, World, collect, only
 
 ECHO = os.path.realpath(which("echo", path=os.defpath) or "")
 pytestmark = pytest.mark.anyio
@@ -34,6 +34,7 @@ def _delegating(tool: str, arguments: dict[str, Any]) -> Any:
 
 
 async def test_a_delegated_task_that_asks_is_seen_asking_and_waits_for_nobody_else(world: World) -> None:
+    world.environ |= ASKING
     world.replies = _delegating("exec_shell", {"command": "touch made"})
     asked: list[ApprovalNeeded] = []
 
@@ -49,6 +50,7 @@ async def test_a_delegated_task_that_asks_is_seen_asking_and_waits_for_nobody_el
 
 
 async def test_a_delegated_task_without_anybody_to_ask_is_refused(world: World) -> None:
+    world.environ |= ASKING
     world.replies = _delegating("exec_shell", {"command": "touch made"})
     with anyio.fail_after(60):
         events = await world.run()

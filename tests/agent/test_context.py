@@ -19,7 +19,7 @@ from clawft.messages import (
     TurnFinished,
 )
 from wire import Reply, call, say
-from world import World, collect, only
+from world import ASKING, World, collect, only
 
 pytestmark = pytest.mark.anyio
 
@@ -145,6 +145,7 @@ async def test_a_secret_is_masked_in_what_is_saved_of_long_output(world: World) 
 
 
 async def test_git_in_a_repository_that_names_programs_is_asked_for(world: World) -> None:
+    world.environ |= ASKING
     subprocess.run(["git", "init", "-q", world.project], check=True, timeout=60)
     with open(world.project / ".git" / "config", "a") as file:
         file.write(f"[diff]\nexternal = touch {world.project}/pwned\n")

@@ -35,7 +35,6 @@ BYPASSES = [
     "git --version $(touch pwned)",
     "git --version `touch pwned`",
     'git --version "$(touch pwned)"',
-    "git$IFS--version;touch$IFS./pwned",
     "gitfoo",
     "env git --version",
     "touch pwned",
@@ -43,6 +42,7 @@ BYPASSES = [
     "LD_PRELOAD=./x.so git --version",
     "sh -c 'git --version; touch pwned'",
 ]
+UNREADABLE = ["git$IFS--version;touch$IFS./pwned", "git --version; $X pwned", "git --version; if touch pwned"]
 
 
 async def test_what_only_looks_like_an_allowed_command_never_runs(world: World) -> None:
@@ -63,6 +63,16 @@ async def test_what_only_looks_like_an_allowed_command_never_runs(world: World) 
     assert all("Bash(git:*)" in line["rule"] for line in lines)
 
 
+async def test_what_nobody_can_tell_from_an_allowed_command_is_asked_about_in_full(world: World) -> None:
+    world.add_skill("vcs", head="allowed-tools: Bash(git:*)\n")
+    person = Person("no")
+    ended = await use(world, person, *(("Bash", {"command": line}) for line in UNREADABLE), skill="vcs")
+
+    assert [one.status for one in ended] == ["error"] * 3
+    assert [one.question for one in person.asked] == [f"Run: {line}" for line in UNREADABLE]
+    assert not (world.project / "pwned").exists()
+
+
 async def test_the_allowed_command_runs_and_is_written_down(world: World) -> None:
     world.add_skill("vcs", head="allowed-tools: Bash(git:*), Bash(touch:*)\n")
     (ended,) = await use(world, Person(), ("exec_shell", {"command": "touch made && touch more"}), skill="vcs")
@@ -71,8 +81,7 @@ async def test_the_allowed_command_runs_and_is_written_down(world: World) -> Non
     assert (world.project / "more").exists()
     (line,) = world.audit("tool", "allowed")
     assert (line["subject"], line["skill"]) == ("exec_shell touch made && touch more", "vcs")
-    (asked,) = world.audit("approval")
-    assert (asked["decision"], asked["detail"]["by"]) == ("allowed", "the person")
+    assert world.audit("approval") == []  # the sandbox holds it
 
 
 async def test_a_skill_writes_only_where_its_pattern_says(world: World) -> None:

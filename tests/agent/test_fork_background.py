@@ -27,7 +27,7 @@ from clawft.messages import (
 from clawft.skills.discovery.digest import MAX_BYTES
 from forking import FORK, is_fork, repeat_result, using
 from wire import Asked, Reply, call, say
-from world import Person, World, collect, error_of, only
+from world import ASKING, Person, World, collect, error_of, only
 
 pytestmark = pytest.mark.anyio
 
@@ -253,6 +253,7 @@ async def test_a_skill_that_is_active_limits_it_as_it_was_then(world: World, kep
 
 
 async def test_the_mode_and_the_answers_for_the_session_come_along(world: World, kept: Kept) -> None:
+    world.environ |= ASKING
     world.add_skill("work", head=APART)
     use = call("exec_shell", {"command": "touch made"})
 
@@ -493,6 +494,7 @@ async def test_a_run_stops_at_the_tokens_of_a_fork(world: World, kept: Kept) -> 
 
 
 async def test_a_question_in_a_run_is_its_own(world: World, kept: Kept) -> None:
+    world.environ |= ASKING
     world.add_skill("work", head=APART)
     world.replies = using("exec_shell", {"command": "touch made"})
     done = await ask_and_work(world, kept)

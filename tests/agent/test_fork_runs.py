@@ -21,7 +21,7 @@ from clawft.messages import (
 )
 from forking import FORK, Inside, is_fork, repeat_result, using
 from wire import Asked, Reply, call, say
-from world import World, collect, only
+from world import ASKING, World, collect, only
 
 pytestmark = pytest.mark.anyio
 
@@ -86,6 +86,7 @@ async def test_a_fork_that_takes_too_long_is_stopped_and_its_parent_goes_on(worl
 
 
 async def test_the_time_that_a_person_takes_is_not_the_forks(world: World) -> None:
+    world.environ |= ASKING
     world.add_skill("work", head=FORK)
     world.replies = using("exec_shell", {"command": "touch made"})
     deadlines: list[float] = []
@@ -101,6 +102,7 @@ async def test_the_time_that_a_person_takes_is_not_the_forks(world: World) -> No
 
 @pytest.mark.parametrize("by", ["user", "model"])
 async def test_a_question_of_a_fork_names_it_and_is_asked_once_a_session(world: World, by: str) -> None:
+    world.environ |= ASKING
     world.add_skill("work", head=FORK)
     world.replies = using("exec_shell", {"command": "touch made"})
     asked: list[ApprovalNeeded] = []
@@ -119,6 +121,7 @@ async def test_a_question_of_a_fork_names_it_and_is_asked_once_a_session(world: 
 
 
 async def test_forks_ask_one_after_the_other(world: World) -> None:
+    world.environ |= ASKING
     world.add_skill("work", "Make $ARGUMENTS.", head=FORK)
 
     def reply(asked: Asked) -> Reply:

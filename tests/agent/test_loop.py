@@ -31,7 +31,7 @@ from clawft.messages import (
     UsageReported,
 )
 from wire import Reply, call, say
-from world import World, collect, only
+from world import ASKING, World, collect, only
 
 pytestmark = pytest.mark.anyio
 
@@ -182,6 +182,7 @@ async def test_rounds_of_tools_are_bounded(world: World) -> None:
 
 
 async def test_without_anybody_to_ask_the_answer_is_no_and_the_loop_goes_on(world: World) -> None:
+    world.environ |= ASKING
     world.replies = [call("exec_shell", {"command": "touch made"}), say("It was refused.")]
     events = await world.run()
     assert [one.question for one in only(events, ApprovalNeeded)] == ["Run: touch made"]
@@ -191,6 +192,7 @@ async def test_without_anybody_to_ask_the_answer_is_no_and_the_loop_goes_on(worl
 
 
 async def test_an_approval_for_the_session_is_asked_once(world: World) -> None:
+    world.environ |= ASKING
     asked: list[str] = []
 
     async def answer(event: ApprovalNeeded) -> Answer:
@@ -209,7 +211,8 @@ async def test_what_the_policy_forbids_is_never_asked(world: World) -> None:
     async def answer(event: ApprovalNeeded) -> Answer:
         raise AssertionError("nobody may be asked")
 
-    world.replies = [call("exec_shell", {"command": "echo $(id)"}), say("no")]
+    world.config = "[tools.exec]\ndenied_patterns = ['id']\n"
+    world.replies = [call("exec_shell", {"command": "echo $(i''d)"}), say("no")]
     events = await world.run(approve=answer)
     assert only(events, ToolFinished)[0].result["error"]["code"] == "PERMISSION_DENIED"
 

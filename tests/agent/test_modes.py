@@ -9,7 +9,7 @@ from clawft.app.app import open_app
 from clawft.messages import Noticed, ToolFinished
 from clawft.trust.modes import Mode
 from wire import call, say
-from world import Person, World, collect, error_of, only
+from world import ASKING, Person, World, collect, error_of, only
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ MODES: list[tuple[Mode, str, str, str]] = [
     # mode, what a write, a command off the list and a memory come to
     (Mode.PLAN, "refused", "refused", "refused"),
     (Mode.ASK, "asked", "asked", "asked"),
-    (Mode.AUTO_EDIT, "done", "asked", "done"),
+    (Mode.AUTO_EDIT, "done", "done", "done"),
     (Mode.FULL, "done", "done", "done"),
 ]
 
@@ -56,18 +56,20 @@ async def test_modes(world: World, mode: Mode, write: str, command: str, memory:
     assert (world.project / "touched").exists() is (command == "done")
     assert [one.status for one in ended[3:]] == ["success", "success"]
     if mode is Mode.PLAN:
-        assert all("mode plan" in error_of(one) for one in ended[:3])
+        assert all("mode plan" in error_of(one) for one in (ended[0], ended[2]))
+        assert "Read-only file system" in ended[1].result["text"]
     (line,) = world.audit("mode")
     assert (line["subject"], line["detail"]) == (mode, {"from": "auto-edit", "by": "a test"})
 
 
-async def test_plan_runs_no_command_but_those_that_read_whatever_the_policy(world: World) -> None:
+async def test_in_plan_a_command_changes_nothing_but_its_own_tmp_whatever_the_policy(world: World) -> None:
     world.config = '[tools.exec]\nmode = "disabled"\nalso_allowed = ["touch"]\n'
-    world.replies = [call("exec_shell", {"command": "touch touched"}), say("done")]
+    world.replies = [call("exec_shell", {"command": "touch /tmp/own && echo own; touch touched"}), say("done")]
     async with world.talk(approve=Person()) as conversation:
         conversation.set_mode(Mode.PLAN, "a test")
         (ended,) = only(await collect(conversation, "go"), ToolFinished)
-    assert "mode plan" in error_of(ended)
+    assert ended.result["text"].startswith("own\n")
+    assert ended.result["data"]["exit_code"] == 1
     assert not (world.project / "touched").exists()
     assert "The session is in mode plan: you may only look." in world.sent(0)["messages"][0]["content"]
 
@@ -114,6 +116,7 @@ async def test_a_yes_for_one_host_is_no_yes_for_where_it_leads(world: World, sit
 
 
 async def test_an_allow_rule_answers_what_would_be_asked(world: World) -> None:
+    world.environ |= ASKING
     world.config = '[permissions]\nallow = ["Bash(touch:*)"]\n'
     person = Person("no")
     ended = await use(
@@ -122,10 +125,14 @@ async def test_an_allow_rule_answers_what_would_be_asked(world: World) -> None:
         ("exec_shell", {"command": "touch one"}),
         ("exec_shell", {"command": "touch two && mkdir three"}),
         ("exec_shell", {"command": "touch $(echo four)"}),
+        ("exec_shell", {"command": "touch $(mkdir five)"}),
     )
-    assert [one.status for one in ended] == ["success", "error", "error"]
-    assert [one.question for one in person.asked] == ["Run: touch two && mkdir three"]
-    assert sorted(one.name for one in world.project.iterdir() if not one.name.startswith(".")) == ["one"]
+    assert [one.status for one in ended] == ["success", "error", "success", "error"]
+    assert [one.question for one in person.asked] == [
+        "Run: touch two && mkdir three",
+        "Run: touch $(mkdir five)",
+    ]
+    assert sorted(one.name for one in world.project.iterdir() if not one.name.startswith(".")) == ["four", "one"]
     allowed = next(line for line in world.audit("approval") if line["decision"] == "allowed")
     assert allowed["detail"]["by"] == "rule allow Bash(touch:*) in [permissions]"
 
@@ -203,6 +210,7 @@ async def test_an_agent_may_lower_the_mode_and_not_raise_it(world: World) -> Non
 
 
 async def test_a_flag_says_yes_but_not_to_what_is_grave(world: World) -> None:
+    world.environ |= ASKING
     person = Person("flag")
     ended = await use(world, person, ("exec_shell", {"command": "touch made"}))
     assert ended[0].status == "success"

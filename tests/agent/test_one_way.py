@@ -19,7 +19,7 @@ _WATCH = """
 import collections, json, os, sys, threading
 counts, starts = collections.Counter(), []
 WATCHED = {("app/app.py", "__init__"), ("config/loader.py", "load_config"), ("discovery/catalog.py", "load_catalog"),
-           ("render/shell.py", "read")}
+           ("trust/shell_text.py", "read")}
 def count(frame, event, arg):
     if event == "call":
         path, name = frame.f_code.co_filename, frame.f_code.co_name
@@ -73,7 +73,7 @@ def test_a_turn_loads_the_settings_and_the_skills_once_and_parses_a_command_once
         "app/app.py:__init__": 1,
         "config/loader.py:load_config": 1,
         "discovery/catalog.py:load_catalog": 1,
-        "render/shell.py:read": 1,
+        "trust/shell_text.py:read": 1,
     }
 
 

@@ -34,8 +34,8 @@ async def test_a_project_cannot_turn_the_sandbox_off(world: World) -> None:
     assert not (world.home / "made").exists()
 
 
-async def test_no_mode_answers_for_a_command_without_a_sandbox(world: World) -> None:
-    world.config = f'mode = "full"\n{FREE}\n[sandbox]\nmode = "bubblewrap"\n'
+async def test_no_policy_and_no_list_answers_for_a_command_without_a_sandbox(world: World) -> None:
+    world.config = f'{FREE}\n[sandbox]\nmode = "bubblewrap"\n'
     world.environ["PATH"] = "/nowhere"
     world.replies = (call("exec_shell", {"command": "echo made > made"}), say("Done."))
     (finished,) = only(await world.run(), ToolFinished)
@@ -48,3 +48,22 @@ async def test_no_mode_answers_for_a_command_without_a_sandbox(world: World) -> 
     assert (question, grave) == ("Run WITHOUT a sandbox: echo made > made", True)
     assert (world.project / "made").exists()
     assert [line["detail"]["sandbox"] for line in world.audit("command")] == ["none"]
+
+
+async def test_only_mode_full_runs_commands_where_there_is_no_sandbox(world: World) -> None:
+    world.config = 'mode = "full"\n[sandbox]\nmode = "bubblewrap"\n'
+    world.environ["PATH"] = "/nowhere"
+    world.replies = (call("exec_shell", {"command": "echo made > made"}), say("Done."))
+    (finished,) = only(await world.run(), ToolFinished)
+    assert finished.status == "success"
+    assert (world.project / "made").exists()
+    assert [line["detail"]["sandbox"] for line in world.audit("command")] == ["none"]
+
+
+async def test_no_mode_answers_where_the_sandbox_is_required(world: World) -> None:
+    world.config = 'mode = "full"\n[sandbox]\nmode = "bubblewrap"\nif_unavailable = "refuse"\n'
+    world.environ["PATH"] = "/nowhere"
+    world.replies = (call("exec_shell", {"command": "echo made > made"}), say("Done."))
+    (finished,) = only(await world.run(), ToolFinished)
+    assert finished.status == "error"
+    assert not (world.project / "made").exists()

@@ -9,7 +9,7 @@ import clawft
 from arena import Arena
 from clawft.messages import TurnFailed
 from clawft.trust.protected_paths import own_folders
-from world import only
+from world import ASKING, only
 
 pytestmark = pytest.mark.anyio
 
@@ -49,25 +49,28 @@ async def test_no_program_of_the_project_is_taken_for_a_server_of_the_user(arena
     assert not arena.made("pwned")
 
 
-async def test_no_program_of_the_project_is_taken_for_a_listed_command(arena: Arena) -> None:
+@pytest.mark.parametrize("asking", [True, False])
+async def test_no_program_of_the_project_is_taken_for_a_listed_command(arena: Arena, asking: bool) -> None:
     """A tool that edits files put it there, into a folder that the person's PATH begins with."""
+    arena.world.environ |= ASKING if asking else {}
     arena.world.environ["PATH"] = f"{arena.project}/env/bin:{arena.world.environ['PATH']}"
     arena.world.config += '[skills.security]\nallowed_command_prefixes = ["ls"]\n'
     (arena.project / "env/bin").mkdir(parents=True)
-    (arena.project / "env/bin/ls").write_text("#!/bin/sh\ntouch ${CLAUDE_PROJECT_DIR:-.}/pwned\n")
+    (arena.project / "env/bin/ls").write_text(
+        f"#!/bin/sh\ntouch {arena.home}/pwned {arena.project if asking else ''}/pwned\n"
+    )
     (arena.project / "env/bin/ls").chmod(0o755)
     arena.add_skill("lists", "!ls\n")
     arena.answer = "no"
     await arena.use(("exec_shell", {"command": "ls"}))
     (failed,) = only(await arena.run(skill="lists"), TurnFailed)
 
-    assert [one.reason for one in arena.asked] == [
-        f"'ls' would be {arena.project}/env/bin/ls, which commands can write"
-    ]
+    reason = f"'ls' would be {arena.project}/env/bin/ls, which commands can write"
+    assert [one.reason for one in arena.asked] == [reason] * asking
     assert failed.exit_code == 3
     assert not arena.made("pwned")
-    assert not arena.audit("command", "allowed")
-    assert len(arena.audit("denial")) >= 2
+    assert len(arena.audit("command", "allowed")) == (not asking)  # in the sandbox, as any text
+    assert len(arena.audit("denial")) >= (2 if asking else 1)
 
 
 def test_that_holds_for_the_folder_that_it_is_imported_from() -> None:

@@ -10,7 +10,7 @@ from clawft.agent.run_request import TurnRequest
 from clawft.messages import ToolFinished, TurnFailed
 from clawft.trust.modes import Mode
 from wire import call, say
-from world import Person, collect, only
+from world import ASKING, Person, collect, only
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +69,7 @@ async def test_a_yes_to_one_thing_is_none_to_another_that_looks_the_same(
 
 
 async def test_a_lasting_yes_in_one_folder_is_none_in_another(arena: Arena) -> None:
+    arena.world.environ |= ASKING
     for folder, text in (("sub", "echo fine"), (".", "touch pwned")):
         (arena.project / folder).mkdir(exist_ok=True)
         (arena.project / folder / "run.sh").write_text(f"#!/bin/sh\n{text}\n")

@@ -7,7 +7,7 @@ import pytest
 
 from arena import SECRET, Arena
 from clawft.messages import TurnFailed
-from world import only
+from world import ASKING, only
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +69,7 @@ async def test_an_older_copy_of_the_approvals_revives_none_that_was_taken_back(a
 
 
 async def test_a_file_that_is_swapped_again_and_again_is_never_shown_as_another(arena: Arena) -> None:
+    arena.world.environ |= ASKING
     folder = arena.add_skill("flicker", notes__md="Approved.")
     notes, beside, ended = folder / "scripts/notes.md", arena.project / "beside", threading.Event()
 

@@ -31,6 +31,9 @@ def script(tmp_path: Path, child_env: dict[str, str]) -> Callable[..., None]:
     return write
 
 
+ASK = 'mode = "ask"\n'
+
+
 def use(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool_calls": [{"name": tool, "arguments": arguments}]}
 
@@ -121,7 +124,7 @@ def test_an_unknown_agent_is_an_error_with_the_close_match(weft: Weft) -> None:
 
 def test_what_nobody_can_approve_is_refused_with_exit_3(weft: Weft, script: Callable[..., None], project: Path) -> None:
     outside = use("exec_shell", command="touch made", outside_sandbox=True)
-    script(use("exec_shell", command="touch made"), outside, {"text": "It was refused."})
+    script(use("exec_shell", command="touch made"), outside, {"text": "It was refused."}, config=ASK)
     done = weft("agent", "-m", "make it")
     assert done.returncode == 3
     assert "Pass --yes to allow it" in done.stderr
@@ -135,7 +138,12 @@ def test_what_nobody_can_approve_is_refused_with_exit_3(weft: Weft, script: Call
 def test_yes_allows_what_is_asked_for_but_not_what_is_forbidden(
     weft: Weft, script: Callable[..., None], project: Path
 ) -> None:
-    script(use("exec_shell", command="touch made"), use("exec_shell", command="echo `id`"), {"text": "Done."})
+    script(
+        use("exec_shell", command="touch made"),
+        use("exec_shell", command="echo `id`"),
+        {"text": "Done."},
+        config=f"{ASK}[tools.exec]\ndenied_patterns = ['id']",
+    )
     done = weft("agent", "-m", "make it", "--yes")
     assert done.returncode == 0
     assert (project / "made").exists()
@@ -158,7 +166,7 @@ def test_a_turn_that_was_stopped_before_its_answer_has_exit_code_1(weft: Weft, s
 
 
 def test_a_person_at_a_terminal_is_asked(project: Path, child_env: dict[str, str], script: Callable[..., None]) -> None:
-    script(use("exec_shell", command="touch made"), {"text": "Made."})
+    script(use("exec_shell", command="touch made"), {"text": "Made."}, config=ASK)
     code, screen = _type(["weft", "agent", "-m", "make it"], project, child_env, "[y]es", b"y\n")
     assert code == 0, screen
     assert "Run: touch made" in screen
@@ -167,7 +175,7 @@ def test_a_person_at_a_terminal_is_asked(project: Path, child_env: dict[str, str
 
 
 def test_a_person_may_say_no(project: Path, child_env: dict[str, str], script: Callable[..., None]) -> None:
-    script(use("exec_shell", command="touch made"), {"text": "Not made."})
+    script(use("exec_shell", command="touch made"), {"text": "Not made."}, config=ASK)
     code, screen = _type(["weft", "agent", "-m", "make it"], project, child_env, "[y]es", b"\n")
     assert code == 0, screen
     assert not (project / "made").exists()
@@ -177,7 +185,7 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(
     project: Path, child_env: dict[str, str], script: Callable[..., None]
 ) -> None:
     slow = {"text": "Wait.", **use("exec_shell", command="touch made")}
-    script({**slow, "delay_ms": 500}, {"text": "Not made."})
+    script({**slow, "delay_ms": 500}, {"text": "Not made."}, config=ASK)
     master, slave = pty.openpty()
     os.write(master, b"y\n")
     words = ["weft", "agent", "-m", "make it"]
@@ -205,7 +213,7 @@ def _read_until(descriptor: int, text: bytes) -> None:
 def test_ctrl_c_at_a_question_ends_at_once(
     project: Path, child_env: dict[str, str], script: Callable[..., None]
 ) -> None:
-    script(use("exec_shell", command="touch made"), {"text": "Made."})
+    script(use("exec_shell", command="touch made"), {"text": "Made."}, config=ASK)
     master, slave = pty.openpty()
     environment = {**child_env, "TERM": "xterm"}
     words = ["weft", "agent", "-m", "make it"]
@@ -396,7 +404,7 @@ def test_a_broken_server_never_breaks_the_agent(weft: Weft, script: Callable[...
 def test_a_strangers_project_starts_no_server_and_loosens_no_policy(
     weft: Weft, script: Callable[..., None], project: Path
 ) -> None:
-    script(use("exec_shell", command="touch made"), {"text": "ok"})
+    script(use("exec_shell", command="touch made"), {"text": "ok"}, config=ASK)
     (project / ".clawft").mkdir()
     (project / ".clawft" / "config.toml").write_text(
         '[mcp.servers.evil]\ncommand = "touch"\nargs = ["started"]\n[tools.exec]\nmode = "disabled"\n'

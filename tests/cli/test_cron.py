@@ -38,7 +38,8 @@ def user_dir(tmp_path: Path, child_env: dict[str, str]) -> Iterator[Path]:
     folder.mkdir()
     (folder / "script.json").write_text(json.dumps(SCRIPT))
     (folder / "config.toml").write_text(
-        f'[agents.defaults]\nmodel = "s/one"\n[providers.s]\nwire = "scripted"\nscript = "{folder / "script.json"}"\n'
+        '[agents.defaults]\nmodel = "s/one"\nmode = "ask"\n'
+        f'[providers.s]\nwire = "scripted"\nscript = "{folder / "script.json"}"\n'
         "[memory]\nenabled = false\n[runs]\nlease_s = 1\npoll_s = 0.05\nidle_s = 1\n"
     )
     yield folder

@@ -22,7 +22,7 @@ def user(project: Path, child_env: dict[str, str]) -> Path:
     folder.mkdir()
     (folder / "script.json").write_text(json.dumps({"steps": [{"tool_calls": [CALL]}, {"text": "Then not."}]}))
     provider = f'[providers.local]\nwire = "scripted"\nscript = "{folder}/script.json"\n'
-    (folder / "config.toml").write_text(f'[agents.defaults]\nmodel = "local/m"\n{provider}')
+    (folder / "config.toml").write_text(f'[agents.defaults]\nmodel = "local/m"\nmode = "ask"\n{provider}')
     return folder
 
 

@@ -19,7 +19,7 @@ from clawft.messages import ForkStarted
 from runs_world import end_all
 from warm import WarmPopen
 from wire import Asked, Reply, call, say
-from world import World, collect, only
+from world import ASKING, World, collect, only
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +97,7 @@ def act(asked: Asked) -> Reply:
 
 
 async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_session(world: World, runs: Runs) -> None:
+    world.environ |= ASKING
     agents = world.user_dir / "agents"
     agents.mkdir()
     (agents / "limited.md").write_text("---\nname: limited\ntools: Skill, Bash(touch:*)\n---\nYou are limited.\n")
@@ -125,6 +126,7 @@ async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_sess
 
 
 async def test_a_run_that_goes_on_starts_no_second_fork_though_the_skill_changed(world: World, runs: Runs) -> None:
+    world.environ |= ASKING
     folder = world.add_skill("work", head=APART)
 
     def reply(asked: Asked) -> Reply:

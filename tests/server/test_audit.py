@@ -49,6 +49,7 @@ async def test_lines_are_kept_by_kind_skill_decision_text_and_time(world: ServeW
 
 
 async def test_who_answered_what_a_tool_asked_is_in_the_log(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say([{"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]}, {"text": "Done"}])
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:
         worker, boss = Client(daemon, "run", name="worker"), Client(daemon, "approve", name="boss")

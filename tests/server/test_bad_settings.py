@@ -49,6 +49,7 @@ async def test_what_is_approved_or_taken_back_meanwhile_counts(world: ServeWorld
 
 
 async def test_tools_ask_and_are_answered_meanwhile(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say([{"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]}, {"text": "It was."}])
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:
         client = Client(daemon)

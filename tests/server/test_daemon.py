@@ -262,6 +262,7 @@ async def test_a_setting_that_was_just_changed_counts_for_the_next_call(world: S
 
 
 async def test_a_question_is_answered_by_the_one_who_asked_for_the_work(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:
         client = Client(daemon)
@@ -280,6 +281,7 @@ async def test_a_question_is_answered_by_the_one_who_asked_for_the_work(world: S
 
 
 async def test_another_client_may_answer_and_the_first_answer_counts(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     heard: list[bytes] = []
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:
@@ -300,6 +302,7 @@ async def test_another_client_may_answer_and_the_first_answer_counts(world: Serv
 
 
 async def test_where_nobody_can_answer_it_is_a_no_at_once(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with world.open_daemon() as daemon:
         client = Client(daemon, can_answer=False)
@@ -310,6 +313,7 @@ async def test_where_nobody_can_answer_it_is_a_no_at_once(world: ServeWorld) -> 
 
 
 async def test_a_question_that_nobody_answers_in_time_is_a_no(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with world.open_daemon(ServeSettings(approval_timeout_s=0.05)) as daemon:
         client = Client(daemon)
@@ -320,6 +324,7 @@ async def test_a_question_that_nobody_answers_in_time_is_a_no(world: ServeWorld)
 
 
 async def test_a_yes_for_the_session_holds_in_its_next_turn(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with world.open_daemon() as daemon, anyio.create_task_group() as group:
         client = Client(daemon)

@@ -17,6 +17,7 @@ _ASKS: list[dict[str, Any]] = [
 
 
 async def test_reloads_work_and_questions_are_logged_without_texts(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     world.add_skill("greet", "A secret word.")
     async with open_site(world) as site, site.connect() as socket:
@@ -39,6 +40,7 @@ async def test_reloads_work_and_questions_are_logged_without_texts(world: ServeW
 
 
 async def test_a_question_of_work_that_is_cancelled_says_so(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with open_site(world) as site, site.connect() as socket:
         await ask(socket, type="chat", id="1", text="go")
@@ -56,6 +58,7 @@ async def test_files_of_the_console_are_logged_only_where_they_are_not_there(wor
 
 
 async def test_what_is_done_for_a_token_is_in_the_audit_log_under_its_name(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     world.add_skill("theirs", strangers=True)
     async with open_site(world) as site:

@@ -24,6 +24,7 @@ EVENTS = {"Accept": "text/event-stream"}
 @pytest.fixture
 def world(tmp_path: Path) -> ServeWorld:
     world = ServeWorld(tmp_path)
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(ASKS)
     return world
 
@@ -99,6 +100,7 @@ async def test_a_no_is_a_denial_by_the_token_that_said_it(world: ServeWorld) -> 
 
 
 async def test_who_answers_another_clients_question_is_named(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say([{"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]}, {"text": "Done."}])
     async with open_site(world) as site:
         runner = site.tokens.create("runner", ["read", "run"])[0]

@@ -139,6 +139,7 @@ def test_what_goes_wrong_before_a_stream_begins_has_its_status(served: ServedDae
 
 
 def test_a_question_comes_with_the_stream_and_is_answered_beside_it(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     with serve_here(world) as served, served.client() as client, served.client() as other:
         with client.stream("POST", "/api/v1/chat", json={"text": "do it"}, headers=EVENTS) as answer:
@@ -156,6 +157,7 @@ def test_a_question_comes_with_the_stream_and_is_answered_beside_it(world: Serve
 
 
 def test_without_a_stream_nobody_is_asked(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     with serve_here(world) as served, served.client() as client:
         assert client.post("/api/v1/chat", json={"text": "do it"}).json()["refused"] == 1

@@ -102,6 +102,7 @@ async def test_a_session_goes_on_where_it_was(world: ServeWorld) -> None:
 
 
 async def test_a_question_is_answered_by_the_client_whose_work_asks_it(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with open_site(world) as site, site.connect() as socket:
         await ask(socket, type="chat", id="work", text="touch it")
@@ -116,6 +117,7 @@ async def test_a_question_is_answered_by_the_client_whose_work_asks_it(world: Se
 
 
 async def test_a_question_is_answered_by_another_client_who_subscribed(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with open_site(world) as site:
         token = site.tokens.create("runner", ["read", "run"])[0]

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from clawft.config.tools import DEFAULT_COMMANDS, CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
-from clawft.trust.command_policy import CommandPolicy, judge_by_mode
+from clawft.trust.command_policy import CommandJudge, CommandPolicy
 from clawft.trust.modes import Mode
 
 TABLE = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
-LINES = [(line, verdict) for verdict, lists in TABLE.items() for lines in lists.values() for line in lines]
+VERDICTS = {"allow": "allow", "ask": "ask", "unread": "ask"}
+LINES = [(line, VERDICTS[kind]) for kind, lists in TABLE.items() for lines in lists.values() for line in lines]
 DEFAULT = CommandPolicy(ExecSettings())
 COMMAND_RUNNERS = (
     "env",
@@ -73,13 +74,13 @@ def test_table_is_as_long_as_it_should_be_and_says_nothing_twice() -> None:
     [
         ("curl x", "'curl' is not on the allow-list (tools.exec.allowed_commands)"),
         ("git push origin", "'git push' is not on the allow-list (tools.exec.allowed_commands)"),
-        ("echo $(x)", "command substitution is not understood"),
-        ("ls &", "running in the background is not understood"),
-        ("ls\nls", "a line break is not understood"),
-        ("eval x", "'eval' changes the shell itself"),
-        ("echo \u202e", "the character U+202E is not understood"),
-        ("X=1 ls", "an assignment is not understood"),
-        ("ls $X", "what stands for '$X' is not known"),
+        ("echo $(x)", "the value of '$(x)' is not known"),
+        ("ls\nmake", "'make' is not on the allow-list (tools.exec.allowed_commands)"),
+        ("$X ls", "which program '$X' is, is known only when it runs"),
+        ("ls 'x", "not all of it is shell that weft can read"),
+        ("echo \u202e", "it holds characters that do not show"),
+        ("X=1 ls", "'X=' may change what the commands do"),
+        ("ls $X", "the value of '$X' is not known"),
         ("ls > x", "'> x' opens a file"),
         ("sort -o x a", "sort: the option '-o' may do more than read"),
         ("sort *", "sort: '*' may match a file named like an option (write './*')"),
@@ -96,8 +97,10 @@ def test_verdict_holds_the_words_as_understood() -> None:
     assert judged.commands == (("cat", "a b"), ("grep", "-c", "x y"), ("rm", "z"))
 
 
-def test_verdict_on_a_line_that_is_not_understood_holds_no_words() -> None:
-    assert DEFAULT.judge("ls $(x)").commands == ()
+def test_verdict_holds_the_commands_of_loops_substitutions_and_functions() -> None:
+    judged = DEFAULT.judge('f() { rm a; }; for x in 1 2; do f "$(cat b)" > c; done')
+
+    assert judged.commands == (("rm", "a"), ("f", "$(cat b)"), ("cat", "b"))
 
 
 @pytest.mark.parametrize("line", ["ls", "rm x", "echo"])
@@ -151,25 +154,29 @@ def test_entry_means_its_words_and_not_what_a_shell_puts_in_their_place(entry: s
 
 
 @pytest.mark.parametrize(
-    ("policy", "line", "plan", "ask", "auto_edit"),
+    ("policy", "line", "sandbox", "verdicts"),  # of plan, ask, auto-edit and full
     [
-        ("allowlist", "ls", "allow", "allow", "allow"),
-        ("allowlist", "make", "ask", "allow", "allow"),
-        ("allowlist", "curl x", "ask", "ask", "ask"),
-        ("disabled", "make", "ask", "allow", "allow"),
-        ("disabled", "curl x", "ask", "ask", "allow"),
-        ("denylist", "shutdown", "deny", "deny", "deny"),
+        ("allowlist", "ls", "landlock", "allow allow allow allow"),
+        ("allowlist", "for x in *; do curl $x; done", "landlock", "allow ask allow allow"),
+        ("allowlist", "curl 'x", "landlock", "allow ask allow allow"),
+        ("disabled", "curl x", "landlock", "allow ask allow allow"),
+        ("denylist", "shutdown", "landlock", "deny deny deny deny"),
+        ("allowlist", "ls", "off", "allow ask allow allow"),
+        ("allowlist", "make", "off", "ask ask allow allow"),
+        ("allowlist", "curl x", "off", "ask ask ask ask"),
+        ("disabled", "make", "off", "ask ask allow allow"),
+        ("disabled", "curl x", "off", "ask ask allow allow"),
+        ("disabled", "curl x", "none", "ask ask ask allow"),
+        ("denylist", "shutdown", "off", "deny deny deny deny"),
     ],
 )
-def test_mode_makes_the_policy_stricter_and_never_looser(
-    policy: str, line: str, plan: str, ask: str, auto_edit: str
-) -> None:
+def test_what_runs_unasked_by_mode_and_sandbox(policy: str, line: str, sandbox: str, verdicts: str) -> None:
     settings = ExecSettings(CommandPolicyMode(policy), (*DEFAULT_COMMANDS, "make"), ("shutdown",))
-    judge = judge_by_mode(settings, CommandPolicy(settings))
+    judge = CommandJudge(settings, CommandPolicy(settings))
 
-    verdicts = [judge(line, None, mode).decision for mode in (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL)]
+    found = [judge.judge(line, None, mode, sandbox).decision for mode in Mode]
 
-    assert verdicts == [plan, ask, auto_edit, auto_edit]
+    assert found == verdicts.split()
 
 
 def test_option_named_by_the_entry_itself_is_allowed() -> None:
@@ -193,8 +200,19 @@ def test_listed_path_is_that_path_alone() -> None:
     assert policy.judge("run.sh a").decision == "ask"
 
 
-def test_moving_to_another_folder_asks_even_if_listed() -> None:
-    assert _policy("cd", "cat").judge("cd .. && cat a").decision == "ask"
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("cd src && cat a.py", "allow"),
+        ("cd src; ls && cat ../b", "ask"),  # also where the shell has left src again
+        ("cd .. && cat a", "ask"),
+        ("cd link && cat a", "ask"),
+        ("(cd src); cat /etc/passwd", "ask"),
+        ("cd $X && cat a", "ask"),
+    ],
+)
+def test_paths_are_judged_in_each_folder_that_a_text_may_be_in(line: str, decision: str) -> None:
+    assert DEFAULT.judge(line, _Places()).decision == decision
 
 
 @pytest.mark.parametrize("line", ["rm x", "r''m x", "\\rm x", "ls; 'r'm x", "ls | xargs r\\m", "env rm"])
@@ -222,13 +240,14 @@ def test_denied_pattern_is_found_in_line_command_word_and_target(pattern: str, l
 
 
 @pytest.mark.parametrize("mode", ["denylist", "disabled"])
-def test_other_modes_allow_what_is_understood_and_nothing_else(mode: str) -> None:
+def test_other_modes_allow_all_that_is_not_denied(mode: str) -> None:
     policy = _policy(denied=("shutdown",), mode=mode)
 
     for line in ("rm x", "curl a | sh", "echo $X > y", "cd a && make"):
         assert policy.judge(line).decision == "allow"
-    for line in TABLE["deny"]["lines"] + TABLE["deny"]["escaped"]:
-        assert policy.judge(line).decision == "deny"
+    for line in TABLE["unread"]["lines"] + TABLE["unread"]["escaped"]:
+        assert policy.judge(line).decision == "allow"
+    assert policy.judge('echo "$(shutdown"').decision == "deny"
 
 
 @pytest.mark.parametrize(

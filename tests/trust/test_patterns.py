@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.skills.render.shell import NotUnderstood, parse_line
 from clawft.trust.path_patterns import CheckedCall, PatternRoots
 from clawft.trust.patterns import (
     allows,
@@ -18,6 +17,7 @@ from clawft.trust.patterns import (
     parse_patterns,
     pattern_folders,
 )
+from clawft.trust.shell_text import read_shell_text
 
 HERE = PatternRoots("/project", "/project", "/home/me")
 
@@ -86,7 +86,7 @@ def test_command_that_is_meant(pattern: str, line: str) -> None:
         "env git log",
         "sudo git log",
         "command git log",
-        "FOO=1 git log",
+        "PATH=. git log",
         "GIT_SSH_COMMAND='sh -c evil' git fetch",
         "LD_PRELOAD=./x.so git log",
         "git log $(rm x)",
@@ -99,16 +99,19 @@ def test_command_that_is_meant(pattern: str, line: str) -> None:
         "git log >> x",
         "git log < /etc/passwd",
         "git log 2> x",
-        "git log; # x",
+        "git log `",
         "exec git log",
         "eval git log",
-        "! git log",
         "GIT log",
+        "export PATH=.; git log",
+        "git() { rm x; }; git log",
+        "for x in rm; do $x y; done",
+        "cat <<EOF\n`rm x`\nEOF",
         "g\\it log; rm x",
         "\u200bgit log",
         "",
         " ",
-        "git log" + " x" * 20_000,
+        "git log" + " x" * 200_000,
     ],
 )
 def test_what_only_looks_like_the_command_is_not_covered(line: str) -> None:
@@ -315,12 +318,22 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["FOO=1 git log", "! git log", "git log; # x", "(git log)", "cd src && git log",
+     "for x in 1 2; do git log -n 1; done",
+     "if git log; then echo yes; fi", "git log && { git status; }", "git log &", "f() { git log; }; f"],
+)  # fmt: skip
+def test_every_command_of_a_text_that_is_meant_is_covered(text: str) -> None:
+    assert _covers("Bash(git:*)", _run(text))
+
+
 @given(st.lists(WORDS, max_size=12), st.sampled_from(["", " "]))
 def test_no_line_passes_that_runs_a_command_which_is_not_meant(words: list[str], glue: str) -> None:
     line = glue.join(words)
     if _covers("Bash(git:*)", _run(line)):
-        commands = parse_line(line).commands
-        assert {command.words[0].text for command in commands} == {"git"}
+        commands = read_shell_text(line).commands
+        assert {command.words[0].text for command in commands} <= {"git", "cd", ":"}
         assert all(one.target.text == "/dev/null" for command in commands for one in command.redirects)
 
 
@@ -331,10 +344,9 @@ def test_any_text_is_a_pattern_or_a_problem(text: str) -> None:
         assert not (parsed.problem and parsed.allows(call))
 
 
-def test_a_line_that_the_grammar_refuses_is_never_covered() -> None:
-    with pytest.raises(NotUnderstood):
-        parse_line("git log; (rm x)")
-    assert not allows(parse_patterns(["Bash(git:*)", "Bash(rm:*)"]), _run("git log; (rm x)"))
+def test_a_text_that_cannot_be_read_is_never_covered() -> None:
+    assert allows(parse_patterns(["Bash(git:*)", "Bash(rm:*)"]), _run("git log; (rm x)"))
+    assert not allows(parse_patterns(["Bash(git:*)", "Bash(rm:*)"]), _run("git log; (rm x"))
 
 
 def test_what_two_lists_leave_is_told_with_its_limits() -> None:

@@ -26,7 +26,7 @@ WRITE = CheckedCall("write_file", {"path": "a"}, HERE)
 FETCH = CheckedCall("web_fetch", {"url": "https://docs.example.org/"}, HERE, ToolTraits(read_only=True, fetches=True))
 RUN = CheckedCall("exec_shell", {"command": "git push"}, HERE, ToolTraits(judges_itself=True))
 SERVER = CheckedCall("github__get", {}, HERE, ToolTraits(server=True))
-OBSCURE = CheckedCall("exec_shell", {"command": "git $(x)"}, HERE, ToolTraits(judges_itself=True))
+OBSCURE = CheckedCall("exec_shell", {"command": "git 'x"}, HERE, ToolTraits(judges_itself=True))
 CALLS = (
     READ,
     WRITE,
@@ -187,12 +187,23 @@ def test_folder_of_a_skill_is_always_open_to_it() -> None:
     assert decide_call(count, CallAuthority(limits=(own, other))).decision == "deny"
 
 
-def test_line_that_is_not_understood_is_left_to_the_command_policy() -> None:
-    assert decide_call(OBSCURE, CallAuthority(rules=rules(deny="Bash(rm:*)"))).decision == "pass"
-    assert decide_call(OBSCURE, CallAuthority(rules=rules(allow="Bash"))).decision == "pass"
-    assert (
-        decide_call(OBSCURE, CallAuthority(limits=(make_limit("the skill 'x'", ["Bash(git:*)"]),))).decision == "deny"
-    )
+def test_text_that_cannot_be_read_is_asked_about_where_something_forbids() -> None:
+    denies = decide_call(OBSCURE, CallAuthority(rules=rules(deny="Bash(rm:*)")))
+    limits = decide_call(OBSCURE, CallAuthority(limits=(make_limit("the skill 'x'", ["Bash(git:*)"]),)))
+
+    assert (denies.decision, limits.decision) == ("ask", "ask")
+    assert "Bash(rm:*)" in denies.rule
+    assert decide_call(OBSCURE, CallAuthority()).decision == "pass"
+    assert decide_call(OBSCURE, CallAuthority(rules=rules(allow="Bash"))).decision == "allow"
+
+
+@pytest.mark.parametrize("text", ["make", "ls | xargs rm2", "sh x.sh", "git -c alias.x=!y x", ". ./x", "eval $X"])
+def test_what_starts_other_programs_is_asked_about_where_something_forbids(text: str) -> None:
+    call = CheckedCall("exec_shell", {"command": text}, HERE)
+
+    assert decide_call(call, CallAuthority(rules=rules(deny="Bash(rm:*)"))).decision == "ask"
+    assert decide_call(call, CallAuthority(Mode.FULL, rules(ask="Bash(rm:*)"))).decision == "allow"
+    assert decide_call(call, CallAuthority()).decision == "pass"
 
 
 @pytest.mark.parametrize(
@@ -282,5 +293,5 @@ def test_lower_mode_never_gives_power(call: CheckedCall, one: Mode, other: Mode,
 def test_what_is_denied_is_denied_in_every_mode(
     call: CheckedCall, mode: Mode, texts: dict[str, str], denied: str
 ) -> None:
-    if parse_pattern(denied).touches(call) and not call.is_obscure:
+    if parse_pattern(denied).touches(call):
         assert decide_call(call, CallAuthority(mode, rules(**(texts | {"deny": denied})))).decision == "deny"

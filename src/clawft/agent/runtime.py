@@ -56,7 +56,7 @@ from clawft.skills.parse.model import Agent
 from clawft.trust.approvals import Approvals
 from clawft.trust.audit import AuditLog
 from clawft.trust.command_policy import CommandPolicy
-from clawft.trust.modes import Mode, agent_mode, default_mode
+from clawft.trust.modes import Mode, agent_mode, default_mode, lower_mode
 from clawft.trust.permissions import CallAuthority, PermissionRules, UsableSkill, load_rules
 from clawft.trust.status import SkillStatus
 from clawft.workspace import Workspace
@@ -268,8 +268,11 @@ class Conversation:
 
     @property
     def effective_mode(self) -> Mode:
-        """The mode in force: the chosen one, or the agent's if that allows less without asking."""
-        return agent_mode(self.agent, self.mode)
+        """The mode in force: the chosen one, or the agent's if that allows less without asking. What is no language
+        model asks, since it has no judgement of its own about the commands in a skill."""
+        mode = agent_mode(self.agent, self.mode)
+        is_offline = self.running is not None and self.running.route.model == _LOCAL[0]
+        return lower_mode(mode, Mode.ASK) if is_offline else mode
 
     @property
     def has_room(self) -> bool:

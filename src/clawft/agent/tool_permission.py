@@ -39,7 +39,7 @@ from clawft.trust.permissions import (
     ToolDecision,
     ToolLimit,
     decide_call,
-    find_closed,
+    find_denied_paths,
     limit_read_text,
     limit_servers,
     make_limit,
@@ -126,17 +126,14 @@ def make_context(turn: Turn, tool: Tool | None, call: ToolCall, name: str, at: i
 
 
 def _make_permission(turn: Turn, authority: CallAuthority, where: PatternRoots) -> CallPermission:
-    paths = find_closed(authority)
+    denied = find_denied_paths(authority, where)
 
     def judge(tool: str, arguments: Mapping[str, Any]) -> ToolDecision:
         known = turn.prompt.tools.find(tool)
         traits = known.traits() if known else ToolTraits()
         return decide_call(CheckedCall(tool, arguments, where, traits), authority_of(turn.conversation))
 
-    def may_read(path: str) -> bool:
-        return not any(closed.forbids(path, where) for closed in paths)
-
-    return CallPermission(authority.mode, decide=judge, may_read=may_read)
+    return CallPermission(authority.mode, decide=judge, denied=denied)
 
 
 def make_audit_recorder(conversation: Conversation) -> RecordDecision:

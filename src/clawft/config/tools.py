@@ -49,11 +49,13 @@ class DelegationTarget(StrEnum):
 class ExecSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[tools.exec]`: the command policy, and how commands run."""
 
-    #: `allowlist`: what is not listed asks. `denylist`: all but `denied_patterns` runs. `disabled`: all runs unasked.
+    #: What judges a command where the sandbox does not decide: in mode `ask`, and without a sandbox. `allowlist`: what
+    #: is not listed asks. `denylist`: all but `denied_patterns` runs. `disabled`: all runs, in the sandbox if it is on.
     mode: CommandPolicyMode = CommandPolicyMode.ALLOWLIST
-    #: Commands that run without being asked for; `git log` means that subcommand alone. Empty allows none.
+    #: Commands that run unasked also in mode `ask` and without a sandbox; `git log` means that subcommand alone. Empty
+    #: allows none, anywhere.
     allowed_commands: tuple[str, ...] = DEFAULT_COMMANDS
-    #: Regular expressions; a command line in which one is found never runs.
+    #: Regular expressions; a shell text in which one is found never runs.
     denied_patterns: tuple[str, ...] = ()
     #: How long a command may run, in seconds.
     timeout_s: _Seconds = 120
@@ -61,7 +63,7 @@ class ExecSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_output_bytes: _Positive = 32 * 1024
     #: Environment variables that commands get; nothing else of the environment reaches them.
     env: tuple[str, ...] = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR")
-    #: Further commands that run without being asked for, beside `allowed_commands`.
+    #: Further commands of that kind, beside `allowed_commands`.
     also_allowed: tuple[str, ...] = ()
 
 

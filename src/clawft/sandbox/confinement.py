@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.config.tools import SandboxSettings
+from clawft.trust.path_patterns import DeniedPaths
 
 HOST_HINT = "To allow it in permissions.allow: weft permissions allow 'WebFetch(domain:{host})'"
 # Why a place is given with the secrets in it: it is a program and no folder of a person's, a copy of what was approved,
@@ -41,6 +42,7 @@ class Confinement(Struct, frozen=True):
     mounts: tuple[tuple[str, str], ...] = ()
     own: tuple[str, ...] = ()
     tmp: str = ""
+    denied: DeniedPaths | None = None  # of what it sees: not there, or not to be changed
     hosts: tuple[str, ...] = ()
     proxy: bool = False  # there is one though no host is granted, which says what would grant it
     limits: ResourceLimits | None = None  # those of the settings

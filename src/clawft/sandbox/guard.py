@@ -10,7 +10,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from clawft.git import REPOSITORY_PARTS, list_git_dirs, list_steering_paths
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.sandbox.secret_files import SecretFiles
+from clawft.trust.path_patterns import DeniedPaths
 from clawft.trust.protected_paths import (
     AGENT_FOLDERS,
     POWER_FILES,
@@ -85,9 +86,11 @@ class FolderGuards:
         self._user_dir = real_path(user_dir)
         self._known: dict[str, _Listing] = {}
 
-    def find(self, root: str, *, path: str = "", by_children: bool = False) -> FolderGuard:
+    def find(
+        self, root: str, *, path: str = "", by_children: bool = False, denied: DeniedPaths | None = None
+    ) -> FolderGuard:
         """The guard of a real folder. `by_children`: nothing can be taken back from what is granted (Landlock); `path`
-        is where programs are searched for.
+        is where programs are searched for; `denied` is what rules close besides.
 
         Raises: Refused for one that is too large to be looked through.
         """
@@ -122,7 +125,8 @@ class FolderGuards:
             root != self._home
         ):  # a home below the root is another place: what steers its shells would be too much to name
             hidden.append(self._home)
-        hidden = _follow(hidden, root)
+        unreadable, unwritable = find_denied(root, denied)
+        hidden, read_only = _follow((*hidden, *unreadable), root), [*read_only, *unwritable]
         if is_within(self._user_dir, root) and os.path.exists(self._user_dir):
             hidden.append(self._user_dir)
         closed = bool(top.links) or root == self._home or by_children
@@ -189,6 +193,31 @@ class FolderGuards:
 
 def _is_same(status: os.stat_result, known: _Listing) -> bool:
     return (known.inode, known.changed_ns) == (status.st_ino, status.st_ctime_ns)
+
+
+def find_denied(root: str, denied: DeniedPaths | None) -> tuple[list[str], list[str]]:
+    """Find what rules forbid to read below a folder, and what they forbid to change, at every depth; a link counts
+    where it leads. Raises: Refused for a folder that is too large to be looked through."""
+    unreadable: list[str] = []
+    unwritable: list[str] = []
+    waiting, left = [root] if denied else [], _MAX_ENTRIES
+    while waiting and denied:
+        with suppress(OSError), _opened(folder := waiting.pop()) as descriptor, os.scandir(descriptor) as entries:
+            for entry in entries:
+                path = os.path.join(folder, entry.name)
+                left -= 1
+                if left < 0:
+                    raise _too_large(f"more than {_MAX_ENTRIES} entries, some of which rules may deny", root)
+                if entry.is_symlink():
+                    continue
+                if denied.hides(path):
+                    unreadable.append(path)
+                    continue
+                if denied.protects(path):
+                    unwritable.append(path)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
+    return unreadable, unwritable
 
 
 @contextmanager

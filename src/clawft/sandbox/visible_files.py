@@ -12,7 +12,7 @@ from clawft.config.tools import SandboxSettings
 from clawft.files import find_within, is_within_any, real_path, real_paths
 from clawft.git import find_git_dir
 from clawft.sandbox.confinement import Confinement, ResourceLimits
-from clawft.sandbox.guard import FolderGuard, FolderGuards
+from clawft.sandbox.guard import FolderGuard, FolderGuards, find_denied
 from clawft.sandbox.pinned_path import PinnedPath, find_pinned, make_changed_error, open_pinned
 from clawft.sandbox.proxy import HostAccess
 from clawft.workspace import Workspace, resolve_path
@@ -168,9 +168,12 @@ class VisibleFilesBuilder:
         inside = find_within(readable, (self._user_dir,))
         seen = [(root, root) for root in (*readable, *elsewhere) if root not in inside and root not in covered]
         guarded = tuple(
-            (places[root], self._guards.find(root, path=path, by_children=by_children)) for root in writable
+            (places[root], self._guards.find(root, path=path, by_children=by_children, denied=confinement.denied))
+            for root in writable
         )
-        secrets = [path for root in shown for path in self._guards.find(root).hidden]
+        secrets = [path for root in shown for path in self._guards.find(root, denied=confinement.denied).hidden]
+        named = find_within(whole, open_roots((*further[1], *confinement.whole.get("named", ()))))
+        secrets += [path for root in named for path in find_denied(root, confinement.denied)[0]]
         secrets += [path for git_dir in elsewhere for path in self._guards.secret_files.find_configs(git_dir)]
         hidden = (*self._hidden([root for root, _ in seen]), *secrets, *confinement.hidden)
         pairs = sorted({*seen, *(pair for pair in programs if pair[0] not in covered)}, key=lambda pair: len(pair[1]))

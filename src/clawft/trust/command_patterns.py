@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.files import real_path
 from clawft.git import find_git_root
-from clawft.skills.render.shell import Line, NotUnderstood, Word, is_command_runner, parse_line
+from clawft.skills.render.shell import Command, Word, is_command_runner
 from clawft.trust.path_patterns import (
     CheckedCall,
     Glob,
@@ -25,6 +25,7 @@ from clawft.trust.path_patterns import (
     split_names,
 )
 from clawft.trust.readonly import find_read_only
+from clawft.trust.shell_text import ShellText, read_shell_text
 
 GitWords = Sequence[Word]
 _VALUED = frozenset({"-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"})
@@ -80,7 +81,7 @@ def shows_contents(words: GitWords, call: CheckedCall, closed: Sequence[PathPatt
     options = options[: options.index("--")] if "--" in options else options
     if name in _HISTORY:
         stays = rest == [word.text for word in words[1:]]  # no option or `cd` makes paths mean other files
-        stays = stays and call.line is not None and all(command.words[0].text != "cd" for command in call.line.commands)
+        stays = stays and not call.shell.unread and not _moves(call.shell)
         return _shows_patch(name, options) and not (stays and _names_open_files(paths, options, call, closed))
     if name == "stash":
         return options[:1] == ["show"] or any(map(_asks_for_patch, options))
@@ -140,6 +141,33 @@ def _names_open_files(
 
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "fish"})
+# They print, test or go on: nothing is changed, and no program is started.
+_NEUTRAL = frozenset(": [ [[ break cd continue echo exit false printf pwd return shift test true wait".split())  # noqa: SIM905
+_STARTERS = frozenset(
+    [
+        ".",
+        "alias",
+        "compgen",
+        "complete",
+        "enable",
+        "eval",
+        "hash",
+        "make",
+        "mapfile",
+        "parallel",
+        "readarray",
+        "source",
+        "trap",
+        "xargs",
+    ]
+)
+# Variables that choose which programs are found, what they load, or what they start.
+_STEERS = re.compile(
+    r"PATH|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|GIT_.*|PYTHON.*|NODE_.*|PERL5.*|RUBY.*|JAVA_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|SHELL"
+)
+_RUN_BY_SHELL = frozenset({"BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4"})
+_WRAPPERS = frozenset({"eval", "exec", "builtin", "coproc", "trap", "!"})
+_MANY = re.compile(r"[\s;|&<>()`$]")  # in a word that the shell reads as code
 _MAX_DEPTH = 3
 _MAX_FOUND = 2_000
 Words = tuple[Word, ...]
@@ -166,20 +194,24 @@ class CommandPatterns(Struct, frozen=True):
     @staticmethod
     def cover(matchers: "Sequence[CommandPatterns]", call: CheckedCall) -> bool:
         """Return whether every command of the line is meant by one of them, and none opens a file by a redirect."""
-        if call.line is None:
+        shell = call.shell
+        if not (matchers and shell.commands) or shell.unread or any(map(_STEERS.fullmatch, shell.assigned)):
             return False
-        moves = any(command.words[0].text == "cd" for command in call.line.commands)
+        moves = _moves(shell)
         return all(
             all(redirect.target.text == "/dev/null" for redirect in command.redirects)
-            and any(matcher.mean(command.words, call, moves=moves) for matcher in matchers)
-            for command in call.line.commands
+            and (
+                _does_nothing(command, shell)
+                or any(matcher.mean(command.words, call, moves=moves) for matcher in matchers)
+            )
+            for command in shell.commands
         )
 
     def covers(self, call: CheckedCall) -> bool:
         return CommandPatterns.cover((self,), call)
 
     def touches(self, call: CheckedCall) -> bool:
-        return call.line is None or any(self.mean(words, call) for words in _all_commands(call.line))
+        return any(self.mean(words, call) for words in _all_commands(call.shell))
 
     def mean(self, words: Words, call: CheckedCall, *, moves: bool = False) -> bool:
         """Return whether a command is one of these; `moves`: `cd` stands in the line, so nobody knows where it
@@ -196,22 +228,20 @@ class CommandPatterns(Struct, frozen=True):
 def names_path(paths: PathPattern, call: CheckedCall, *, writing: bool) -> bool:
     """Return whether a word of a command line is a path that is meant; `writing`: of commands that do more than
     read."""
-    if call.line is None:
-        return True
     words = [
         (word, is_git(command))
-        for command in _all_commands(call.line)
+        for command in _all_commands(call.shell)
         if not writing or find_read_only(tuple(part.text for part in command)) is None
         for word in command[1:]
     ]
-    for command in call.line.commands:
+    for command in call.shell.commands:
         words += [(redirect.target, False) for redirect in command.redirects if not writing or redirect.kind != "<"]
     return any(paths.forbids(path, call.where) for word, of_git in words for path in _paths_of(word, call, of_git))
 
 
 def find_shown(closed: Sequence[PathPattern], call: CheckedCall) -> str:
     """The git command of a line that may show what is forbidden to read; '' if there is none."""
-    for command in _all_commands(call.line) if call.line is not None and closed else ():
+    for command in _all_commands(call.shell) if closed else ():
         if is_git(command) and shows_contents(command, call, closed):
             return " ".join(word.text for word in command[:2])
     return ""
@@ -269,9 +299,33 @@ def _is_named(glob: Glob, name: str, call: CheckedCall, *, moves: bool) -> bool:
     return paths.matches_path(full if as_written else real, call.where, inside=False)
 
 
-def _all_commands(line: Line) -> Iterator[Words]:
-    """Every command that a line runs, or may run through another; the names with and without their folders."""
-    for command in line.commands:
+def explain_doubt(shell: ShellText) -> str:
+    """Return why a text may run other commands than those that can be read in it; '' where it runs no others."""
+    if shell.unread:
+        return shell.unread
+    if variable := next(iter(shell.assigned & _RUN_BY_SHELL), ""):
+        return f"the shell runs what '{variable}=' holds"
+    for words in _all_commands(shell):
+        name = words[0].text
+        if name in _STARTERS or (is_git(words) and any(word.text.startswith("-c") for word in words[1:2])):
+            return f"'{name}' may start other programs"
+        if name in _SHELLS and not (len(words) > 2 and words[1].text == "-c" and not words[2].variable):
+            return f"what '{name}' runs is not in the text"
+    return ""
+
+
+def _moves(shell: ShellText) -> bool:
+    return any(command.words[0].text in ("cd", "pushd", "popd") for command in shell.commands)
+
+
+def _does_nothing(command: Command, shell: ShellText) -> bool:
+    """Return whether a command only prints, tests or moves on, or is a function of the text itself."""
+    return command.words[0].text in _NEUTRAL or command.words[0].text in shell.functions
+
+
+def _all_commands(shell: ShellText) -> Iterator[Words]:
+    """Every command that a text runs, or may run through another; the names with and without their folders."""
+    for command in shell.commands:
         yield from _expand(command.words, 0)
 
 
@@ -280,20 +334,12 @@ def _expand(words: Words, depth: int) -> Iterator[Words]:
     name = words[0].text.rpartition("/")[2]
     if name != words[0].text:
         yield Word(name), *words[1:]
-    if not is_command_runner(name) or depth == _MAX_DEPTH:
+    if not (is_command_runner(name) or name in _WRAPPERS) or depth == _MAX_DEPTH:
         return
     for index, later in enumerate(words[1:], 1):
         base = later.text.rpartition("/")[2]
         if base:
             yield Word(base), *words[index + 1 :]
-        if name in _SHELLS and " " in later.text:
-            yield from _expand_text(later.text, depth)
-
-
-def _expand_text(text: str, depth: int) -> Iterator[Words]:
-    try:
-        line = parse_line(text)
-    except NotUnderstood:
-        return
-    for command in line.commands:
-        yield from _expand(command.words, depth + 1)
+        if (name in _SHELLS or name in ("eval", "trap")) and _MANY.search(later.text):
+            for command in read_shell_text(later.text).commands:
+                yield from _expand(command.words, depth + 1)

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 import re2  # type: ignore[import-untyped]
@@ -10,12 +10,15 @@ from msgspec import Struct, structs
 
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.errors import ClawftError
-from clawft.skills.render.shell import Command, Line, NotUnderstood, Redirect, Word, is_command_runner, parse_line
+from clawft.skills.render.shell import Command, Redirect, Word, is_command_runner
 from clawft.trust.modes import Mode
 from clawft.trust.readonly import ReadOnlyArguments, find_read_only, read_arguments, shorten
+from clawft.trust.shell_text import ShellText, read_shell_text
 
 _LISTED = "tools.exec.allowed_commands"
 # Files that never end, or that hold the secrets of processes.
+_QUIET = frozenset({":", "true", "false"})
+_MAX_FOLDERS = 16
 _PSEUDO = re.compile(r"/(dev|proc|sys)/|/[^/]*[*?\[]")
 
 
@@ -36,7 +39,7 @@ class CommandPaths(Protocol):
 
 
 class CommandVerdict(Struct, frozen=True):
-    """`commands` holds the words of each simple command as they were understood; none if the line was not."""
+    """`commands` holds the words of each simple command as far as they were understood."""
 
     decision: Literal["allow", "ask", "deny"]
     reason: str
@@ -54,23 +57,31 @@ class CommandPolicy:
         self._entries = tuple(_read_entry(entry, listed) for entry in entries)
         self._patterns = tuple((pattern, _compile(pattern)) for pattern in settings.denied_patterns)
 
-    def judge(self, line: str, places: CommandPaths | None = None) -> CommandVerdict:
-        """Judge a command line. With `places`, a listed command that is led outside the workspace asks."""
-        try:
-            parsed = parse_line(line)
-        except NotUnderstood as problem:
-            return CommandVerdict("deny", str(problem))
-        commands = tuple(command.texts for command in parsed.commands)
-        if pattern := self._find_denied(line, parsed):
-            return CommandVerdict("deny", f"it matches '{pattern}' (tools.exec.denied_patterns)", commands)
-        if self._mode is not CommandPolicyMode.ALLOWLIST:
-            return CommandVerdict("allow", f"it is understood, and the policy is '{self._mode.value}'", commands)
-        if not self._entries:
-            return CommandVerdict("deny", f"the allow-list is empty ({self._listed})", commands)
-        for command in parsed.commands:
-            if objection := self._object(command, places):
-                return CommandVerdict("ask", objection, commands)
-        return CommandVerdict("allow", "every command in it is on the allow-list", commands)
+    def judge(self, text: str, places: CommandPaths | None = None) -> CommandVerdict:
+        """Judge a shell text by what its commands say. With `places`, a listed command that is led outside the
+        workspace asks."""
+        verdict, shell = self._judge_settings(text)
+        if verdict.decision == "deny" or self._mode is not CommandPolicyMode.ALLOWLIST:
+            return verdict
+        if objection := self._object_to_text(shell, places):
+            return structs.replace(verdict, decision="ask", reason=objection)
+        return structs.replace(verdict, reason="every command in it is on the allow-list")
+
+    def judge_confined(self, text: str) -> CommandVerdict:
+        """Judge a shell text that runs in the sandbox, which bounds what it can do: all runs but what is denied."""
+        verdict, _ = self._judge_settings(text)
+        return verdict
+
+    def _judge_settings(self, text: str) -> tuple[CommandVerdict, ShellText]:
+        shell = read_shell_text(text)
+        commands = tuple(command.texts for command in shell.commands if not command.redirects)
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            return CommandVerdict("deny", "it is no text: it holds half characters", commands), shell
+        if pattern := self._find_denied(text, shell):
+            return CommandVerdict("deny", f"it matches '{pattern}' (tools.exec.denied_patterns)", commands), shell
+        if self._mode is CommandPolicyMode.ALLOWLIST and not self._entries:
+            return CommandVerdict("deny", f"the allow-list is empty ({self._listed})", commands), shell
+        return CommandVerdict("allow", f"no policy forbids it ({self._mode.value})", commands), shell
 
     def object_to(self, words: Sequence[str]) -> str:
         """Return why a program may not be started with these words, which no shell reads; '' if a person may be
@@ -82,7 +93,7 @@ class CommandPolicy:
         listing = self._mode is CommandPolicyMode.ALLOWLIST
         return f"the allow-list is empty ({self._listed})" if listing and not self._entries else ""
 
-    def _find_denied(self, line: str, parsed: Line) -> str | None:
+    def _find_denied(self, line: str, parsed: ShellText) -> str | None:
         """The first denied pattern found in the line as written, or in what is left of it without the quoting."""
         if not self._patterns:
             return None
@@ -92,24 +103,44 @@ class CommandPolicy:
             texts += (" ".join(command.texts), *command.texts, *targets)
         return next((name for name, regex in self._patterns if any(regex.search(text) for text in texts)), None)
 
-    def _object(self, command: Command, places: CommandPaths | None) -> str:
+    def _object_to_text(self, shell: ShellText, places: CommandPaths | None) -> str:
+        """Return why a text must be asked for, or ''."""
+        if shell.unread or not shell.commands:
+            return shell.unread or "there is no command in it"
+        if shell.assigned:
+            return f"'{min(shell.assigned)}=' may change what the commands do"
+        bases = [""]  # where relative paths may start: each `cd` adds a folder
+        for command in shell.commands:
+            if objection := self._object(command, places, bases):
+                return objection
+            if command.words[0].text == "cd" and len(command.words) == 2:
+                bases += [posixpath.join(base, command.words[1].text) for base in bases]
+                if len(bases) > _MAX_FOLDERS:
+                    return "it changes the folder too often"
+        return ""
+
+    def _object(self, command: Command, places: CommandPaths | None, bases: Sequence[str]) -> str:
         """Return why a command must be asked for, or ''."""
         name = command.words[0].text
+        if redirect := next((redirect for redirect in command.redirects if not _is_null(redirect)), None):
+            return f"'{redirect.kind} {shorten(redirect.target.text)}' opens a file"
+        variable = next((word.text for word in command.words if word.variable), "")
+        unknown = variable and f"the value of '{shorten(variable)}' is not known"
+        if name == "cd" and len(command.words) == 2:
+            return unknown or _object_to_paths(ReadOnlyArguments(paths=command.words[1:]), places, bases)
+        if name in _QUIET or (name == ":" and command.redirects):
+            return ""
         entry = self._find_entry(command)
         if entry is None:
             return self._say_unlisted(command)
         if entry == (name,) and is_command_runner(name):
             return f"'{name}' runs other commands or code: list it with its arguments, not alone ({self._listed})"
-        if name == "cd":
-            return "'cd' changes what the paths after it mean"
-        if variable := next((word.text for word in command.words if word.variable), ""):
-            return f"what stands for '{shorten(variable)}' is not known"
-        if redirect := next((redirect for redirect in command.redirects if not _is_null(redirect)), None):
-            return f"'{redirect.kind} {shorten(redirect.target.text)}' opens a file"
+        if unknown:
+            return unknown
         arguments = _read_known(command, len(entry))
         if arguments.objection:
             return f"{name}: {arguments.objection}"
-        return _object_to_paths(arguments, places)
+        return _object_to_paths(arguments, places, bases)
 
     def _find_entry(self, command: Command) -> tuple[str, ...] | None:
         """The longest entry that the command begins with, word by word."""
@@ -174,7 +205,7 @@ def _guess_paths(word: Word) -> Iterator[Word]:
             yield Word(value, glob=word.glob, tilde=word.tilde)
 
 
-def _object_to_paths(arguments: ReadOnlyArguments, places: CommandPaths | None) -> str:
+def _object_to_paths(arguments: ReadOnlyArguments, places: CommandPaths | None, bases: Sequence[str]) -> str:
     for word in arguments.paths:
         shown = shorten(word.text)
         absolute = "/" + posixpath.normpath(word.text).lstrip("/") if word.text.startswith("/") else ""
@@ -182,17 +213,18 @@ def _object_to_paths(arguments: ReadOnlyArguments, places: CommandPaths | None) 
             return f"'{shown}' may be no ordinary file"
         if places is None or absolute == "/dev/null":
             continue
-        meant = _read_places(word, places)
-        if meant is None or not all(map(places.is_inside, meant)):
-            return f"'{shown}' leads outside the workspace"
-        if arguments.deep and not all(map(places.is_open, meant)):
-            return f"below '{shown}' may be what is not to be read"
+        for base in bases:
+            meant = _read_places(word, places, base)
+            if meant is None or not all(map(places.is_inside, meant)):
+                return f"'{shown}' leads outside the workspace"
+            if arguments.deep and not all(map(places.is_open, meant)):
+                return f"below '{shown}' may be what is not to be read"
     return ""
 
 
-def _read_places(word: Word, places: CommandPaths) -> Sequence[str] | None:
-    """Read the paths that a word refers to; None if that is not known."""
-    text = word.text
+def _read_places(word: Word, places: CommandPaths, base: str) -> Sequence[str] | None:
+    """Read the paths that a word refers to in a folder; None if that is not known."""
+    text = word.text if word.tilde else posixpath.join(base, word.text)
     if word.tilde and not (text == "~" or text.startswith("~/")):
         return None  # another user's home, or one in the middle of a word
     if text.startswith("~") and not word.tilde:
@@ -209,20 +241,32 @@ def _read_places(word: Word, places: CommandPaths) -> Sequence[str] | None:
     return None if found is None else (start, *found)
 
 
-Judge = Callable[[str, CommandPaths | None, Mode], CommandVerdict]
 _WORST = ("allow", "ask", "deny")
 
 
-def judge_by_mode(settings: ExecSettings, policy: CommandPolicy) -> Judge:
-    """A judge of command lines; `policy` is made of the same settings. A mode only makes it stricter."""
-    listed = policy
-    if settings.mode is not CommandPolicyMode.ALLOWLIST:
-        listed = CommandPolicy(structs.replace(settings, mode=CommandPolicyMode.ALLOWLIST))
-    # The list that a user wrote may hold more than what reads.
-    reading = CommandPolicy(ExecSettings())
+class CommandJudge:
+    """Judges shell texts by the mode of a session and by whether a sandbox confines them."""
 
-    def judge(line: str, places: CommandPaths | None, mode: Mode) -> CommandVerdict:
-        policies = {Mode.PLAN: (listed, reading), Mode.ASK: (policy, listed)}.get(mode, (policy,))
-        return max((policy.judge(line, places) for policy in policies), key=lambda one: _WORST.index(one.decision))
+    def __init__(self, settings: ExecSettings, policy: CommandPolicy) -> None:
+        """`policy` is made of the same settings."""
+        self._policy = self._listed = policy
+        if settings.mode is not CommandPolicyMode.ALLOWLIST:
+            self._listed = CommandPolicy(structs.replace(settings, mode=CommandPolicyMode.ALLOWLIST))
+        # The list that a user wrote may hold more than what reads.
+        self._reading = CommandPolicy(ExecSettings())
 
-    return judge
+    def judge(self, text: str, places: CommandPaths | None, mode: Mode, sandbox: str) -> CommandVerdict:
+        """Judge a text; `sandbox` is its kind: off where the user wants none, none where there is none to be had. A
+        mode and a missing sandbox only make it stricter than the settings."""
+        confined = sandbox not in ("off", "none")
+        if confined and mode is not Mode.ASK:
+            return self._policy.judge_confined(text)
+        policies = [self._policy]
+        if mode is Mode.ASK or (mode is Mode.AUTO_EDIT and sandbox == "none"):
+            policies = [self._policy, self._listed]
+        elif mode is Mode.PLAN:
+            policies = [self._listed, self._reading]
+        verdict = max((policy.judge(text, places) for policy in policies), key=lambda one: _WORST.index(one.decision))
+        if mode is Mode.ASK and not confined and verdict.decision == "allow":
+            return structs.replace(verdict, decision="ask", reason="there is no sandbox")
+        return verdict

@@ -21,9 +21,9 @@ class Mode(StrEnum):
 
 
 MODES = {
-    Mode.PLAN: "only looks: nothing is written, and no command runs but those that read",
-    Mode.ASK: "asks before every edit, fetch, memory and command off the list",
-    Mode.AUTO_EDIT: "edits the project, fetches and remembers unasked; asks for commands off the list, and the rest",
+    Mode.PLAN: "only looks: commands run in the sandbox, which writes nothing but its own /tmp and has no network",
+    Mode.ASK: "asks before every edit, fetch and memory, and every command that does more than read",
+    Mode.AUTO_EDIT: "edits the project, fetches, remembers and runs commands in the sandbox; asks for what leaves it",
     Mode.FULL: "asks nothing; what a policy or a rule forbids stays so, and commands stay in the sandbox",
 }
 _ORDER = tuple(Mode)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -14,8 +14,8 @@ from clawft.files import real_path
 from clawft.workspace import resolve_path
 
 if TYPE_CHECKING:
-    from clawft.skills.render.shell import Line
     from clawft.trust.network import UrlTarget
+    from clawft.trust.shell_text import ShellText
 
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)|\{(baseDir)\}")
@@ -129,19 +129,12 @@ class CheckedCall:
         return "" if value is None else value if isinstance(value, str) else None
 
     @cached_property
-    def line(self) -> "Line | None":
-        """The commands of a command line; None if it is not understood."""
-        from clawft.skills.render.shell import NotUnderstood, parse_line
+    def shell(self) -> "ShellText":
+        """The commands of a shell text."""
+        from clawft.trust.shell_text import ShellText, read_shell_text
 
-        try:
-            return parse_line(self.text("command") or "")
-        except NotUnderstood:
-            return None
-
-    @property
-    def is_obscure(self) -> bool:
-        """Return whether it is a command line that is not understood."""
-        return self.tool == "exec_shell" and bool(self.text("command")) and self.line is None
+        text = self.text("command")
+        return ShellText(unread="its command is no text") if text is None else read_shell_text(text)
 
     @cached_property
     def cwd(self) -> str:
@@ -219,6 +212,10 @@ class PathPattern(Struct, frozen=True):
     def forbids(self, path: str, where: PatternRoots) -> bool:
         """Return whether a path is meant, read as widely as it can be: links in the start of the pattern are followed
         too."""
+        return any(_below(path, root, names) for root, names in self.list_spots(where))
+
+    def list_spots(self, where: PatternRoots) -> Iterator[tuple[str, tuple[Glob | Wildcard, ...]]]:
+        """Yield the folders that it starts at, each with the names of what is meant below it, read as widely."""
         plain = next((n for n, name in enumerate(self.names) if not is_plain(name)), len(self.names))
         start = [
             "".join(str(character) for character in name)
@@ -226,12 +223,63 @@ class PathPattern(Struct, frozen=True):
             if not isinstance(name, Wildcard)
         ]
         for root in _roots(self.root, where):
-            if _below(path, root, (*self.names, Wildcard.REST)):
-                return True
+            yield root, (*self.names, Wildcard.REST)
             real = real_path(os.path.join(root, *start)) if start else ""
-            if real and _below(path, real, (*self.names[plain:], Wildcard.REST)):
-                return True
-        return False
+            if real:
+                yield real, (*self.names[plain:], Wildcard.REST)
+
+
+class DeniedPaths:
+    """The real paths that rules, agents and skills forbid to read, and those that they forbid to change."""
+
+    def __init__(
+        self, unreadable: Sequence[PathPattern], unwritable: Sequence[PathPattern], where: PatternRoots
+    ) -> None:
+        self._unreadable = _compile(unreadable, where)
+        self._unwritable = _compile(unwritable, where)
+
+    def __bool__(self) -> bool:
+        return bool(self._unreadable or self._unwritable)
+
+    def hides(self, path: str) -> bool:
+        """Return whether a path may not be read, as `PathPattern.forbids` decides it."""
+        return _matches(self._unreadable, path)
+
+    def protects(self, path: str) -> bool:
+        """Return whether a path may not be changed."""
+        return _matches(self._unwritable, path)
+
+
+def _compile(patterns: Sequence[PathPattern], where: PatternRoots) -> Any:
+    """One automaton for all of them, since every entry of a project is compared; None for no pattern."""
+    import re2  # type: ignore[import-untyped]  # most projects deny no paths
+
+    spots = dict.fromkeys(spot for pattern in patterns for spot in pattern.list_spots(where))
+    written = [_write_expression(root, names) for root, names in spots]
+    return re2.compile("|".join(written)) if written else None
+
+
+def _write_expression(root: str, names: Sequence[Glob | Wildcard]) -> str:
+    parts = ["".join(f"/{re.escape(_show(name))}" for name in _names(root))]
+    for name in names:
+        characters = "" if isinstance(name, Wildcard) else "".join(_write_character(character) for character in name)
+        parts.append(r"(?:/[^/]*)*" if name is Wildcard.REST else f"/{characters}")
+    return "".join(parts)
+
+
+def _write_character(character: str | Wildcard) -> str:
+    if isinstance(character, Wildcard):
+        return "[^/]*" if character is Wildcard.REST else "[^/]"
+    return re.escape(_show(character))
+
+
+def _show(text: str) -> str:
+    """A name with another letter in the place of each byte that is no text."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _matches(expression: Any, path: str) -> bool:
+    return expression is not None and bool(expression.fullmatch(_show(path)))
 
 
 def split_names(tokens: Glob) -> tuple[Glob | Wildcard, ...]:

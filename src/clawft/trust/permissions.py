@@ -13,10 +13,10 @@ from clawft.files import is_within, real_path
 from clawft.git import find_git_root, list_tracked
 from clawft.scanner.findings import Power
 from clawft.skills.parse.model import Skill
-from clawft.trust.command_patterns import find_shown
+from clawft.trust.command_patterns import CommandPatterns, explain_doubt, find_shown
 from clawft.trust.modes import Mode
 from clawft.trust.network import find_grant, parse_grant
-from clawft.trust.path_patterns import CheckedCall, PathPattern, PatternRoots
+from clawft.trust.path_patterns import CheckedCall, DeniedPaths, PathPattern, PatternRoots
 from clawft.trust.patterns import (
     READERS,
     HostPattern,
@@ -92,7 +92,7 @@ class PermissionRules(Struct, frozen=True):
             if rule.pattern.touches(call):
                 return rule
         if allows((allow_rule.pattern for allow_rule in self.allow), call):
-            return next(allow_rule for allow_rule in self.allow if allow_rule.pattern.touches(call))
+            return next((allow_rule for allow_rule in self.allow if allow_rule.pattern.touches(call)), None)
         return None
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -266,11 +266,13 @@ def limit_read_text(who: str, hosts: Sequence[str], tools: Sequence[str] | None)
 
 def decide_call(call: CheckedCall, authority: CallAuthority) -> ToolDecision:
     """Judge a call by all that bears on it; the first that refuses is named."""
+    doubt = ""
     for limit in authority.limits:
         if objection := _object(limit, call):
-            return ToolDecision("deny", objection, f"Do without it{limit.until}")
-    # A line that is not understood is refused by the command policy, in its own words.
-    rule = None if call.is_obscure else authority.rules.find(call)
+            if not _is_unread(limit, call):
+                return ToolDecision("deny", objection, f"Do without it{limit.until}")
+            doubt = doubt or f"{objection}: {call.shell.unread}"
+    rule = authority.rules.find(call)
     if rule is not None and rule.kind == "deny":
         return ToolDecision("deny", rule.name, f"See: weft permissions list ({rule.source})" if rule.source else "")
     by_mode = _judge_by_mode(call, authority.mode)
@@ -278,6 +280,8 @@ def decide_call(call: CheckedCall, authority: CallAuthority) -> ToolDecision:
         return by_mode
     if call.tool == "exec_shell" and (shown := find_shown(find_closed(authority), call)):
         return ToolDecision("ask", f"'{shown}' may show from git's objects what a rule denies to read")
+    if call.tool == "exec_shell" and (doubt := doubt or _find_doubt(call, authority)):
+        return ToolDecision("ask", doubt)
     limits = (*authority.limits, *authority.read_limits)
     if (rule is None or rule.kind == "ask") and (unapproved := _find_unapproved(call, limits)):
         return ToolDecision("ask", unapproved)
@@ -288,13 +292,33 @@ def decide_call(call: CheckedCall, authority: CallAuthority) -> ToolDecision:
     return by_mode
 
 
-def find_closed(authority: CallAuthority) -> list[PathPattern]:
-    """The paths that a rule, an agent or a skill forbids to read."""
+def _is_unread(limit: ToolLimit, call: CheckedCall) -> bool:
+    """Return whether nobody can tell if the commands of a text are those that an agent or a skill may run."""
+    may_run = limit.allowed is None or any(pattern.names("exec_shell") for pattern in limit.allowed)
+    is_shell = call.tool == "exec_shell" and bool(call.shell.unread)
+    return is_shell and may_run and find_touching(limit.denied, call) is None
+
+
+def _find_doubt(call: CheckedCall, authority: CallAuthority) -> str:
+    """Return why a person is asked about a text of which nobody can tell whether something that forbids applies to
+    it."""
+    rules = authority.rules.deny if authority.mode is Mode.FULL else (*authority.rules.deny, *authority.rules.ask)
+    patterns = [*(rule.pattern for rule in rules), *(pattern for limit in authority.limits for pattern in limit.denied)]
+    pattern = next((candidate for candidate in patterns if isinstance(candidate.matcher, CommandPatterns)), None)
+    doubt = explain_doubt(call.shell) if pattern is not None else ""
+    return f"{doubt}, so nobody can tell whether '{pattern.text}' applies" if pattern is not None and doubt else ""
+
+
+def find_closed(authority: CallAuthority, tool: str = "read_file") -> list[PathPattern]:
+    """The paths that a rule, an agent or a skill forbids to read, or to a tool that writes."""
     denied = [rule.pattern for rule in authority.rules.deny]
     denied += [pattern for limit in authority.limits for pattern in limit.denied]
-    return [
-        pattern.matcher for pattern in denied if isinstance(pattern.matcher, PathPattern) and pattern.names("read_file")
-    ]
+    return [pattern.matcher for pattern in denied if isinstance(pattern.matcher, PathPattern) and pattern.names(tool)]
+
+
+def find_denied_paths(authority: CallAuthority, where: PatternRoots) -> DeniedPaths:
+    """Find the paths that are closed to tools and commands alike."""
+    return DeniedPaths(find_closed(authority), find_closed(authority, "write_file"), where)
 
 
 def _judge_by_mode(call: CheckedCall, mode: Mode) -> ToolDecision:

@@ -148,12 +148,12 @@ async def test_nothing_in_an_argument_runs(house: House, argument: str) -> None:
         ("echo a && rm b", "'rm' is not on the allow-list"),
         ("echo a | sh", "'sh' is not on the allow-list"),
         ("sh other.sh", "'sh other.sh' is not on the allow-list"),
-        ("echo $(touch pwned)", "command substitution is not understood"),
-        ("echo `touch pwned`", "command substitution"),
-        ("echo a & touch pwned", "running in the background"),
+        ("echo $(touch pwned)", "the value of '$(touch pwned)' is not known"),
+        ("echo `touch pwned`", "the value of '`touch pwned`' is not known"),
+        ("echo a & cp a pwned", "'cp' is not on the allow-list"),
         ("echo a > pwned", "opens a file"),
-        ("PATH=. echo a", "an assignment"),
-        ("echo $SECRET", "what stands for '$SECRET' is not known"),
+        ("PATH=. echo a", "'PATH=' may change what the commands do"),
+        ("echo $SECRET", "the value of '$SECRET' is not known"),
         ("git log --output=pwned", "git: "),
         ("cat /etc/shadow", "leads outside the workspace"),
         ("cat ../../config.toml", "leads outside the workspace"),
@@ -184,8 +184,12 @@ async def test_a_refusal_names_the_setting_that_would_allow_it(house: House) -> 
 
 async def test_an_argument_cannot_choose_what_runs(house: House) -> None:
     error = await house.refusal("!$ARGUMENTS", "rm -rf x")
-    assert "name is not plain text" in str(error)
+    assert "'rm -rf x' is not on the allow-list" in str(error)
     assert len(house.audit("denial")) == 1
+
+
+async def test_an_argument_cannot_choose_among_the_commands_of_the_list(house: House) -> None:
+    assert "name is not plain text" in str(await house.refusal("!$ARGUMENTS pwned", "touch"))
 
 
 async def test_an_argument_cannot_lead_outside(house: House) -> None:

@@ -14,6 +14,7 @@ from clawft.agent.tools.execution import run_tool
 from clawft.agent.tools.tool import Tool, ToolContext
 from clawft.config.tools import CommandPolicyMode, ExecSettings
 from clawft.trust.command_policy import CommandPolicy
+from clawft.trust.modes import Mode
 from tool_contexts import adjust
 
 pytestmark = pytest.mark.anyio
@@ -36,13 +37,29 @@ async def test_listed_command_runs_at_once_in_the_project(call: Call, project: P
     assert (envelope.data["exit_code"], questions) == (0, [])
 
 
-async def test_command_that_is_not_understood_is_refused(call: Call, questions: Questions) -> None:
-    envelope = await call(make_tool(), command="eval $(cat x)")
+@pytest.fixture
+def asking(context: ToolContext) -> ToolContext:
+    """A session in mode ask."""
+    adjust(context, mode=Mode.ASK)
+    return context
+
+
+async def test_in_the_sandbox_any_text_runs_unasked(call: Call, project: Path, questions: Questions) -> None:
+    envelope = await call(
+        make_tool(), command="for n in 1 2; do\n  touch made$n; done && eval $(echo echo x)\nls made*"
+    )
+    assert (envelope.status, envelope.text, questions) == ("success", "x\nmade1\nmade2", [])
+
+
+@pytest.mark.usefixtures("asking")
+async def test_text_that_is_not_understood_is_asked_about_in_full(call: Call, questions: Questions) -> None:
+    text = "eval $(cat x)\nif [ -e y ]; then >"
+    envelope = await call(make_tool(), command=text)
     assert envelope.error["code"] == "PERMISSION_DENIED"
-    assert "The command was refused: " in envelope.text
-    assert questions == []
+    assert questions == [(f"Run: {text}", "not all of it is shell that weft can read")]
 
 
+@pytest.mark.usefixtures("asking")
 async def test_command_off_the_list_needs_an_answer(call: Call, project: Path, questions: Questions) -> None:
     envelope = await call(make_tool(), command="touch made")
     assert envelope.error["code"] == "PERMISSION_DENIED"
@@ -57,26 +74,42 @@ async def test_approved_command_runs(call: Call, project: Path, context: ToolCon
     async def ask(question: str, reason: str, *, dangerous: bool = False) -> bool:
         return True
 
-    adjust(context, ask=ask)
+    adjust(context, ask=ask, mode=Mode.ASK)
     assert (await call(make_tool(), command="touch made")).text == "[no output]"
     assert (project / "made").exists()
 
 
+@pytest.mark.usefixtures("asking")
 async def test_question_names_the_folder_and_hides_nothing(call: Call, project: Path, questions: Questions) -> None:
     (project / "sub").mkdir()
     await call(make_tool(), command="touch a \u202eb", cwd="sub")
-    assert [question for question, _ in questions] in (["Run: touch a \\u202eb (in sub)"], [])
+    assert questions[-1][0] == "Run: touch a \\u202eb (in sub)"
     await call(make_tool(), command="touch a", cwd="sub")
     assert questions[-1][0] == "Run: touch a (in sub)"
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "~/x", "out/x", ".env"])
+OUTSIDE = pytest.mark.parametrize("path", ["/etc/shadow", "../x", "~/x", "out/x", ".env"])
+
+
+@OUTSIDE
+@pytest.mark.usefixtures("asking")
 async def test_listed_command_that_reads_elsewhere_asks(
     call: Call, project: Path, tmp_path: Path, questions: Questions, path: str
 ) -> None:
     (project / "out").symlink_to(tmp_path)
     assert (await call(make_tool(), command=f"cat {path}")).error["code"] == "PERMISSION_DENIED"
     assert len(questions) == 1
+
+
+@OUTSIDE
+async def test_unasked_command_that_reads_elsewhere_finds_nothing(
+    call: Call, project: Path, tmp_path: Path, context: ToolContext, path: str
+) -> None:
+    (project / "out").symlink_to(tmp_path)
+    for place in (tmp_path / "x", Path(context.workspace.home) / "x", project / ".env"):
+        place.write_text("hidden")
+    envelope = await call(make_tool(), command=f"cat {path}")
+    assert (envelope.status, "hidden" in envelope.text, "root:" in envelope.text) == ("partial", False, False)
 
 
 async def test_folder_to_run_in_must_be_inside(call: Call, project: Path) -> None:
@@ -154,16 +187,22 @@ async def test_signal_is_named(call: Call) -> None:
     assert "[ended by signal 9 after" in (await call(free_tool(), command="sh -c 'kill -9 $PPID'; sleep 5")).text
 
 
-async def test_folder_made_to_look_like_a_repository_runs_nothing(call: Call, project: Path) -> None:
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO_EDIT])
+async def test_folder_made_to_look_like_a_repository_runs_nothing_outside(
+    call: Call, project: Path, context: ToolContext, mode: Mode
+) -> None:
+    adjust(context, mode=mode)
     fake = project / "fake"
     for folder in ("objects", "refs"):
         (fake / folder).mkdir(parents=True)
     (fake / "HEAD").write_text("ref: refs/heads/main\n")
-    monitor = f'fsmonitor = "touch {project}/owned; false"'
+    monitor = f'fsmonitor = "touch {project}/owned {project.parent}/owned; false"'
     (fake / "config").write_text(f'[core]\nrepositoryformatversion = 0\nworktree = "{project}"\n{monitor}\n')
     envelope = await call(make_tool(), command="git status", cwd="fake")
-    assert envelope.error["code"] == "PERMISSION_DENIED"  # it asks, and nobody answers
-    assert not (project / "owned").exists()
+    assert not (project.parent / "owned").exists()
+    if mode is Mode.ASK:
+        assert envelope.error["code"] == "PERMISSION_DENIED"  # it asks, and nobody answers
+        assert not (project / "owned").exists()
 
 
 async def test_monitor_of_a_strange_repository_is_not_run(call: Call, project: Path) -> None:
@@ -174,14 +213,16 @@ async def test_monitor_of_a_strange_repository_is_not_run(call: Call, project: P
     assert not (project / "owned").exists()
 
 
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO_EDIT])
 @pytest.mark.parametrize(
     "command",
     ["cat .e*", "cat .en?", "cat .[e]nv", "cat out*", "cat */key", "grep -r . .", "grep -rn KEY", "grep -r x ./*",
      "head -n 5 ./.e*", "sort '.'e*"],
 )  # fmt: skip
 async def test_neither_globs_nor_folders_reach_what_may_not_be_read(
-    call: Call, project: Path, questions: Questions, command: str
+    call: Call, project: Path, questions: Questions, context: ToolContext, command: str, mode: Mode
 ) -> None:
+    adjust(context, mode=mode)
     (project / ".env").write_text("KEY=hidden\n")
     (project.parent / "elsewhere").mkdir()
     (project.parent / "elsewhere" / "key").write_text("KEY=hidden\n")
@@ -190,10 +231,13 @@ async def test_neither_globs_nor_folders_reach_what_may_not_be_read(
     (project / "deep").mkdir()
     (project / "deep" / ".env").write_text("KEY=hidden\n")
     envelope = await call(make_tool(), command=command)
-    assert envelope.error["code"] == "PERMISSION_DENIED"
-    assert len(questions) == 1
+    assert "hidden" not in envelope.text
+    if mode is Mode.ASK:
+        assert envelope.error["code"] == "PERMISSION_DENIED"
+    assert len(questions) == (mode is Mode.ASK)
 
 
+@pytest.mark.usefixtures("asking")
 @pytest.mark.parametrize("command", ["cat *.txt", "cat s*/[ab].txt", "grep -r a src", "ls *", "cat n*"])
 async def test_globs_and_folders_without_secrets_run_at_once(
     call: Call, project: Path, questions: Questions, command: str
@@ -207,6 +251,7 @@ async def test_globs_and_folders_without_secrets_run_at_once(
     assert "hidden" not in envelope.text
 
 
+@pytest.mark.usefixtures("asking")
 async def test_a_folder_with_too_much_in_it_is_asked_for(call: Call, project: Path, questions: Questions) -> None:
     for number in range(2_001):
         (project / f"f{number}").touch()

@@ -11,11 +11,17 @@ from clawft.messages import ApprovalAnswer, ApprovalNeeded, Event, TextDelta
 from clawft.trust.audit.log import AT_TERMINAL
 from terminal import CTRL_C, CTRL_D, Open, Terminal
 from wire import Reply, call, say
-from world import World
+from world import ASKING, World
 
 pytestmark = pytest.mark.anyio
 
 CHOICES = "[y]es, for this [s]ession, [a]lways here, [N]o:"
+
+
+@pytest.fixture(autouse=True)
+def asking(world: World) -> None:
+    """Everything off the list is asked about."""
+    world.environ |= ASKING
 
 
 def touch(name: str = "made") -> Reply:

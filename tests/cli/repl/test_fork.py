@@ -4,7 +4,7 @@ import pytest
 
 from terminal import CTRL_C, Open
 from wire import call, say
-from world import World
+from world import ASKING, World
 
 pytestmark = pytest.mark.anyio
 
@@ -13,6 +13,7 @@ CHOICES = "[y]es, for this [s]ession, [a]lways here, [N]o:"
 
 
 async def test_a_skill_that_forks_answers_at_the_prompt_and_asks_by_its_name(world: World, terminal: Open) -> None:
+    world.environ |= ASKING
     world.add_skill("survey", "Look at $ARGUMENTS.", head=FORK)
     world.replies = [call("exec_shell", {"command": "touch made"}), say("Nothing **there**."), say("As I said.")]
     async with terminal(columns=160) as t:

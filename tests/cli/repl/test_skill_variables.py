@@ -7,7 +7,7 @@ import pytest
 from clawft.app.app import open_app
 from terminal import CTRL_C, Open
 from wire import call, say
-from world import World
+from world import ASKING, World
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("headless")]
 SECRET = "wx-typed-4242"
@@ -23,6 +23,7 @@ def state(world: World) -> str:
 async def test_it_is_asked_for_without_showing_it_and_the_skill_gets_it(
     world: World, terminal: Open, plain: bool
 ) -> None:
+    world.environ |= ASKING
     world.add_skill("weather", head=HEAD)
     world.replies = [call("exec_shell", {"command": "echo it is $WEATHER_TOKEN"}), say("Sunny.")]
     async with terminal(columns=100, plain=plain) as t:

@@ -15,6 +15,7 @@ from clawft.jobs.run_state import Run, WorkerRow, now_text
 from clawft.jobs.worker_registry import is_dead, this_host, this_mark
 from runs_world import RunsWorld
 from warm import run_warm
+from world import ASKING
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -34,6 +35,7 @@ class Watched(RunsWorld):
 
     def __init__(self, folder: Path, url: str = "") -> None:
         super().__init__(folder, STEPS, url=url, runs="lease_s = 1\npoll_s = 0.05\nidle_s = 2\n")
+        self.environ |= ASKING
 
     def ask_for(self, *texts: str) -> list[str]:
         """Queue runs."""

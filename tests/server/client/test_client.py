@@ -57,6 +57,7 @@ async def test_all_that_the_websocket_is_for_works_on_weft_serve(world: ServeWor
     """Skills are listed, executed, scanned, asked about and approved over a WebSocket."""
     world.add_skill("greet", "Say hello to $ARGUMENTS.")
     world.add_skill("theirs", "Say it.", strangers=True)
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(
         [
             {"expect": "touch", **_ASKS[0]},
@@ -161,6 +162,7 @@ async def test_work_that_is_left_before_it_begins_is_cancelled_when_it_does(
 
 
 async def test_a_question_goes_to_the_callback_and_one_that_fails_says_no(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
 
     async def approve(question: Question) -> Verdict:
@@ -175,6 +177,7 @@ async def test_a_question_goes_to_the_callback_and_one_that_fails_says_no(world:
 
 
 async def test_another_client_answers_what_it_subscribed_to(world: ServeWorld) -> None:
+    world.config = f'mode = "ask"\n{world.config}'
     world.say(_ASKS)
     async with open_site(world) as site, Client.connect(site.url, TOKEN) as person:
         token = site.tokens.create("runner", ["run"])[0]

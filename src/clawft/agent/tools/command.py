@@ -105,12 +105,16 @@ _EXPLAINED = (
 )
 
 
-def confine(context: ToolContext) -> Confinement:
+def confine(context: ToolContext, *, looking: bool = False) -> Confinement:
     """Return the sandbox limits of every command of the conversation: it writes in the project, reads loaded skills and
-    reaches granted hosts."""
+    reaches granted hosts. One that is only `looking` writes in /tmp alone and reaches no host."""
+    project = context.workspace.project
     readable = (context.files.spill_dir, *context.read_roots)
-    hosts, tmp = context.hosts.find_hosts(), context.commands.tmp if context.commands else ""
-    return Confinement(writable=(context.workspace.project,), readable=readable, hosts=hosts, proxy=True, tmp=tmp)
+    tmp, denied = context.commands.tmp if context.commands else "", context.permission.denied
+    if looking:
+        return Confinement(readable=(project, *readable), only=True, denied=denied, tmp=tmp)
+    hosts = context.hosts.find_hosts()
+    return Confinement(writable=(project,), readable=readable, hosts=hosts, denied=denied, proxy=True, tmp=tmp)
 
 
 def get_room(context: ToolContext) -> SandboxRoom | None:

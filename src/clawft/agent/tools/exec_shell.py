@@ -37,16 +37,19 @@ from clawft.files import real_path
 from clawft.git import find_unsafe_git_setting
 from clawft.sandbox.background import ProcessLog
 from clawft.sandbox.process import Finished, Streams, run_process
-from clawft.skills.render.shell import NotUnderstood, parse_line
-from clawft.trust.command_policy import CommandPolicy, CommandVerdict, Judge, judge_by_mode
+from clawft.trust.command_policy import CommandJudge, CommandPolicy, CommandVerdict
+from clawft.trust.modes import Mode
 from clawft.trust.programs import PreparedProgram, clean_environ, find_files, show_all, show_files
+from clawft.trust.shell_text import read_shell_text
 
 _DESCRIPTION = """\
-Run a command line with the POSIX shell in the project folder. It has no terminal and no input, sees few environment
-variables, and is ended with all it started after {timeout_s:g} seconds. Commands that only look run at once, others
-after a person agreed. They run in a sandbox: only the project can be changed, but not its agent folders, and the
+Run shell text with {shell} in the project folder: several lines, loops, pipes, here-documents, substitutions,
+functions and `cd x && y` all work. It has no terminal and no input, sees few environment variables, and is ended with
+all it started after {timeout_s:g} seconds. It runs in a sandbox: only the project can be changed, but not its agent
+folders; /tmp is kept for this session, $HOME is empty and gone afterwards; files that hold secrets or that a rule denies cannot be read; the
 network holds only hosts that the person allowed. Commits, branches and the like are taken over when the command has
 ended; hooks and most settings of git are not. To read, write and search files use the tools for that."""
+_SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"  # models write bash
 _ROOM_FOR_NOTES = 2048
 _FIRST_S = 1.0  # to see what fails at once
 _ALONE = "[this machine has only the Landlock sandbox: other commands cannot reach this process; bubblewrap allows it]"
@@ -59,7 +62,7 @@ _ALIASES = {
 
 
 class ExecShellArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    command: Annotated[str, Meta(min_length=1, max_length=100_000, description="The command line.")]
+    command: Annotated[str, Meta(min_length=1, max_length=100_000, description="The shell text, of one line or many.")]
     timeout_s: Annotated[float, Meta(gt=0, description="Stop it sooner, after so many seconds.")] | None = None
     cwd: Annotated[str, Meta(description="The folder to run it in; the last one kept, or the current one.")] = ""
     keep_cwd: Annotated[bool, Meta(description="Run later commands that name no `cwd` in this one, too.")] = False
@@ -74,7 +77,7 @@ class ExecShellArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
     """The tool with the user's settings; `policy` is made of the same ones."""
-    judge = judge_by_mode(settings, policy)
+    judge = CommandJudge(settings, policy)
     reading = CommandPolicy(ExecSettings())  # the list that a user wrote may hold more than what reads
 
     def looks(arguments: Mapping[str, Any]) -> bool:
@@ -95,14 +98,14 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         cwd = _find_cwd(arguments, context)
         if arguments.background:
             await _check_background(arguments, context)
-        await _check(arguments, judge, await _prepare(arguments, cwd, {}, context), context)
+        is_asked = await _check(arguments, judge, await _prepare(arguments, cwd, {}, context), context)
         supplied = await to_thread.run_sync(context.take_shell_env)
         program = await _prepare(arguments, cwd, supplied.env, context)
         if arguments.keep_cwd and context.commands:
             context.commands.cwd = cwd
         spill_path = new_spill_path(context, "exec_shell")
         hosts = HostRecord(context)
-        start = await _begin(arguments, program, context, hosts)
+        start = await _begin(arguments, program, context, hosts, is_asked=is_asked)
         if arguments.background:
             return await _keep_running(arguments.command, start, program, context)
         try:
@@ -136,10 +139,14 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
         env = command_env(settings, context.environ, own)
         confined = await to_thread.run_sync(is_confined, context)
         files = () if confined else find_files(names, env.get("PATH", os.defpath), cwd)
-        return PreparedProgram(("/bin/sh", "-c", command), cwd, env, files)
+        return PreparedProgram((_SHELL, "-c", command), cwd, env, files)
 
     tool = define_tool(
-        "exec_shell", _DESCRIPTION.format(timeout_s=settings.timeout_s), ExecShellArguments, run, aliases=_ALIASES
+        "exec_shell",
+        _DESCRIPTION.format(shell=os.path.basename(_SHELL), timeout_s=settings.timeout_s),
+        ExecShellArguments,
+        run,
+        aliases=_ALIASES,
     )
     limit = settings.max_output_bytes + _ROOM_FOR_NOTES
     return structs.replace(
@@ -154,7 +161,7 @@ def exec_shell_tool(settings: ExecSettings, policy: CommandPolicy) -> Tool:
 
 
 async def _begin(
-    arguments: ExecShellArguments, program: PreparedProgram, context: ToolContext, hosts: HostRecord
+    arguments: ExecShellArguments, program: PreparedProgram, context: ToolContext, hosts: HostRecord, *, is_asked: bool
 ) -> Callable[..., Awaitable[Finished]]:
     """Write down that a command is allowed, and return what runs it: in the sandbox, or outside. Raises: Refused."""
     command = arguments.command
@@ -165,12 +172,20 @@ async def _begin(
         await context.act.begin()
         context.record("command", command, "allow", context.permission.granted.rule, detail=detail)
 
-    if where != "none":  # where there is no sandbox a person is asked first
+    async def agree(_: str) -> bool:
+        return True
+
+    if where != "none" or not is_asked:  # a person who is asked has to agree first
         await begin()
     if arguments.outside_sandbox:
         return run_process
-    ask = begin_after(ask_unconfined(context, show_all(command) + show_files(program.files)), begin)
-    run = partial(context.sandbox.run, confinement=confine(context), ask=ask, record=hosts, room=get_room(context))
+    unconfined = ask_unconfined(context, show_all(command) + show_files(program.files))
+    ask = begin_after(unconfined, begin) if is_asked else agree
+    looking = context.permission.mode is Mode.PLAN
+    run = partial(context.sandbox.run, confinement=confine(context, looking=looking), ask=ask, record=hosts)
+    if looking:  # it reaches no host, and nothing else that runs in the session
+        return run
+    run = partial(run, room=get_room(context))
     if arguments.background:  # it may reach for a host, or end, when nobody is there any more
         return run
     questions = HostQuestions(context, show_all(command))
@@ -221,16 +236,25 @@ def _find_cwd(arguments: ExecShellArguments, context: ToolContext) -> str:
     return cwd
 
 
-async def _check(arguments: ExecShellArguments, judge: Judge, program: PreparedProgram, context: ToolContext) -> None:
-    """Have a person agree to what needs it. Raises: ToolError."""
+async def _check(
+    arguments: ExecShellArguments, judge: CommandJudge, program: PreparedProgram, context: ToolContext
+) -> bool:
+    """Have a person agree to what needs it; where there is no sandbox, return whether they are still to be asked.
+
+    Raises: ToolError.
+    """
     cwd = program.cwd
-    command = arguments.command
-    verdict = await to_thread.run_sync(judge, command, CommandPlaces(cwd, context), context.permission.mode)
-    verdict = _look_closer(verdict, cwd, context, program.env)
+    command, mode, kind = arguments.command, context.permission.mode, context.sandbox.status().kind
+    confined = kind in ("bubblewrap", "landlock")
+    verdict = await to_thread.run_sync(judge.judge, command, CommandPlaces(cwd, context), mode, kind)
+    if mode is Mode.ASK or (not confined and mode is not Mode.FULL):
+        verdict = _look_closer(verdict, cwd, context, program.env)
     if verdict.decision == "allow" and context.permission.must_ask:
         verdict = structs.replace(verdict, decision="ask", reason=context.permission.must_ask)
     if verdict.decision == "deny":
         raise ToolError("PERMISSION_DENIED", f"The command was refused: {verdict.reason}")
+    if verdict.decision == "ask" and kind == "none" and mode is not Mode.FULL and not arguments.outside_sandbox:
+        return True  # one question, which says that there is no sandbox
     if verdict.decision == "ask" or arguments.outside_sandbox:
         outside = " OUTSIDE the sandbox" if arguments.outside_sandbox else ""
         # From the project on, wherever weft was started: a lasting answer must not fit another folder.
@@ -246,14 +270,12 @@ async def _check(arguments: ExecShellArguments, judge: Judge, program: PreparedP
                 f"The command needs approval, which was not given: {reason}",
                 hint="Do without it, or ask the person",
             )
+    return False
 
 
 def _name_programs(command: str) -> list[str]:
-    """The names of the programs that a line starts, as far as it is understood."""
-    try:
-        return [part.texts[0] for part in parse_line(command).commands]
-    except NotUnderstood:
-        return []
+    """The names of the programs that a text starts, as far as they can be read."""
+    return [part.texts[0] for part in read_shell_text(command).commands]
 
 
 def _look_closer(verdict: CommandVerdict, cwd: str, context: ToolContext, env: Mapping[str, str]) -> CommandVerdict:

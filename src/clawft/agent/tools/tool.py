@@ -13,7 +13,7 @@ from clawft.errors import ClawftError
 from clawft.messages import ApprovalAnswer, Event, Image
 from clawft.sandbox.sandbox import Sandbox
 from clawft.trust.modes import Mode
-from clawft.trust.path_patterns import ToolTraits
+from clawft.trust.path_patterns import DeniedPaths, ToolTraits
 from clawft.trust.patterns import select_tools
 from clawft.trust.permissions import PermissionRules, ToolDecision, list_granted_hosts
 from clawft.workspace import Workspace
@@ -144,7 +144,11 @@ class CallPermission(Struct, frozen=True):
     must_ask: str = ""  # why a person is asked even for what the policy allows
     decide: Callable[[str, Mapping[str, Any]], ToolDecision] = _judge_nothing
     check_path: Callable[[str], None] = lambda _real: None  # raises a ToolError where the call may not reach
-    may_read: Callable[[str], bool] = lambda _path: True  # False where a rule denies to read
+    denied: DeniedPaths | None = None  # what rules close to tools and commands
+
+    def may_read(self, path: str) -> bool:
+        """Return whether no rule denies to read a real path."""
+        return self.denied is None or not self.denied.hides(path)
 
 
 class ToolContext(Struct, frozen=True):

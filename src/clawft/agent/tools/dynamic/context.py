@@ -24,7 +24,7 @@ from clawft.skills.render.template import PromptArguments, TemplateVariables, fi
 from clawft.trust.audit import AuditLog
 from clawft.trust.audit.log import AuditFields
 from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
-from clawft.trust.permissions import CallAuthority, UsableSkill, decide_call, find_closed, make_limit
+from clawft.trust.permissions import CallAuthority, UsableSkill, decide_call, find_denied_paths, make_limit
 from clawft.workspace import Workspace
 
 # What moves the cursor, colours, and the titles and links of terminals.
@@ -131,7 +131,6 @@ def get_skill_authority(context: DynamicContext, use: SkillUseContext) -> CallAu
 def make_reading_context(context: DynamicContext, roots: tuple[str, ...] = ()) -> ToolContext:
     """Build a tool context that judges paths as file tools do, with additional readable folders and nobody to ask."""
     nowhere = f"{context.workspace.user_dir}/run/none"  # nothing is spilled
-    closed = find_closed(context.authority())
     where = PatternRoots(context.workspace.project, home=context.workspace.home)
     return ToolContext(
         context.workspace,
@@ -140,7 +139,7 @@ def make_reading_context(context: DynamicContext, roots: tuple[str, ...] = ()) -
         CallFiles(nowhere, nowhere),
         _refuse,
         lambda _: None,
-        permission=CallPermission(may_read=lambda path: not any(pattern.forbids(path, where) for pattern in closed)),
+        permission=CallPermission(denied=find_denied_paths(context.authority(), where)),
         read_roots=roots,
     )
 

@@ -40,11 +40,12 @@ from clawft.skills.render.prompt import (
     render_skill,
 )
 from clawft.skills.render.template import PromptArguments, TemplateVariables
-from clawft.trust.command_policy import CommandPolicy, CommandVerdict, judge_by_mode
+from clawft.trust.command_policy import CommandJudge, CommandPolicy, CommandVerdict
 from clawft.trust.modes import Mode
 from clawft.trust.path_patterns import CheckedCall, PatternRoots, ToolTraits
 from clawft.trust.permissions import ToolDecision, UsableSkill, decide_call, list_granted_hosts
 from clawft.trust.run_copies import open_skill_copy
+from clawft.trust.shell_text import read_shell_text
 
 _READING = CommandPolicy(ExecSettings())
 
@@ -95,8 +96,8 @@ class _Judge:
     def _make_policy(self) -> Callable[[str, CommandPlaces], CommandVerdict]:
         settings = self._context.config.tools.exec
         if not self._context.prefixes:
-            judge = judge_by_mode(settings, CommandPolicy(settings))
-            return lambda line, places: judge(line, places, self._authority.mode)
+            judge, kind = CommandJudge(settings, CommandPolicy(settings)), self._context.sandbox.status().kind
+            return lambda line, places: judge.judge(line, places, self._authority.mode, kind)
         mode, prefixes = CommandPolicyMode.ALLOWLIST, self._context.prefixes
         listed = structs.replace(settings, mode=mode, allowed_commands=prefixes, also_allowed=())
         return CommandPolicy(listed, SETTING).judge
@@ -133,6 +134,8 @@ class _Judge:
 
     def _suspect(self, filled: FilledCommand, verdict: CommandVerdict) -> str:
         """Return why a command may do more here than its words say, '' if it does not."""
+        if any(command.words[0].quoted for command in read_shell_text(filled.judged).commands):
+            return "its name is not plain text"  # it may be an argument, which never chooses what runs
         env = command_env(self._context.config.tools.exec, self._context.environ, {})
         if planted := find_planted(verdict.commands, env, self._context.sandbox.host_programs):
             return planted
@@ -211,7 +214,11 @@ async def run_commands(context: DynamicContext, places: Sequence[DynamicPlace], 
         own = await to_thread.run_sync(context.supplies.take, use.usable, use.variables.session_id)
         env = {**command_env(context.config.tools.exec, context.environ, own), **_git_env(repository)}
         confinement = Confinement(
-            readable=(project,), whole={"approved": whole}, mounts=mounts, hosts=_hosts(context, use)
+            readable=(project,),
+            whole={"approved": whole},
+            mounts=mounts,
+            hosts=_hosts(context, use),
+            denied=make_reading_context(context).permission.denied,
         )
         setting = _Setting(cwd, env, confinement)
         use.tell(_announce(context, [line for settled in running for line in settled.lines], use))
