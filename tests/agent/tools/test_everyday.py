@@ -90,7 +90,7 @@ TABLE: list[tuple[str, str]] = [
     ("date -d 2024-02-29 +%A", "Thursday"),
     ("date +%Y | grep -cE '^[0-9]{4}$'", "1"),
     # finding and text
-    ("find . -name '*.py' -not -path './.git/*' | sort", "./src/a.py\n./src/b.py"),
+    ("find . -name '*.py' -not -path './tests/*' | sort", "./src/a.py\n./src/b.py"),
     ("find src -name '*.py' -exec wc -l {} + | tail -1 | awk '{print $1}'", "3"),
     ("find src -type f -exec basename {} \\; | sort", "a.py\nb.py"),
     ("find src -name '*.py' -print0 | xargs -0 grep -l 'def a'", "src/a.py"),

@@ -10,7 +10,7 @@ from clawft.workspace import find_workspace
 from effort import within
 from terminal import ALT_ENTER, CTRL_C, CTRL_D, CTRL_J, UP, Open
 from wire import call, say
-from world import World
+from world import ASKING, World
 
 pytestmark = pytest.mark.anyio
 
@@ -109,6 +109,7 @@ async def test_paste_mark_of_another_session_is_not_sent(world: World, terminal:
 
 
 async def test_plain_mode_writes_no_escape_codes(world: World, terminal: Open) -> None:
+    world.environ |= ASKING
     world.replies = [call("exec_shell", {"command": "touch made"}), say("# Title\n\nIt is **bold**.\n")]
     async with terminal(plain=True) as t:
         t.type("helo\x7flo\r")

@@ -17,7 +17,7 @@ from clawft.jobs.worker_registry import this_host, this_mark
 from clawft.messages import ApprovalNeeded
 from terminal import CTRL_C, Open, Terminal
 from wire import Asked, Reply, call, say
-from world import ASKING, World
+from world import World
 
 pytestmark = pytest.mark.anyio
 Enter = Callable[[Terminal, str], Awaitable[str]]
@@ -162,10 +162,9 @@ def answer(asked: Asked) -> Reply:
 async def test_a_run_is_watched_left_and_answered_at_the_prompt(
     world: World, terminal: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.environ |= ASKING
     monkeypatch.setattr(RunNotices, "every_s", 0.05)
     world.replies = answer
-    world.config = "[runs]\nlease_s = 1\npoll_s = 0.05\n"
+    world.config = 'mode = "ask"\n[runs]\nlease_s = 1\npoll_s = 0.05\n'
     async with terminal(columns=110) as t:
         with opened(world) as runs:
             place = str(world.project)
