@@ -49,6 +49,33 @@ def current_branch(folder: str) -> str | None:
     return head[:12] if _COMMIT.fullmatch(head) else None
 
 
+MAX_REFS_BYTES = 32 << 20
+
+
+def find_head(folder: str) -> str | None:
+    """Find what is checked out in the repository that a folder is in: the commit, or the name of a branch without one;
+    '' outside of repositories, None where it cannot be known."""
+    root = find_git_root(folder)
+    if root is None:
+        return ""
+    own = resolve_git_dir(root)
+    head = _read(os.path.join(own, "HEAD"))
+    branch = _BRANCH.fullmatch(head)
+    if branch is None or branch[1] == _ELSEWHERE:
+        return head if _COMMIT.fullmatch(head) else None
+    common = os.path.join(own, _read(os.path.join(own, "commondir")) or ".")
+    ref = f"refs/heads/{branch[1]}"
+    if os.path.lexists(place := os.path.join(common, ref)):
+        commit = _read(place)
+        return commit if _COMMIT.fullmatch(commit) else None
+    try:
+        packed = read_optional(os.path.join(common, "packed-refs"), MAX_REFS_BYTES, follow=True) or b""
+    except Unreadable:
+        return None
+    named = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(os.fsencode(ref)) + rb"$", packed, re.MULTILINE)
+    return named[1].decode() if named else head
+
+
 def find_git_dir(root: str) -> str | None:
     """Find the main repository of a worktree; None unless the repository, too, names the worktree.
 

@@ -146,7 +146,7 @@ def test_unknown_topic_exits_1_with_the_close_match(weft: Weft, asked: str, mean
 @pytest.mark.parametrize(
     ("asked", "topic"),
     [
-        ("trust", "security"),
+        ("untrusted", "security"),
         ("modes", "permissions"),
         ("fork", "writing"),
         ("shell", "tools"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from clawft.config import Config, ConfigLayer, SkillEntry, load_config, parse_config, read_configs
+from clawft.config import Config, SkillEntry, load_config, parse_config, read_configs
 from clawft.config.loader import own_values
 from clawft.errors import ClawftError, Diagnostic, NotFound, Refused, find_close
 from clawft.install.origins import Origins
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from clawft.trust.approved_copies import ApprovedCopies
     from clawft.trust.audit import AuditLog
     from clawft.trust.config_review import ConfigReview
+    from clawft.trust.folders import FolderAnswers
     from clawft.trust.overrides import Overrides, ScreenedSkills
     from clawft.trust.permissions import UsableSkill
     from clawft.trust.programs import HostPrograms
@@ -169,24 +170,32 @@ class App:
 
         return Overrides(os.path.join(self.workspace.user_dir, "overrides.json"), self.seal)
 
+    @cached_property
+    def folders(self) -> "FolderAnswers":
+        from clawft.trust.folders import FolderAnswers
+
+        return FolderAnswers(os.path.join(self.workspace.user_dir, "folders.json"), self.seal)
+
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)
 
     def approve_config(self, agree: "Callable[[list[ConfigReview]], bool] | None" = None) -> dict[str, bytes]:
         """Approve the project's config as it is now, if the user agrees after seeing the reviews of its files; return
         what was approved. Raises: ClawftError; Refused for what cannot be shown."""
-        found = self._project_configs()
-        layers = [parse_config(path, content, self.environ) for path, content in found.items()]
-        agreed = bool(found) if agree is None else agree([self._review_config(layer) for layer in layers])
+        found = self.project_configs()
+        agreed = bool(found) if agree is None else agree([self.review_config(*file) for file in found.items()])
         for content in found.values() if agreed else ():
             self.approved_copies.keep_file(content)
         self._approve_files("config", found if agreed else {})
         self.refresh()  # what was approved counts from now on
         return found if agreed else {}
 
-    def _review_config(self, layer: ConfigLayer) -> "ConfigReview":
+    def review_config(self, path: str, data: bytes) -> "ConfigReview":
+        """Review a config file of the project with this content. Raises: ClawftError; Refused for what cannot be
+        shown."""
         from clawft.trust.config_review import review_config
 
+        layer = parse_config(path, data, self.environ)
         own = load_config(self.workspace, self.environ, lambda *_: False)
         known = self.approvals.find("config", layer.source)
         content = self.approved_copies.find_file(known.digest) if known else None
@@ -217,7 +226,7 @@ class App:
 
     @contextmanager
     def _stay_approved(self) -> Iterator[None]:
-        ours = all(self._is_approved_config(*item) for item in self._project_configs().items())
+        ours = all(self._is_approved_config(*item) for item in self.project_configs().items())
         yield
         if not ours:
             return
@@ -227,7 +236,8 @@ class App:
             message = f"The project's config was changed, but not approved, so it does not count: {error}"
             raise ClawftError("config-unapproved", message, hint="Repair that, then run: weft config trust") from error
 
-    def _project_configs(self) -> dict[str, bytes]:
+    def project_configs(self) -> dict[str, bytes]:
+        """The config files of the project, approved or not, with what is in them now."""
         return self._of_project(read_configs(self.workspace))
 
     def _of_project(self, configs: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -12,6 +12,9 @@ from clawft.app.app import App
 from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
 from clawft.errors import ClawftError, NotFound, find_close
+from clawft.errors import ClawftError, NotFound
+from clawft.skills.discovery.instructions import load_instructions
+from clawft.skills.discovery.locations import agent_locations, hook_locations
 
 MAX_MESSAGE = 10 << 20
 _PIPE_S = 1.0
@@ -51,6 +54,8 @@ def command(
         from clawft.cli.instructions import review_instructions
 
         review_instructions(app, yes=options.yes)
+    if not (trust_instructions or show_prompt or options.background or options.output == "json"):
+        _ask_folder_trust(app)
     if message is None and not show_prompt and not options.background and options.output == "text" and _is_terminal():
         from clawft.cli.repl.repl import run_repl
 
@@ -96,6 +101,30 @@ def _split_typed(app: App, options: TurnOptions, text: str) -> tuple[tuple[str, 
     meant = f"Did you mean /{close}? " if close else ""
     hint = f"{meant}To send it to the model, begin the message with a blank, or with '{AS_IS}'"
     raise NotFound("command-not-found", f"'/{name[:60]}' is no skill that you could start; nothing was sent", hint=hint)
+
+
+def _ask_folder_trust(app: App) -> None:
+    """Ask about the folders of the project where they bring something that nobody was asked about."""
+    if _brings_something(app):
+        from clawft.cli.trust import ask_folder_trust  # most folders bring nothing
+
+        ask_folder_trust(app)
+
+
+def _brings_something(app: App) -> bool:
+    """Return whether there is anything at all to look at, so that most starts load nothing for it."""
+    workspace = app.workspace
+    places = (*app.locations, *agent_locations(workspace), *hook_locations(workspace))
+    paths = [place.path for place in places if place.scope in ("project", "extra")]
+    paths += [os.path.join(workspace.project, ".claude", name) for name in ("settings.json", "settings.local.json")]
+    linked = any(os.path.islink(place.path) for place in app.locations if place.scope == "user")
+    own = os.path.join(workspace.home, ".claude", "settings.json")  # it may start files of the project
+    return (
+        linked
+        or any(map(os.path.exists, (*paths, own)))
+        or bool(app.project_configs())
+        or any(not file.own for file in load_instructions(workspace)[0])
+    )
 
 
 def _is_terminal() -> bool:

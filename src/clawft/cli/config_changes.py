@@ -91,7 +91,7 @@ def trust_command(*, yes: bool) -> CommandResult:
         if not reviews:
             say("There is no config in this project")
             return False
-        for line in () if is_json_asked() else _lines(app, reviews):
+        for line in () if is_json_asked() else config_review_lines(app, reviews):
             say(clean(line).replace("\n", "\\n"))
         refused = not yes and not _ask(app, [review.path for review in reviews])
         if refused:
@@ -108,7 +108,7 @@ def trust_command(*, yes: bool) -> CommandResult:
     return CommandResult("clawft.config.trust.v1", document, show, int(refused))
 
 
-def _lines(app: App, reviews: list[ConfigReview]) -> list[str]:
+def config_review_lines(app: App, reviews: list[ConfigReview]) -> list[str]:
     """Render everything that the files set; the consequences come last, just above the question."""
     lines = []
     for review in reviews:

@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import click
 
@@ -12,9 +13,36 @@ from clawft.cli.output import one_line, say, say_lines
 from clawft.config.redaction import looks_secret
 from clawft.errors import Refused
 
+T = TypeVar("T")
+
 
 def confirm(question: str, what: str, hint: str = "Pass --yes", lines: Iterable[str] = ()) -> bool:
     """Return whether a person agrees to `what`, having seen the lines. Raises: Refused where there is nobody to ask."""
+    return _ask_person(lambda: click.confirm(one_line(question), err=True), what, hint, lines)
+
+
+def ask_choice(question: str, answers: Sequence[str], default: str, what: str, hint: str = "Pass --yes") -> str:
+    """Return which of some letters a person answers, or whose word of them they type. Raises: Refused where there is
+    nobody to ask."""
+    choice = click.Choice(answers, case_sensitive=False)
+
+    def ask() -> str:
+        return str(
+            click.prompt(
+                one_line(question),
+                type=choice,
+                default=default,
+                show_choices=False,
+                err=True,
+                value_proc=lambda text: choice.convert(text.strip()[:1], None, None),
+            )
+        )
+
+    return _ask_person(ask, what, hint, ())
+
+
+def _ask_person(ask: Callable[[], T], what: str, hint: str, lines: Iterable[str]) -> T:
+    """Ask, and note for the audit log who answered. Raises: Refused where there is nobody to ask."""
     from clawft.trust.audit.log import AT_TERMINAL, LEFT, note_answer  # most commands ask nothing
 
     context = click.get_current_context(silent=True)
@@ -25,9 +53,9 @@ def confirm(question: str, what: str, hint: str = "Pass --yes", lines: Iterable[
         raise Refused("needs-yes", f"{what} needs a yes, and there is no terminal to ask on", hint=hint)
     say_lines(lines)
     note_answer(LEFT)
-    agreed = click.confirm(one_line(question), err=True)
+    answer = ask()
     note_answer(AT_TERMINAL)
-    return agreed
+    return answer
 
 
 @contextmanager

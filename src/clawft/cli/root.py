@@ -91,6 +91,7 @@ class LazyGroup(click.Group):
         "audit": "clawft.cli.groups:audit_group",
         "config": "clawft.cli.groups:config_group",
         "permissions": "clawft.cli.groups:permissions_group",
+        "trust": "clawft.cli.trust:command",
         "onboard": "clawft.cli.onboard:command",
         "doctor": "clawft.cli.doctor:command",
         "demo": "clawft.cli.demo:command",

@@ -165,17 +165,12 @@ class Reviewer:
                 self.stores.approved_copies.keep_file(review.content)
             else:
                 self.stores.approved_copies.keep(review.found.root, review.digest)
-        self._record(
-            [
-                make_approval(review.found.kind, review.place, review.digest, review.found.name, review.report.power)
-                for review in reviews
-            ]
-        )
+        self.record(list(map(make_review_approval, reviews)))
         self.prune()
 
-    def _record(self, made: Sequence[Approval]) -> None:
-        """Keep decisions, and have the log say so. Raises: ClawftError, OSError."""
-        lines = [_make_entry(approval, "allow") for approval in made]
+    def record(self, made: Sequence[Approval], more: Sequence[AuditEntry] = ()) -> None:
+        """Keep decisions, and have the log say so, behind other lines about them. Raises: ClawftError, OSError."""
+        lines = [*more, *(make_audit_entry(approval, "allow") for approval in made)]
         with self.stores.audit.last_step(lines) as commit:
             self.stores.approvals.record(made, commit)
 
@@ -191,7 +186,7 @@ class Reviewer:
                 held.append(approval)
             except Refused as error:
                 diagnostics.append(error.diagnostic)
-        self._record(held)
+        self.record(held)
         if held:
             self._forget_former({approval.path for approval in held})
             self.prune()
@@ -238,7 +233,7 @@ class Reviewer:
         lines: list[AuditEntry] = []
 
         def log(taken: Sequence[Approval]) -> None:
-            lines.extend(_make_entry(approval, "revoked") for approval in taken)
+            lines.extend(make_audit_entry(approval, "revoked") for approval in taken)
             commit()
 
         with self.stores.audit.last_step(lines, must=False) as commit:
@@ -248,7 +243,7 @@ class Reviewer:
 
     def prune(self) -> None:
         """Forget copies of what is approved no more."""
-        kinds = ("skill", "former", "agent", "config", "hook")
+        kinds = ("skill", "former", "agent", "config", "hook", "instructions")
         self.stores.approved_copies.prune(
             [approval.digest for approval in self.stores.approvals.load() if approval.kind in kinds]
         )
@@ -262,6 +257,12 @@ def _get_about(found: ReviewSubject) -> Skill:
     raise ClawftError(f"{found.kind}-broken", f"The {found.kind} '{found.name}' is broken: {why}", path=found.file)
 
 
-def _make_entry(approval: Approval, decision: str) -> AuditEntry:
+def make_review_approval(review: AnyReview) -> Approval:
+    """The decision that would approve what was reviewed, as it was then."""
+    return make_approval(review.found.kind, review.place, review.digest, review.found.name, review.report.power)
+
+
+def make_audit_entry(approval: Approval, decision: str) -> AuditEntry:
+    """Return the line of the audit log for a decision about this."""
     more: AuditFields = {"skill": approval.name, "digest": approval.digest}
     return AuditEntry("approval", f"{approval.kind} {approval.path}", decision, more)

@@ -122,7 +122,7 @@ def _check(row: AnyHookStatus) -> None:
 
 def _approve(app: App, look: Review[DiscoveredHook] | CommandHooksStatus, *, yes: bool) -> bool:
     """Show it, ask, and keep the decision. Raises: ClawftError, Refused where there is nobody to ask."""
-    shown = _hook_lines(app, look) if isinstance(look, Review) else _command_lines(app, look)
+    shown = hook_review_lines(app, look) if isinstance(look, Review) else command_review_lines(app, look)
     if not (yes and is_json_asked()):  # nobody is asked about what they did not see
         say_lines(shown)
     agreed = yes
@@ -140,7 +140,7 @@ def _approve(app: App, look: Review[DiscoveredHook] | CommandHooksStatus, *, yes
     return agreed
 
 
-def _hook_lines(app: App, review: Review[DiscoveredHook]) -> list[str]:
+def hook_review_lines(app: App, review: Review[DiscoveredHook]) -> list[str]:
     """Render what a hook is, which events it handles, what it may reach, and what the scanner found."""
     found, hook = review.found, review.found.hook
     assert hook is not None
@@ -163,7 +163,8 @@ def _hook_lines(app: App, review: Review[DiscoveredHook]) -> list[str]:
     ]
 
 
-def _command_lines(app: App, status: CommandHooksStatus) -> list[str]:
+def command_review_lines(app: App, status: CommandHooksStatus) -> list[str]:
+    """Render every command of a settings file, when each runs, and the scripts that they start."""
     lines = [one_line(f"{status.name} ({app.workspace.shorten(status.file)})"), "Runs these commands:"]
     for hook in status.found.hooks:
         matcher = f" ({hook.matcher})" if hook.matcher else ""

@@ -274,11 +274,12 @@ def _list(app: App) -> CommandResult:
         ]
         return print_table(("ID", "KIND", "NAME", "APPROVED", "BY", "STILL HOLDS", "WHERE"), rows, wide=6)
 
-    approvals = [{"id": number, **_fields(approval), "holds": state} for number, approval, state in known]
+    approvals = [{"id": number, **approval_fields(approval), "holds": state} for number, approval, state in known]
     return CommandResult("clawft.skills.trust.v1", {"approvals": approvals}, show)
 
 
-def _fields(one: Approval) -> dict[str, Any]:
+def approval_fields(one: Approval) -> dict[str, Any]:
+    """An approval for other programs."""
     return {name: getattr(one, name) for name in ("kind", "name", "path", "digest", "at", "by")}
 
 
@@ -301,4 +302,4 @@ def _revoke(app: App, names: Sequence[str], *, every: bool) -> CommandResult:
         for approval in taken:
             click.echo(one_line(f"Taken back: {approval.kind} {approval.name or app.workspace.shorten(approval.path)}"))
 
-    return CommandResult("clawft.skills.trust.v1", {"revoked": [_fields(approval) for approval in taken]}, show)
+    return CommandResult("clawft.skills.trust.v1", {"revoked": [approval_fields(approval) for approval in taken]}, show)
