@@ -12,7 +12,6 @@ from clawft.app.app import App
 from clawft.cli.options import TurnOptions, open_here, turn_options
 from clawft.cli.output import say
 from clawft.errors import ClawftError, NotFound, find_close
-from clawft.errors import ClawftError, NotFound
 from clawft.skills.discovery.instructions import load_instructions
 from clawft.skills.discovery.locations import agent_locations, hook_locations
 
