@@ -95,7 +95,7 @@ async def _tell_untrusted(turn: Turn) -> None:
     if names:
         shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
         message = f"Not approved, so not offered: {shown}"
-        hint = "Look at them: weft skills trust --all; or /trust in the terminal"
+        hint = "Look at them: weft trust, or weft skills trust --all; or /trust in the terminal"
         turn.warn("skills-untrusted", message, hint)
 
 

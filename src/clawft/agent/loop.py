@@ -196,8 +196,9 @@ async def _work_turn(
 async def _run_loop(turn: Turn, stages: Stage) -> Event:
     """All stages; the event that tells how it ended, once that is on disk, and hooks know."""
     try:
-        end = await _run_stages(turn, stages)
-        await run_sent_hooks(turn, end)
+        with turn.runtime.watch_turn():
+            end = await _run_stages(turn, stages)
+            await run_sent_hooks(turn, end)
     except Exception as error:  # a bug must not take the conversation with it
         return _fail_inside(turn, error)
     return end

@@ -114,7 +114,7 @@ def _load_instructions(turn: Turn) -> list[Instructions]:
             known = any(old.path == instructions.path for old in runtime.approvals.load() if old.kind == "instructions")
             why = "changed since it was approved" if known else "is not approved"
             message = f"{shown} {why}, so it is not part of the prompt"
-            hint = "Read it, then start weft agent with --trust-instructions"
+            hint = "Read it, then: weft trust; or start weft agent with --trust-instructions"
             if message not in runtime.noticed:
                 turn.warn("instructions-untrusted", message, hint)
             runtime.noticed.add(message)

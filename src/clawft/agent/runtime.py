@@ -5,7 +5,7 @@ agent, a turn answers one request. What is done with them stands in the modules 
 import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin
@@ -131,6 +131,7 @@ class Runtime:
     call_plugin: CallPlugin
     # Starts a run in the background, and names it. A session of a fork has one run: to start that again gives the same.
     start_run: Callable[[RunRequest], Awaitable[str]] | None
+    watch_turn: Callable[[], AbstractContextManager[None]]  # what changes meanwhile is not the person's own edit
     server_tools: tuple[Tool, ...] = ()  # of MCP servers, as they were last listed
     noticed: set[str] = field(default_factory=set)  # notices that are said once
     _providers: dict[str, Provider] = field(default_factory=dict)

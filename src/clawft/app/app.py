@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from clawft.trust.config_review import ConfigReview
     from clawft.trust.folders import FolderAnswers
     from clawft.trust.overrides import Overrides, ScreenedSkills
+    from clawft.trust.own_edits import OwnEdits
     from clawft.trust.permissions import UsableSkill
     from clawft.trust.programs import HostPrograms
     from clawft.trust.records import Seal
@@ -97,7 +98,8 @@ class App:
     def approvals(self) -> "Approvals":
         from clawft.trust.approvals import Approvals  # not needed where there is nothing to approve
 
-        return Approvals(os.path.join(self.workspace.user_dir, "approvals.json"), self.seal)
+        path = os.path.join(self.workspace.user_dir, "approvals.json")
+        return Approvals(path, self.seal, lambda known: self.own_edits.adopt(known))
 
     @cached_property
     def seal(self) -> "Seal":
@@ -175,6 +177,25 @@ class App:
         from clawft.trust.folders import FolderAnswers
 
         return FolderAnswers(os.path.join(self.workspace.user_dir, "folders.json"), self.seal)
+
+    @cached_property
+    def own_edits(self) -> "OwnEdits":
+        """The judge that tells the person's own edits in trusted folders from all other changes."""
+        from clawft.trust.own_edits import EditStores, OwnEdits
+
+        stores = EditStores(self.approvals, self.approved_copies, self.audit, self.folders)
+        return OwnEdits(
+            stores,
+            self.workspace.project,
+            os.path.join(self.workspace.user_dir, "turns"),
+            lambda: self.own_config.trust.strict,
+        )
+
+    def watch_turn(self) -> AbstractContextManager[None]:
+        """Watch a turn in trusted folders; where there are none, nothing is loaded for it."""
+        if not os.path.lexists(self.folders.path):
+            return nullcontext()
+        return self.own_edits.watch_turn(self.own_config.sandbox.writable)
 
     def _is_approved_config(self, path: str, content: bytes) -> bool:
         return self.approvals.has("config", path, content)

@@ -211,6 +211,7 @@ def _settle(app: "App", review: FolderReview, answer: Answer, chosen: Sequence[F
     before = review.answer
     head = before.head if before is not None and rest else review.head
     left = "" if problems else fingerprint(rest)
+    app.own_edits.note_changes(review.folder)  # what was swapped before the answer is no edit after it
     app.folders.record([make_answer(review.folder, answer, head, left, review.status)])
     app.reviewer.prune()
     app.refresh()  # what was approved counts from now on

@@ -141,6 +141,7 @@ async def open_runtime(
             extensions=join(),
             call_plugin=partial(call_native, plugins),
             start_run=partial(_start_run, app, only),
+            watch_turn=app.watch_turn,
         )
         stack.push_async_callback(runtime.close)
         yield runtime

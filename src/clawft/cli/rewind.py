@@ -42,7 +42,8 @@ def rewind_command(key: str, to: int | None, redo: bool, dry_run: bool, yes: boo
         rewind = find_rewind(app.workspace, app.sessions.read(name), to, redo=redo)
         lines = list(preview_lines(app.workspace, rewind))
         chosen: list[bytes] | None = None if dry_run else _choose(app.workspace, rewind, lines, yes=yes)
-        results = None if chosen is None else apply_rewind(app.workspace, session, rewind, chosen)
+        with app.watch_turn():  # what comes back is not the person's own edit
+            results = None if chosen is None else apply_rewind(app.workspace, session, rewind, chosen)
 
     def show() -> None:
         if dry_run or yes:

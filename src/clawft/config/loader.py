@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a list of skills needs none of these; the sections of `Conf
     from clawft.config.jobs import GatewaySettings, RunsSettings  # noqa: F401
     from clawft.config.registries import HubSettings, RegistrySettings  # noqa: F401
     from clawft.config.serve import ServeSettings  # noqa: F401
-    from clawft.config.tools import McpSettings, PermissionsSettings, SandboxSettings, ToolsSettings  # noqa: F401
+    from clawft.config.tools import McpSettings, PermissionsSettings, SandboxSettings, ToolsSettings, TrustSettings  # noqa: F401
 
 T = TypeVar("T")
 CONFIG_NAMES = ("config.toml", "config.json")
@@ -31,7 +31,7 @@ VERSION = 1  # of what a config file may say; one without a `version` is of the 
 MAX_DOTS = 500  # in a line: keys that nest without end cost quadratic time
 SECTIONS = (
     *("agents", "providers", "skills", "tools", "permissions", "sandbox", "mcp", "memory", "runs", "hooks"),
-    *("plugins", "gateway", "registries", "hub", "serve"),
+    *("plugins", "gateway", "registries", "hub", "serve", "trust"),
 )
 
 
@@ -86,6 +86,7 @@ class Config(Struct, frozen=True, dict=True):
     registries = _Section["dict[str, RegistrySettings]"]()
     hub = _Section["HubSettings"]()
     serve = _Section["ServeSettings"]()
+    trust = _Section["TrustSettings"]()
 
     def own(self, user_dir: str, environ: Mapping[str, str] = MappingProxyType({})) -> "Config":
         """The settings of the user's own file and of variables. What a project's file says is left out: it could
@@ -115,6 +116,7 @@ _SECTION_TYPES = {
     "serve": "clawft.config.serve:ServeSettings",
     "skills": "clawft.config.skills:SkillsSettings",
     "tools": "clawft.config.tools:ToolsSettings",
+    "trust": "clawft.config.tools:TrustSettings",
 }
 _NAMED = ("providers", "registries")  # sections that hold settings by name
 

@@ -143,6 +143,13 @@ class PermissionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
     deny: tuple[str, ...] = ()
 
 
+class TrustSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[trust]`. What a project's config says here is not followed."""
+
+    #: Whether your own edits of prose in a folder that you trust ask too, like every other change.
+    strict: bool = False
+
+
 _Megabytes = Annotated[int, Meta(ge=16, le=1 << 20)]
 
 

@@ -30,13 +30,16 @@ class Approval(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     power: Power = Power()  # of a skill, as the user saw it
     installed: bool = False  # weft put it there when it was approved
+    touched: bool = False  # it changed since while a turn was under way: no change is taken for the person's own edit
 
 
 class Approvals:
     """The approvals of one user, read when they are asked for."""
 
-    def __init__(self, path: str, seal: Seal) -> None:
+    def __init__(self, path: str, seal: Seal, adopt: "Callable[[Approval], Approval | None]" = lambda _: None) -> None:
+        """`adopt` approves what is at a place now, if that is the person's own edit of what was approved."""
         self.path = path
+        self._adopt = adopt
         codes = RecordErrorCodes("approvals-damaged", "approvals-unsafe", "approvals-busy", "approvals-tampered")
         self._records = SealedRecords(path, Approval, "approvals", codes, seal)
 
@@ -48,10 +51,20 @@ class Approvals:
         """The decision about a place, whatever is there now. Raises: ClawftError."""
         return next((approval for approval in self.load() if (approval.kind, approval.path) == (kind, path)), None)
 
+    def find_for(self, kind: str, path: str, digest: str) -> Approval | None:
+        """The decision about a place, made anew where what is there now, with this digest, is the person's own edit.
+        Raises: ClawftError."""
+        known = self.find(kind, path)
+        if known is None or known.digest == digest:
+            return known
+        adopted = self._adopt(known)
+        return adopted if adopted is not None and adopted.digest == digest else known
+
     def has(self, kind: str, path: str, content: bytes) -> bool:
         """Return whether this content was approved, at this place. Raises: ClawftError."""
-        known = self.find(kind, path)
-        return known is not None and known.digest == hash_bytes(content)
+        digest = hash_bytes(content)
+        known = self.find_for(kind, path, digest)
+        return known is not None and known.digest == digest
 
     def add(
         self, kind: str, contents: Mapping[str, bytes], name: str = "", commit: Callable[[], object] | None = None

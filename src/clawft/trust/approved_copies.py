@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clawft.errors import Refused, Unreadable
 from clawft.files import read_optional, read_regular, replace_file
@@ -109,6 +109,19 @@ class ApprovedCopies:
         ordered = sorted(pairs, key=lambda path: sum(pair.content[1] for pair in pairs[path] if pair is not None))
         changes = {path: comparison.compare(path, *pairs[path]) for path in ordered}
         return tuple(one for path in pairs if (one := changes[path]) is not None)
+
+    def find_within(self, digest: str, name: str) -> bytes | None:
+        """Find one file right in the copy of a digest; None where the copy was not stored or has no such file."""
+        packed = self._load(digest) or ()
+        return next((file.data for file in packed if file.path == os.fsencode(name)), None)
+
+    def digest_with(self, digest: str, name: str, content: bytes) -> str:
+        """Return the digest that the copy of a digest would have with another content of one file; '' for no copy."""
+        packed = self._load(digest)
+        if packed is None:
+            return ""
+        place = os.fsencode(name)
+        return _digest([structs.replace(file, data=content) if file.path == place else file for file in packed])
 
     def keep_file(self, content: bytes) -> None:
         """Keep one file by the digest of its bytes. Raises: OSError."""

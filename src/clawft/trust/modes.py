@@ -97,7 +97,7 @@ def agent_mode(agent: Agent, mode: Mode) -> Mode:
     return mode if asked is None or agent.permission_mode == "default" else lower_mode(mode, asked)
 
 
-_OWN_SECTIONS = ("sandbox", "runs", "hooks", "plugins", "gateway", "registries", "hub", "serve")
+_OWN_SECTIONS = ("sandbox", "runs", "hooks", "plugins", "gateway", "registries", "hub", "serve", "trust")
 _OWN_SETTINGS = {"memory": ("memory", "backend"), "signatures": ("skills", "security", "require_signature")}
 
 

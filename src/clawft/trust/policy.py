@@ -113,14 +113,20 @@ class TrustPolicy:
         from clawft.skills.discovery.digest import compute_digest
 
         digest = digest or compute_digest(found.folder)  # read only where the user decided about it
-        same = known is not None and bool(digest.value) and digest.value == known.digest
-        if self._run.holds(found, digest.value) or same:
+        if self._run.holds(found, digest.value) or (known is not None and self._is_same(known, digest.value)):
             return None
         changed = f"It changed since it was approved on {known.at[:10]}" if known else "It changed since this run began"
         installed = known is not None and known.installed
         return Diagnostic(
             "untrusted", "warning", changed, found.file, 0, _hint_restore(found) if installed else _hint(found)
         )
+
+    def _is_same(self, known: "Approval", digest: str) -> bool:
+        """Return whether a skill is what was approved, or the person's own edit of it, which is approved by this."""
+        if digest and digest != known.digest:
+            known = self._approvals().find_for("skill", known.path, digest) or known
+            self._known[known.path] = known
+        return bool(digest) and digest == known.digest
 
     def _lacks(self, found: DiscoveredSkill) -> str:
         """Return why a skill without an approval may not be used."""
@@ -172,9 +178,9 @@ def check_agent_approval(found: DiscoveredAgent, approvals: "Approvals") -> Diag
     from clawft.trust.approvals import check_approval
 
     missing, hint = f"It comes with the {_whose(found)} and is not approved", f"Read it, then: weft {_command(found)}"
-    return check_approval(lambda: approvals.find("agent", found.file), lambda: found.digest, found.file, hint, missing)[
-        1
-    ]
+    return check_approval(
+        lambda: approvals.find_for("agent", found.file, found.digest), lambda: found.digest, found.file, hint, missing
+    )[1]
 
 
 def make_untrusted_agent_diagnostic(found: DiscoveredAgent) -> Diagnostic:

@@ -40,7 +40,8 @@ async def run_undo(repl: ReplContext, rest: str) -> None:
         return
     for step in () if "--yes" in words else rewind.plan.doubtful:
         chosen += [step.path] if await _agrees(repl, f"{doubt_question(at, step)} [y/N] ") else []
-    results = await to_thread.run_sync(apply_rewind, at, session, rewind, chosen)
+    with repl.app.watch_turn():  # what comes back is not the person's own edit
+        results = await to_thread.run_sync(apply_rewind, at, session, rewind, chosen)
     await repl.leave_conversation(repl.key)  # the next message opens it as it is now
     *lines, done = result_lines(rewind, results)
     print_lines(repl, [*lines, f"{done}. {'/undo' if redo else '/redo'} takes this back"])
