@@ -48,7 +48,8 @@ functions and `cd x && y` all work. It has no terminal and no input, sees few en
 all it started after {timeout_s:g} seconds. It runs in a sandbox: only the project can be changed, but not its agent
 folders; /tmp is kept for this session, $HOME is empty and gone afterwards; files that hold secrets or that a rule
 denies cannot be read; the network holds only hosts that the person allowed. Commits, branches and the like are taken
-over when the command has ended; hooks and most settings of git are not. To read, write and search files use the tools for that."""
+over when the command has ended; hooks and most settings of git are not. To read, write and search files use the tools
+for that."""
 _SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"  # models write bash
 _ROOM_FOR_NOTES = 2048
 _FIRST_S = 1.0  # to see what fails at once
