@@ -16,7 +16,7 @@ from clawft.workspace import Workspace
         (
             "[x]\n",
             "Sections are agents, providers, skills, tools, permissions, sandbox, mcp, memory, runs, hooks, "
-            "plugins, gateway, registries, hub, serve",
+            "plugins, gateway, registries, hub, serve, trust",
         ),
     ],
 )
