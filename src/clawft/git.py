@@ -14,9 +14,10 @@ MAX_INDEX_BYTES = 128 << 20
 _STATUS = struct.Struct(">24xI12x")  # of an entry of the index: its mode, and what is known of the file
 _ID_BYTES = 20
 _FLAGS = struct.Struct(">H")
+_NAME_BYTES = 0xFFF  # in the flags of an entry: the length of its path, or more
 _BRANCH = re.compile(r"ref: refs/heads/([^\s\x00-\x20\x7f~^:?*\[\\]{1,200})")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-REPOSITORY_PARTS = ("HEAD", "objects", "refs")  # a folder with these is a repository, whatever its name
+REPOSITORY_PARTS = frozenset(("HEAD", "objects", "refs", "commondir"))
 _ELSEWHERE = ".invalid"  # where branches are kept in one table, HEAD names none
 
 
@@ -111,8 +112,14 @@ def list_git_dirs(root: str) -> tuple[str, ...]:
 
 
 def is_git_dir(folder: str) -> bool:
-    """Return whether git takes a folder for the files of a repository, whatever its name."""
-    return all(os.path.lexists(os.path.join(folder, name)) for name in REPOSITORY_PARTS)
+    """Return whether a folder holds the files of a repository, whatever its name."""
+    return _exists(folder, "HEAD", "objects", "refs")
+
+
+def has_repository(names: set[str]) -> bool:
+    """Return whether git takes a folder with these names in it for a repository, or its objects for those of another
+    folder."""
+    return "HEAD" in names and ("commondir" in names or names >= {"objects", "refs"})
 
 
 def list_tracked(root: str) -> list[IndexEntry]:
@@ -142,6 +149,8 @@ def parse_index(data: bytes) -> tuple[list[IndexEntry], int]:
             prefix_bytes = len(path) - dropped
         end = data.index(b"\0", start)
         path = path[:prefix_bytes] + data[start:end]
+        if flags & _NAME_BYTES != min(len(path), _NAME_BYTES):
+            raise ValueError("an entry that git would see another path in")
         entries.append(IndexEntry(os.fsdecode(path), mode, object_id, flags_at))
         at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
     return entries, at
@@ -257,7 +266,9 @@ def _judge_folder(folder: str) -> str:
         return "commondir" if _exists(marker, "commondir") else _judge_repository(marker, folder)
     if os.path.lexists(marker):
         return _judge_linked(marker, folder)
-    if all(_exists(folder, name) for name in ("HEAD", "objects", "refs")):
+    if _exists(folder, "HEAD", "commondir"):
+        return "commondir"
+    if is_git_dir(folder):
         return _judge_repository(folder, folder)  # to an older git any folder of this form is a repository
     return ""
 

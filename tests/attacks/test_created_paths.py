@@ -54,6 +54,10 @@ REPOSITORIES = {
         git worktree add -q sub; cp -r .git evil; setting >> evil/config
         echo "gitdir: $PWD/evil/worktrees/sub" > sub/.git""",
     "link": "git init -q evil; setting >> evil/.git/config; mkdir sub; ln -s ../evil/.git sub/.git",
+    "common-folder": """
+        mkdir sub; git init -q --bare evil; rm evil/HEAD; git config -f evil/config remote.o.url .
+        git config -f evil/config remote.o.uploadpack "$trap </dev/null;"
+        echo 'ref: refs/heads/main' > sub/HEAD; echo ../evil > sub/commondir""",
     "linked-inside": "git init -q sub; rm sub/.git/config; setting > more; ln -s ../../more sub/.git/config",
     "capitals": "git init -q sub; setting >> sub/.git/config; mv sub/.git sub/.GIT; ln -s .GIT sub/.git",
     "in-a-protected-folder": "mkdir -p sub/.claude; git init -q sub/.claude/x; setting >> sub/.claude/x/.git/config",
@@ -74,7 +78,7 @@ async def test_a_repository_that_a_command_made_starts_nothing(world: GitWorld, 
     assert not (world.folder / "sprung").exists(), done.held_back
 
 
-@pytest.mark.parametrize("kind", ["nested", "file", "other-name", "link"])
+@pytest.mark.parametrize("kind", ["nested", "file", "other-name", "link", "common-folder"])
 async def test_these_repositories_would_start_programs_as_they_were_made(world: GitWorld, kind: str) -> None:
     subprocess.run(["sh", "-c", _PRELUDE + REPOSITORIES[kind]], cwd=world.project, env=world.env, check=True)
     world.work_on(*list_folders(world.project))
@@ -142,3 +146,19 @@ async def test_a_project_that_is_no_repository_becomes_one(tmp_path: Path) -> No
     assert not (world.root / ".git/hooks/pre-commit").exists()
     await world.do("git commit -q --allow-empty -m second")
     assert world.git("log", "-1", "--format=%s") == "second"
+
+
+SPOOFS = {
+    "long": ("export B=1" + " " * 500 + "; touch evil\n", "… and 123 more characters"),
+    "line-ends": ("# off\x0cexport A=1\n", "+# off\\x0cexport A=1"),
+    "escapes": ("export A=1\x1b[1A\x1b[2K\n", "+export A=1\\x1b[1A"),
+}
+
+
+@pytest.mark.parametrize("kind", SPOOFS)
+async def test_a_question_hides_nothing_of_a_change(world: GitWorld, kind: str) -> None:
+    content, shown = SPOOFS[kind]
+    (world.project / ".envrc").write_text("# off\nexport A=1\n")
+    (world.project / "new").write_text(content)
+    await world.run("cp new .envrc")
+    assert shown in world.questions[0]

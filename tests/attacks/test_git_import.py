@@ -285,3 +285,65 @@ async def test_refs_that_change_what_git_shows_stay_out(world: GitWorld) -> None
     assert any("refs/replace" in problem for problem in done.held_back)
     assert world.git("log", "-1", "--format=%s", "main") == "first"
     assert not world.git("for-each-ref", "refs/replace")
+
+
+@pytest.mark.parametrize("line", ["rm .git/worktrees/wt/*dir", "rm .git/worktrees/wt/commondir"])
+async def test_a_work_tree_is_not_led_elsewhere_step_by_step(world: GitWorld, line: str) -> None:
+    """What belongs to a known work tree cannot be removed first, and made anew afterwards."""
+    await world.do("git worktree add -q wt")
+    await world.run(line)
+    await world.run(
+        _PRELUDE + "cp -r .git evil; setting >> evil/config; cd .git/worktrees/wt\n"
+        "echo ../../../evil > commondir; echo $OLDPWD/wt/.git > gitdir"
+    )
+    assert is_unharmed(world, world.project / "wt")
+
+
+async def test_an_index_that_takes_a_file_for_unchanged_does_not_hide_its_change(world: GitWorld) -> None:
+    """It holds the old content with the status of the new one, which git does not look into then."""
+    (world.project / "forge.py").write_text(
+        "import hashlib, os, struct\nstatus = os.stat('a.txt')\n"
+        "data = bytearray(open('.git/index', 'rb').read()[:-20])\n"
+        "times = [part for ns in (status.st_ctime_ns, status.st_mtime_ns) for part in divmod(ns, 10**9)]\n"
+        "numbers = status.st_dev & 0xFFFFFFFF, status.st_ino, 0o100644, status.st_uid, status.st_gid, status.st_size\n"
+        "struct.pack_into('>10I', data, 12, *times, *numbers)\n"
+        "open('.git/index', 'wb').write(data + hashlib.sha1(data).digest())\n"
+    )
+    await world.run("echo changed > a.txt; sleep 1.1; python3 forge.py")
+    assert " M a.txt" in world.git("status", "--porcelain")
+
+
+async def test_an_index_with_a_path_of_another_length_stays_out(world: GitWorld) -> None:
+    """Git goes by the length, and would find further entries in the middle of a path."""
+    before = world.snapshot(without=("objects",))
+    (world.project / "forge.py").write_text(
+        "import hashlib\ndata = bytearray(open('.git/index', 'rb').read()[:-20])\ndata[73] = 1\n"
+        "open('.git/index', 'wb').write(data + hashlib.sha1(data).digest())\n"
+    )
+    done = await world.run("python3 forge.py")
+    assert done.held_back == (".git: index: it cannot be parsed",)
+    assert world.snapshot(without=("objects",)) == before
+
+
+_BOMBS = """
+import hashlib, os, zlib
+size, chunk = 400 << 20, bytes(1 << 20)
+head = b"blob %d\\0" % (size + 1)
+digest, packer = hashlib.sha1(head), zlib.compressobj(1)
+start = packer.compress(head)
+for _ in range(size >> 20):
+    digest.update(chunk)
+    start += packer.compress(chunk)
+for last in range(12):
+    one, other = digest.copy(), packer.copy()
+    one.update(bytes([last]))
+    data, name = start + other.compress(bytes([last])) + other.flush(), one.hexdigest()
+    os.makedirs(f".git/objects/{name[:2]}", exist_ok=True)
+    open(f".git/objects/{name[:2]}/{name[2:]}", "wb").write(data)
+"""
+
+
+async def test_many_objects_that_unpack_to_much_stay_out(world: GitWorld) -> None:
+    (world.project / "bombs.py").write_text(_BOMBS)
+    done = await world.run("python3 bombs.py")
+    assert done.held_back == (".git: objects: too many or too large",)

@@ -14,6 +14,7 @@ from clawft.sandbox.git_import import ImportContext, import_repository
 from clawft.sandbox.plain_tree import PlainTree, TreeFull
 from clawft.sandbox.private_copies import MAX_PLAIN_BYTES, PrivateCopy
 from clawft.sandbox.process import AskChange
+from clawft.trust.programs import show_all
 from clawft.trust.protected_paths import fold_name
 
 MAX_SHOWN_LINES = 200
@@ -109,11 +110,16 @@ def render_changes(changes: Sequence[FileDifference]) -> str:
             lines.append(f"{change.path}: {size}{rights}")
             continue
         lines.append(f"--- {change.path}{rights}" if change.new is not None else f"--- {change.path} is removed")
-        old, new = ((text or "").splitlines() for text in texts)
-        lines += [line[:_MAX_LINE] for line in unified_diff(old, new, lineterm="", n=2)][2:]
+        # Only at line feeds: what else ends a line for Python may be part of one for the program that reads it.
+        old, new = (text.removesuffix("\n").split("\n") if text else [] for text in texts)
+        lines += [_cut(line) for line in unified_diff(old, new, lineterm="", n=2)][2:]
     if len(lines) > MAX_SHOWN_LINES:
         lines[MAX_SHOWN_LINES:] = [f"… and {len(lines) - MAX_SHOWN_LINES} more lines"]
-    return "\n".join(lines)
+    return "\n".join(show_all(line) for line in lines)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]} … and {len(line) - _MAX_LINE} more characters"
 
 
 def _decode(content: bytes | None) -> str | None:

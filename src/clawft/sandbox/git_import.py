@@ -20,7 +20,7 @@ from clawft.sandbox import git_refs
 from clawft.sandbox.git_config import merge_config
 from clawft.sandbox.git_index import BadIndex, check_index, load_index, write_index
 from clawft.sandbox.git_objects import ObjectStore, import_objects, is_known, is_plain_name
-from clawft.sandbox.git_packs import MAX_PACK_BYTES, BadPack, unpack
+from clawft.sandbox.git_packs import MAX_CONTENT, MAX_PACK_BYTES, BadPack, unpack
 from clawft.sandbox.git_refs import HEAD, PACKED, RefChange
 from clawft.sandbox.git_state import GROUPS, MAX_STATE_BYTES, SINGLE, Check, is_reflog, is_sound
 from clawft.sandbox.plain_tree import PlainTree, TreeFull
@@ -64,6 +64,7 @@ class _Repository:
         self._changed: set[str] = set()
         partial = bool(_PARTIAL.search(real.find("config", _MAX_CONFIG) or b""))
         self._store = ObjectStore(os.path.join(real.path, "objects"), whole=not partial)
+        self._unpacked = 0  # bytes, of all packs
         self._added: set[str] = set()
         self._refused: set[str] = set()  # refs that did not come in
         self._removed: set[str] = set()
@@ -124,6 +125,9 @@ class _Repository:
         data = self._tree.read(path, MAX_PACK_BYTES)[0]
         try:
             for kind, content in unpack(data):
+                self._unpacked += len(content)
+                if self._unpacked > MAX_CONTENT:
+                    raise BadPack
                 whole = b"%s %d\0" % (kind, len(content)) + content
                 name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
                 if not self._store.has(name):
@@ -222,8 +226,10 @@ class _Repository:
         parts: list[tuple[str, Callable[..., None], object]] = []
         for path in sorted(taken):
             name = path.removeprefix(prefix)
-            if prefix and name in _LINKS and (path in base) != (self._tree.find_mark(path) is not None):
-                parts.append((path, self._copy_file, path))  # made or removed with its work tree, but never changed
+            if prefix and name in _LINKS:
+                is_made = path not in base and self._is_worktree(prefix.split("/")[1])
+                if is_made or self._is_removed(path):  # with its work tree, but never changed
+                    parts.append((path, self._copy_file, path))
             elif name in SINGLE:
                 parts.append((path, self._import_single, SINGLE[name]))
         for name, checks in GROUPS.items():

@@ -14,6 +14,8 @@ _MODES = frozenset((0o100644, 0o100755, 0o120000, 0o160000))
 _GITLINK = 0o160000
 _ASSUMED, _EXTENDED, _SKIPPED = 0x8000, 0x4000, 0x4000  # the last in the further flags of an extended entry
 _FLAGS = struct.Struct(">H")
+_STATUS = 60  # bytes from the start of an entry to its flags: its file's status, with the mode in it, and its object
+_MODE = slice(24, 28)
 _ELSEWHERE = frozenset((b"link", b"sdir"))  # the rest of the index is in another file, or in folders
 
 
@@ -38,6 +40,10 @@ class Index(Struct, frozen=True):
     def find_flags(self) -> dict[str, tuple[int, int]]:
         """The flags that hide changes of files from git, by path."""
         return {entry.path: flags for entry in self.entries if any(flags := _read_flags(self.data, entry))}
+
+    def find_statuses(self) -> dict[str, bytes]:
+        """The status and object of each file, by path: git does not look into a file of this status."""
+        return {entry.path: self.data[entry.flags_at - _STATUS : entry.flags_at] for entry in self.entries}
 
 
 def load_index(data: bytes | None) -> Index:
@@ -69,9 +75,16 @@ def check_index(new: Index, old: Index, is_known: Callable[[str], bool]) -> None
 
 
 def write_index(new: Index, old: Index) -> bytes:
-    """The entries of an index without its extensions, which git makes anew; no file is hidden that was not before."""
-    data, hidden = bytearray(new.data[: new.end]), old.find_flags()
+    """The entries of an index without its extensions, which git makes anew; no file is hidden that was not before.
+
+    A status that is not as before may be that of a file with another content: git shall look at the file.
+    """
+    data, hidden, statuses = bytearray(new.data[: new.end]), old.find_flags(), old.find_statuses()
     for entry in new.entries:
+        start = entry.flags_at - _STATUS
+        if bytes(data[start : entry.flags_at]) != statuses.get(entry.path):
+            mode, object_id = data[start:][_MODE], data[entry.flags_at - _ID_BYTES : entry.flags_at]
+            data[start : entry.flags_at] = bytes(24) + mode + bytes(12) + object_id
         assumed, skipped = hidden.get(entry.path, (0, 0))
         (flags,) = _FLAGS.unpack_from(data, entry.flags_at)
         _FLAGS.pack_into(data, entry.flags_at, flags & ~_ASSUMED | assumed)

@@ -20,7 +20,8 @@ MAX_OBJECTS = 50_000
 _MAX_PACKED = 128 << 20  # bytes of one object as it is stored
 _MAX_OBJECT = 512 << 20
 _MAX_LINKED = 32 << 20  # of a commit, a tree or a tag
-_MAX_ALL = 2 << 30
+_MAX_ALL = 2 << 30  # as they are stored, and unpacked: a few bytes may be those of a huge one
+_MAX_ALL_LINKS = 4_000_000
 _CHUNK = 1 << 20
 _LOOSE = re.compile(r"([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
 _HEAD = re.compile(rb"(blob|tree|commit|tag) (0|[1-9]\d{0,18})\0")
@@ -116,16 +117,17 @@ def import_objects(source: str, target: PlainTree, store: ObjectStore, problems:
 
 def _verify_all(tree: PlainTree, store: ObjectStore, problems: list[str]) -> dict[str, GitObject]:
     found: dict[str, GitObject] = {}
-    total = bad = 0
+    total = unpacked = linked = bad = 0
     for path, mark in tree.list(lambda path: path in ("info", "pack"), MAX_OBJECTS).items():
         loose = _LOOSE.fullmatch(path)
         if stat.S_ISDIR(mark[0]) or loose is None or store.has(name := loose[1] + loose[2]):
             continue
         total += mark[2]
-        if total > _MAX_ALL:
+        if total > _MAX_ALL or unpacked > _MAX_ALL or linked > _MAX_ALL_LINKS:
             raise TreeFull(tree.path)
         try:
-            found[name] = _verify(tree, path, name)
+            found[name], size = _verify(tree, path, name)
+            unpacked, linked = unpacked + size, linked + len(found[name].links)
         except (BadObject, Unreadable, OSError, zlib.error):
             bad += 1
     if bad:
@@ -133,8 +135,8 @@ def _verify_all(tree: PlainTree, store: ObjectStore, problems: list[str]) -> dic
     return found
 
 
-def _verify(tree: PlainTree, path: str, name: str) -> GitObject:
-    """Raises: BadObject; Unreadable; OSError; zlib.error."""
+def _verify(tree: PlainTree, path: str, name: str) -> tuple[GitObject, int]:
+    """An object and its unpacked size. Raises: BadObject; Unreadable; OSError; zlib.error."""
     data, _ = tree.read(path, _MAX_PACKED)
     unpacker = zlib.decompressobj()
     first = unpacker.decompress(data, _CHUNK)
@@ -156,7 +158,8 @@ def _verify(tree: PlainTree, path: str, name: str) -> GitObject:
         raise BadObject(name)
     if kind != "blob" and size > _MAX_LINKED:
         raise BadObject(name)
-    return GitObject(path, hashlib.sha256(data).digest(), tuple(_find_links(kind, b"".join(content), len(name) // 2)))
+    links = tuple(_find_links(kind, b"".join(content), len(name) // 2))
+    return GitObject(path, hashlib.sha256(data).digest(), links), size
 
 
 def _find_links(kind: str, content: bytes, id_bytes: int) -> Iterable[str]:

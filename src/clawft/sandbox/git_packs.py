@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 
 MAX_PACK_BYTES = 256 << 20
-_MAX_CONTENT = 512 << 20  # of all objects of a pack
+MAX_CONTENT = 512 << 20  # of all objects of a pack
 _MAX_OBJECTS = 50_000
 _HEAD = struct.Struct(">4sII")
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
@@ -49,7 +49,7 @@ def _unpack(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         else:  # git names the base otherwise only in packs that it sends
             raise BadPack
         total += len(found[start][1])
-        if total > _MAX_CONTENT:
+        if total > MAX_CONTENT:
             raise BadPack
         yield found[start]
 
@@ -63,7 +63,7 @@ def _read_head(data: bytes, at: int) -> tuple[int, int, int]:
         byte = data[at]
         size |= (byte & 0x7F) << shift
         shift += 7
-    if size > _MAX_CONTENT:
+    if size > MAX_CONTENT:
         raise BadPack
     return number, size, at + 1
 
@@ -97,7 +97,7 @@ def _apply(base: bytes, delta: bytes) -> bytes:
     """The object that a delta makes of another one."""
     old_size, at = _read_size(delta, 0)
     new_size, at = _read_size(delta, at)
-    if old_size != len(base) or new_size > _MAX_CONTENT:
+    if old_size != len(base) or new_size > MAX_CONTENT:
         raise BadPack
     pieces, made = [], 0
     while at < len(delta):

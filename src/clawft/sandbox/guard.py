@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from clawft.errors import Refused
 from clawft.files import is_within, real_path, real_paths
-from clawft.git import REPOSITORY_PARTS, list_git_dirs, list_steering_paths
+from clawft.git import REPOSITORY_PARTS, has_repository, list_git_dirs, list_steering_paths
 from clawft.sandbox.landlock_launcher import open_plain
 from clawft.sandbox.placeholder import is_placeholder
 from clawft.sandbox.secret_files import SecretFiles
@@ -241,14 +241,14 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
     links: list[str] = []
     names: list[str] = []
     keys: list[str] = []
-    found_parts = 0
+    found_parts: set[str] = set()
     parent = fold_name(os.path.basename(folder))
     with os.scandir(descriptor) as entries:
         for number, entry in enumerate(entries):
             if number == _MAX_ENTRIES:
                 raise _too_large(f"more than {_MAX_ENTRIES} entries in one folder", folder)
             folded = fold_name(entry.name)
-            found_parts += entry.name in REPOSITORY_PARTS
+            found_parts |= REPOSITORY_PARTS & {entry.name}
             if top:
                 if folded in AGENT_FOLDERS and is_placeholder(os.path.join(folder, entry.name)):
                     continue  # of another run: to be held, like one that is not there
@@ -265,8 +265,7 @@ def _read(folder: str, descriptor: int, status: os.stat_result, *, top: bool) ->
             elif may_hold_key(folded):
                 keys.append(entry.name)
     found = (tuple(folders), tuple(power), tuple(secret), tuple(links), tuple(names), tuple(keys))
-    is_repository = found_parts == len(REPOSITORY_PARTS)
-    return _Listing(status.st_ctime_ns, status.st_ino, *found, is_repository=is_repository)
+    return _Listing(status.st_ctime_ns, status.st_ino, *found, is_repository=has_repository(found_parts))
 
 
 def _join(folder: str, names: "tuple[str, ...] | Iterator[str]") -> list[str]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from clawft.agent.tools.tool import ToolContext, ToolError
 from clawft.errors import Unreadable
 from clawft.files import is_within, is_within_any, read_regular, real_path, real_paths
-from clawft.git import is_git_dir
+from clawft.git import REPOSITORY_PARTS, has_repository
 from clawft.sandbox.secret_files import holds_secret
 from clawft.sandbox.session_tmp import TMP, make_session_tmp
 from clawft.trust.protected_paths import is_private, is_protected, own_folders, steers_in_home
@@ -347,12 +347,13 @@ def _check_steering(path: str, relatives: Iterable[str], *, steers: bool) -> Non
 
 
 def _is_in_repository(real: str, project: str) -> bool:
-    """Return whether a path lies among the files of a repository of git, which may have another name than `.git`."""
-    folder = os.path.dirname(real)
+    """Return whether a path lies among the files of a repository of git, which may have another name than `.git`, or
+    would make a folder one."""
+    folder, name = os.path.split(real)
     while is_within(folder, project):
-        if is_git_dir(folder):
+        if has_repository({part for part in REPOSITORY_PARTS if os.path.lexists(f"{folder}/{part}")} | {name}):
             return True
-        folder = os.path.dirname(folder)
+        folder, name = os.path.split(folder)
     return False
 
 
