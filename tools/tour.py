@@ -43,7 +43,7 @@ async def record(folder: Path) -> list[str]:
         call("exec_shell", {"command": "touch reviewed"}),
         say("Done: `reviewed` is there."),
     ]
-    world.config = '[agents.defaults]\nmodel = "local/some-model"\n'
+    world.config = '[agents.defaults]\nmode = "ask"\nmodel = "local/some-model"\n'
     async with open_terminal(world, columns=COLUMNS, lines=LINES) as terminal:
         await play(terminal)
         return list(draw(terminal))

@@ -94,4 +94,4 @@ async def test_a_skill_that_a_person_starts_narrows_the_first_request(world: Wor
     world.add_skill("first", head="allowed-tools: Bash(git:*)\n")
     world.replies = [say("done")]
     await world.run(skill="first")
-    assert offered(world) == {"exec_shell", "skill_read", *_READERS}
+    assert offered(world) == {"exec_shell", "process_output", "process_end", "skill_read", *_READERS}

@@ -132,7 +132,7 @@ async def test_what_changes_while_a_turn_is_under_way_asks_also_after_an_edit_of
         change(arena, ".claude/skills/deploy/SKILL.md", "the script", "the evil script")
 
     arena.on_ask = meddle
-    await arena.run(("exec_shell", {"command": "python3 -c 'print(1)'"}))
+    await arena.run(("exec_shell", {"command": "python3 -c 'print(1)'", "outside_sandbox": True}))
     assert arena.asked
     assert waiting(arena.app()) == {"AGENTS.md", "deploy"}
     change(arena, "AGENTS.md", "evil", "evil words")

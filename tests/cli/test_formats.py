@@ -212,7 +212,7 @@ def test_a_config_with_a_version_that_is_none_is_refused(weft: Weft, user_dir: P
 
 
 # Those that have no command of their own to show them.
-MORE = {"output/", "checkpoints/", "installing/", "backups of a hub", "`weft_` tables in PostgreSQL"}
+MORE = {"output/", "checkpoints/", "`folders.json`", "installing/", "backups of a hub", "`weft_` tables in PostgreSQL"}
 # Every module that writes, with the lasting files it writes; else why none of that needs a version.
 CACHE = "a cache: one of another version is made anew"
 DOCUMENT = "a file for people or other programs, in their format"
@@ -271,6 +271,8 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     "sandbox/selftest.py": MOMENT,
     **dict.fromkeys(("sandbox/room.py", "sandbox/room_server.py", "sandbox/session_tmp.py"), MOMENT),
     "sandbox/background.py": ("output/",),
+    "sandbox/plain_tree.py": DOCUMENT,
+    **dict.fromkeys(("sandbox/git_defaults.py", "trust/own_edits.py"), MOMENT),
     "config/sqlite.py": "the opener of all files of SQLite; those who call it are named here",
     **dict.fromkeys(
         ("sandbox/process.py", "sandbox/wasi.py", "install/sources/http.py", "install/sources/local.py"), MOMENT
@@ -297,7 +299,7 @@ WRITERS: dict[str, str | tuple[str, ...]] = {
     "agent/checkpoints/store.py": ("checkpoints/",),
     "agent/checkpoints/restore.py": DOCUMENT,
     "trust/audit/log.py": ("audit.jsonl",),
-    "trust/records.py": ("approvals.json", "approvals.head", "overrides.json", "grants.json"),
+    "trust/records.py": ("approvals.json", "approvals.head", "overrides.json", "grants.json", "`folders.json`"),
 }
 _WRITES = re.compile(r"\b(?:create|replace)_file\(|\bopen_sqlite\(|\bO_CREAT\b|= Table\(|open\([^)\n]*\"[wax]b?\"")
 

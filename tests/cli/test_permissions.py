@@ -120,8 +120,8 @@ def test_every_section_that_only_the_user_can_set_is_said_where_a_project_sets_i
 def test_rules_read_well_without_json(here: Here) -> None:
     assert here.run("permissions", "list")[1] == (
         "No rules. Add one: weft permissions allow 'Bash(make test)'\n"
-        "mode auto-edit: edits the project, fetches and remembers unasked; "
-        "asks for commands off the list, and the rest\n"
+        "mode auto-edit: edits the project, fetches, remembers and runs commands in the sandbox; "
+        "asks for what leaves it\n"
     )
     assert here.json("permissions", "ask", "Bash(git push:*)")["changed"] is True
     assert here.run("permissions", "ask", "Bash(git push:*)")[0] == (

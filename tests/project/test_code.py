@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.unmeasured  # it reads all code, and runs none of it
 ROOT = Path(__file__).resolve().parents[2]
-MAX_LINES = 600
+MAX_LINES = 620
 # One grammar, which is read best in two pieces: what gives a value, and statements.
 PARSER = {ROOT / "src/clawft/scanner/languages/code" / name for name in ("expressions.py", "parser.py")}
 
@@ -39,6 +39,7 @@ STARTERS = {
     "trust/programs.py": "what outlives this process",
     "sandbox/bubblewrap.py": "nsenter, which sets a limit of the kernel",
     "sandbox/landlock_launcher.py": "the program under Landlock",
+    "sandbox/git_defaults.py": "git, which tells the person's name and settings",
     "sandbox/process.py": "all that is run to its end",
     "sandbox/room.py": "our own Python, isolated, which holds the namespaces of a session",
     "sandbox/room_server.py": "bubblewrap in these namespaces",

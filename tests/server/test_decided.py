@@ -100,7 +100,6 @@ async def test_a_no_is_a_denial_by_the_token_that_said_it(world: ServeWorld) -> 
 
 
 async def test_who_answers_another_clients_question_is_named(world: ServeWorld) -> None:
-    world.config = f'mode = "ask"\n{world.config}'
     world.say([{"tool_calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]}, {"text": "Done."}])
     async with open_site(world) as site:
         runner = site.tokens.create("runner", ["read", "run"])[0]

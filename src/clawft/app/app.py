@@ -572,9 +572,7 @@ class App:
         if now.state == "blocked":
             message = f"The skill '{found.name}' is blocked: {now.reasons[0].message}"
             raise Refused("skill-blocked", message, path=found.file, hint=f"Run: weft skills why {found.name}")
-        approval = self._open_trust_policy().get_approval(
-            found, digest, reading.linked
-        )  # as approved or taken back by now
+        approval = self._open_trust_policy().get_approval(found, digest, reading.linked)
         if approval is None:
             return UsableSkill(skill, digest.value)
         return UsableSkill(skill, digest.value, is_untrusted=True, granted=approval.power)

@@ -105,7 +105,7 @@ def _split_typed(app: App, options: TurnOptions, text: str) -> tuple[tuple[str, 
 def _ask_folder_trust(app: App) -> None:
     """Ask about the folders of the project where they bring something that nobody was asked about."""
     if _brings_something(app):
-        from clawft.cli.trust import ask_folder_trust  # most folders bring nothing
+        from clawft.cli.folder_trust import ask_folder_trust  # most folders bring nothing
 
         ask_folder_trust(app)
 

@@ -9,7 +9,6 @@ from typing import Any
 import click
 import msgspec
 
-from clawft.agent.checkpoints.store import forget_session
 from clawft.agent.sessions import (
     CompactionRecord,
     MessageRecord,
@@ -251,6 +250,8 @@ def remove_command(keys: tuple[str, ...], yes: bool) -> CommandResult:
 
     What the agent noted in its memory stays: weft memory show
     """
+    from clawft.agent.checkpoints.store import forget_session
+
     app, store = open_store()
     wanted = [store.get(key) for key in dict.fromkeys(keys)]
     agreed = yes or _ask(wanted)

@@ -32,6 +32,8 @@ DECIDED: dict[str, list[tuple[Mapping[str, Any], bool]]] = {
     "list_directory": [({"path": "."}, True)],
     "glob": [({"pattern": "*"}, True)],
     "grep": [({"pattern": "x"}, True)],
+    "TodoWrite": [({"todos": []}, True)],
+    "AskUserQuestion": [({"questions": []}, True)],
     "process_output": [({"process": 1}, True)],
     "process_end": [({"process": 1}, True)],
     "exec_shell": [

@@ -19,6 +19,7 @@ for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT", "_KILL_REAP_TI
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDaemon]:
     world = ServeWorld(tmp_path_factory.mktemp("mcp"))
     add_skills(world)
+    world.config = f'mode = "ask"\n{world.config}'
     with serve_here(world) as here:
         yield here
 
@@ -28,5 +29,6 @@ def piped(tmp_path_factory: pytest.TempPathFactory) -> ServeWorld:
     """A world for processes that serve on their pipes."""
     world = ServeWorld(tmp_path_factory.mktemp("piped"))
     add_skills(world)
+    world.config = f'mode = "ask"\n{world.config}'
     world.write_config()
     return world

@@ -20,6 +20,7 @@ ASKER = {"name": "greet", "arguments": "asker"}
 def world(tmp_path: Path) -> ServeWorld:
     world = ServeWorld(tmp_path)
     add_skills(world)
+    world.config = f'mode = "ask"\n{world.config}'
     world.write_config()
     return world
 

@@ -158,7 +158,7 @@ def _make_damaged_error(path: str, why: str) -> ClawftError:
 
 def list_stores(user_dir: str) -> list[str]:
     """List the stores of all projects."""
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         folder = os.path.join(user_dir, FOLDER)
         return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(SUFFIX)]
     return []
