@@ -126,6 +126,7 @@ async def test_without_anybody_to_ask_a_tool_does_not_act(served: ServedDaemon, 
 async def test_who_goes_to_ask_a_person_and_does_not_come_back_ends_the_work(tmp_path: Path) -> None:
     world = ServeWorld(tmp_path)
     add_skills(world)
+    world.config = f'mode = "ask"\n{world.config}'
 
     async def elicit(_context: Any, _params: Any) -> ElicitResult:
         raise AssertionError("nobody was asked")
