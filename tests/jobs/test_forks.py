@@ -126,7 +126,7 @@ async def test_forks_of_forks_are_limited_as_the_first_was_and_pay_from_one_sess
 
 
 async def test_a_run_that_goes_on_starts_no_second_fork_though_the_skill_changed(world: World, runs: Runs) -> None:
-    world.environ |= ASKING
+    world.config = f'mode = "ask"\n{world.config}'
     folder = world.add_skill("work", head=APART)
 
     def reply(asked: Asked) -> Reply:
