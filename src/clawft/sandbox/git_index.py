@@ -15,7 +15,6 @@ _GITLINK = 0o160000
 _ASSUMED, _EXTENDED, _SKIPPED = 0x8000, 0x4000, 0x4000  # the last in the further flags of an extended entry
 _FLAGS = struct.Struct(">H")
 _STATUS = 60  # bytes from the start of an entry to its flags: its file's status, with the mode in it, and its object
-_MODE = slice(24, 28)
 _ELSEWHERE = frozenset((b"link", b"sdir"))  # the rest of the index is in another file, or in folders
 
 
@@ -83,7 +82,7 @@ def write_index(new: Index, old: Index) -> bytes:
     for entry in new.entries:
         start = entry.flags_at - _STATUS
         if bytes(data[start : entry.flags_at]) != statuses.get(entry.path):
-            mode, object_id = data[start:][_MODE], data[entry.flags_at - _ID_BYTES : entry.flags_at]
+            mode, object_id = data[start + 24 : start + 28], data[entry.flags_at - _ID_BYTES : entry.flags_at]
             data[start : entry.flags_at] = bytes(24) + mode + bytes(12) + object_id
         assumed, skipped = hidden.get(entry.path, (0, 0))
         (flags,) = _FLAGS.unpack_from(data, entry.flags_at)
