@@ -21,7 +21,7 @@ from clawft.cli.fleet_feed import (
     resume_fleet,
 )
 from clawft.cli.fleet_sources import find_scan_targets, write_targets
-from clawft.cli.options import TurnOptions, format_option, open_here
+from clawft.cli.options import MODE_HELP, TurnOptions, format_option, open_here
 from clawft.cli.output import CommandResult, one_line, print_table, say
 from clawft.cli.run_display import long_ago, when_words
 from clawft.cli.skills.run import prepare_skill
@@ -106,7 +106,7 @@ class _Asked(Struct, frozen=True):
     "--mode",
     type=click.Choice(["plan", "ask", "auto-edit", "full"]),
     callback=lambda _context, _option, mode: mode or "",
-    help="What is done unasked: nothing but looking, nothing that acts, edits of the project, or all.",
+    help=MODE_HELP,
 )
 @click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so.")
 @click.option("--limit", type=click.IntRange(min=0), default=0, metavar="N", help="Only the first N lines.")

@@ -60,6 +60,12 @@ def check_queue(_context: click.Context, _option: click.Parameter, value: Any) -
     return value
 
 
+MODE_HELP = (
+    "What runs without a question. plan and ask: what only reads; auto-edit: edits, and commands in the sandbox; full: "
+    "all but what a rule denies. In plan nothing else is done; the others ask."
+)
+
+
 class TurnOptions(Struct, frozen=True):
     """Options for running a turn from the command line."""
 
@@ -95,7 +101,7 @@ def turn_options(function: F) -> F:
             "--mode",
             type=click.Choice(["plan", "ask", "auto-edit", "full"]),
             callback=lambda _context, _option, mode: mode or "",
-            help="What is done unasked: nothing but looking, nothing that acts, edits of the project, or all.",
+            help=MODE_HELP,
         ),
         click.option("--yes", "-y", is_flag=True, help="Allow what tools ask for; what a policy forbids stays so."),
         click.option(

@@ -77,13 +77,13 @@ SCOPE:NAME.""",
         "/why <name>",
         "Tell why a skill is offered or not",
         "skills:run_why",
-        "All skills of the name are told, also those that another one hides; `SCOPE:NAME` is one of them.",
+        "Every skill of the name is shown, also those that another one hides; `SCOPE:NAME` names one of them.",
         completer="skills:complete_skills",
     ),
     SlashCommand(
         "trust",
         "/trust [name]",
-        "Approve skills of strangers",
+        "Approve skills that are not your own",
         "skills:run_trust",
         """\
 What came with the project, a plugin or an installer is not used until you approve it as it is. Without a name, what
@@ -166,8 +166,9 @@ choice to the agent and the config again.""",
         "Switch how much is done unasked",
         "agent:run_mode",
         """\
-`plan` only looks; `ask` asks before everything that acts; `auto-edit` edits files of the project unasked and asks for
-the rest; `full` asks nothing but what is grave. What a policy or a rule forbids stays forbidden in each of them.
+`plan` only looks; `ask` asks before everything that acts; `auto-edit` edits files of the project and runs commands in
+the sandbox unasked, and asks for what leaves it; `full` asks only about what is dangerous. What a policy or a rule
+forbids stays forbidden in each of them.
 It holds for this conversation; `agents.defaults.mode` sets the first one.""",
         completer="agent:complete_mode",
     ),
